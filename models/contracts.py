@@ -1,0 +1,273 @@
+"""What every family is made of: instances, solutions, the check of an answer, and formulations.
+
+Nothing here knows a family or a solver.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyomo.environ as pyo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from ddlopt.models.errors import DdloptError, InstanceError, SolutionError
+
+Number = float | Fraction
+"""A figure of an evaluation: a float, or a Fraction in exact arithmetic."""
+
+
+def _matrix(value: Any) -> npt.NDArray[np.float64]:
+    """Read an (n, n) matrix from rows or from ``{"size": n, "entries": [[i, j, value], …]}``."""
+    if isinstance(value, Mapping):
+        try:
+            size, entries = int(value["size"]), list(value["entries"])
+        except (KeyError, TypeError, ValueError):
+            raise ValueError("a sparse matrix is written {'size': n, 'entries': [[i, j, value], …]}") from None
+        matrix = np.zeros((size, size))
+        for number, entry in enumerate(entries):
+            match entry:
+                case [int(i), int(j), int() | float()] if 0 <= i < size and 0 <= j < size:
+                    matrix[i, j] = entry[2]
+                case _:
+                    raise ValueError(f"entries[{number}] is {entry!r}; expected [i, j, value] with i, j in 0..{size - 1}")
+    else:
+        try:
+            matrix = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("expected rows of numbers, all of one length") from None
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"expected a square matrix, got shape {matrix.shape}")
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if value == int(value) and abs(value) < 2**53 else float(value)
+
+
+def _matrix_as_data(matrix: npt.NDArray[np.float64]) -> Any:
+    """Rows where at least half of the matrix is non-zero or it is small; a list of entries otherwise."""
+    if len(matrix) <= 16 or 2 * np.count_nonzero(matrix) >= matrix.size:
+        return [[_plain(x) if np.isfinite(x) else float(x) for x in row] for row in matrix.tolist()]
+    rows, columns = np.nonzero(matrix)
+    entries = [[int(i), int(j), _plain(matrix[i, j])] for i, j in zip(rows, columns, strict=True)]
+    return {"size": len(matrix), "entries": entries}
+
+
+Matrix = Annotated[
+    npt.NDArray[np.float64],
+    BeforeValidator(_matrix),
+    PlainSerializer(_matrix_as_data),
+    WithJsonSchema(
+        {
+            "description": "A square matrix: rows of numbers, or its non-zero entries.",
+            "anyOf": [
+                {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+                {
+                    "type": "object",
+                    "properties": {
+                        "size": {"type": "integer", "minimum": 1},
+                        "entries": {"type": "array", "items": {"type": "array", "minItems": 3, "maxItems": 3}},
+                    },
+                    "required": ["size", "entries"],
+                    "additionalProperties": False,
+                },
+            ],
+        }
+    ),
+]
+"""A read-only (n, n) float64 array that travels through JSON as rows or as a list of entries."""
+
+
+def read_text(path: str | Path) -> str:
+    """Text of a UTF-8 file, unpacked where its name ends in ``.gz``."""
+    path = Path(path)
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+
+
+class _Document(BaseModel):
+    """A frozen piece of data that travels through JSON and refuses what it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    error: ClassVar[type[DdloptError]] = DdloptError
+    kind: ClassVar[str] = "document"
+
+    @classmethod
+    def from_data(cls, data: Any, origin: str = "data") -> Self:
+        """Validate plain data; ``origin`` names it in error messages."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as problem:
+            raise cls.error(_one_line(problem, cls.kind, data, origin)) from None
+
+    @classmethod
+    def from_json(cls, text: str, origin: str = "JSON text") -> Self:
+        """Read from JSON text.
+
+        Raises
+        ------
+        InstanceError, SolutionError
+            With one line that says where the text or the data is wrong.
+        """
+        try:
+            data = json.loads(text, parse_constant=_refuse_constant)
+        except ValueError as problem:
+            raise cls.error(f"{origin}: not valid JSON: {problem}") from None
+        return cls.from_data(data, origin)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read from a ``.json`` or ``.json.gz`` file."""
+        try:
+            text = read_text(path)
+        except (OSError, UnicodeDecodeError, EOFError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise cls.error(f"{path}: cannot be read: {reason}") from None
+        return cls.from_json(text, str(path))
+
+    def to_json(self, indent: int | None = 1) -> str:
+        """JSON text of the document; ``from_json`` gives it back unchanged."""
+        return json.dumps(self.model_dump(mode="json"), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, as 64 hexadecimal digits."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.digest == other.digest  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number that JSON knows; every figure must be finite")
+
+
+def _one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> str:
+    """The first error of pydantic as one line: entity, place, value, what was expected."""
+    first, *others = problem.errors(include_url=False)
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    message = first["msg"].removeprefix("Value error, ")
+    name = data.get("name") or data.get("instance") if isinstance(data, Mapping) else None
+    line = f"{kind} '{name}'" if isinstance(name, str) else f"{origin}: {kind}"
+    line += f": {place}: {message}" if place else f": {message}"
+    shown = repr(first["input"])
+    if first["type"] not in ("missing", "value_error") and len(shown) <= 60:
+        line += f" (got {shown})"
+    if others:
+        line += f" (and {len(others)} more)"
+    return line.replace("\n", " ")
+
+
+class Instance(_Document):
+    """The data of one problem: frozen, validated, SI units in the names.
+
+    Bad data never becomes an ``Instance``: :class:`~ddlopt.models.errors.InstanceError` names the field, the
+    index, both values and the fix.
+    """
+
+    error: ClassVar[type[DdloptError]] = InstanceError
+    kind: ClassVar[str] = "instance"
+
+    family: str
+    name: str
+    source: str = ""
+
+
+class Solution(_Document):
+    """What a person would write on paper as the answer; never solver variables."""
+
+    error: ClassVar[type[DdloptError]] = SolutionError
+    kind: ClassVar[str] = "solution"
+
+    family: str
+    instance: str
+    instance_digest: str | None = None
+
+    def belongs_to(self, instance: Instance) -> None:
+        """Raise :class:`SolutionError` if the solution says that it answers another instance."""
+        if self.family != instance.family:
+            raise SolutionError(f"a {self.family} solution cannot answer the {instance.family} instance '{instance.name}'")
+        if self.instance_digest is not None and self.instance_digest != instance.digest:
+            raise SolutionError(
+                f"the solution was made for instance '{self.instance}' (digest {self.instance_digest[:12]}…), "
+                f"not for '{instance.name}' (digest {instance.digest[:12]}…)"
+            )
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One constraint that a solution breaks: which, where, and the two sides of it."""
+
+    kind: str
+    where: str
+    lhs: Number
+    rhs: Number
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.where}: {float(self.lhs):.12g} against {float(self.rhs):.12g}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The independent check of a solution.
+
+    ``objective`` is None where the solution is too broken for its objective to mean anything.
+    """
+
+    objective: Number | None
+    violations: tuple[Violation, ...] = ()
+    details: Mapping[str, Number] = field(default_factory=dict)
+
+    @property
+    def feasible(self) -> bool:
+        """No violation, and the objective is known."""
+        return not self.violations and self.objective is not None
+
+
+@runtime_checkable
+class Formulation(Protocol):
+    """A formulation as a frozen dataclass of options; it fills *somebody's* Pyomo block and owns no solver.
+
+    ``build`` leaves a linear expression ``block.objective`` that is to be minimised or maximised (``sense``); every other
+    port is documented in the class docstring. Indices are deterministic strings and integers.
+    """
+
+    sense: ClassVar[Literal["minimize", "maximize"]]
+
+    def refuses(self, instance: Any) -> str | None:
+        """Why the formulation does not cover the instance; None if it does."""
+
+    def scope(self, instance: Any) -> str | None:
+        """The class of solutions searched where it is smaller than all (e.g. ``"circulant"``); None for all of them."""
+
+    def build(self, block: pyo.Block, instance: Any) -> None:
+        """Fill ``block`` with the model of ``instance``."""
+
+    def start(self, block: pyo.Block, instance: Any, solution: Any) -> None:
+        """Set variable values of a built ``block`` from a solution; those not set are left to the solver."""
+
+    def read(self, block: pyo.Block, instance: Any) -> Any:
+        """The solution that the variable values describe; fails loudly where they describe none."""
+
+    def objective_value(self, instance: Any, value: float) -> float:
+        """The instance's objective that a value (or dual bound) of ``block.objective`` stands for; monotone."""

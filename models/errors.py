@@ -1,0 +1,29 @@
+"""The exceptions that ddlopt raises on purpose; each is also the fitting built-in."""
+
+
+class DdloptError(Exception):
+    """Anything that ddlopt raises on purpose; its message is one line that says what to mend."""
+
+
+class InstanceError(DdloptError, ValueError):
+    """Data that cannot be an instance: the message names the field, the index, both values and the fix."""
+
+
+class SolutionError(DdloptError, ValueError):
+    """Data that cannot be a solution of the instance it is offered for."""
+
+
+class UnknownNameError(DdloptError, LookupError):
+    """An instance, method, family or solver that does not exist; the message lists what does."""
+
+
+class NotApplicableError(DdloptError, ValueError):
+    """A method or formulation that does not cover the instance; the message says which property is in the way."""
+
+
+class SolverError(DdloptError, RuntimeError):
+    """A solver is missing, failed, or claimed something that the independent check refuted."""
+
+
+class InfeasibleError(SolverError):
+    """The problem has no solution, and that is proven."""

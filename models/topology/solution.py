@@ -1,0 +1,70 @@
+"""The answer to a topology-design problem: links, rings and routes."""
+
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ddlopt.models.contracts import Solution
+from ddlopt.models.topology.instance import TopologyInstance
+
+Path = tuple[int, ...]
+"""Servers that a message visits, source first and destination last."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Ring(_Part):
+    """One ring of an all-reduce group: ``members`` in ring order, ``paths[h]`` from the h-th member to the next.
+
+    ``share`` is the part of the group's gradient that the ring carries; the shares of a group are relative to their sum,
+    which must be one within 1e-6.
+    """
+
+    group: int = Field(ge=0)
+    members: tuple[int, ...]
+    share: float = Field(gt=0)
+    paths: tuple[Path, ...]
+
+
+class Route(_Part):
+    """The paths of one pair's model-parallel traffic with their fractions, which must sum to one within 1e-6."""
+
+    source: int
+    target: int
+    paths: tuple[Path, ...]
+    fractions: tuple[float, ...]
+
+
+class TopologyDesign(Solution):
+    """Links, rings and routes for a :class:`~ddlopt.models.topology.instance.TopologyInstance`.
+
+    Parameters
+    ----------
+    links : tuple of (int, int, int)
+        (i, j, count): so many links from server i to server j. With duplex optics i < j, and each link carries both
+        directions.
+    planes : tuple of tuple of (int, int)
+        Duplex only: the pairs that each plane joins. Together the planes hold exactly ``links``, and each is a matching.
+        Empty for one-way optics, where degrees alone decide (König's theorem).
+    rings : tuple of Ring
+    routes : tuple of Route
+    """
+
+    kind: ClassVar[str] = "topology design"
+
+    family: Literal["topology"] = "topology"
+    links: tuple[tuple[int, int, int], ...]
+    planes: tuple[tuple[tuple[int, int], ...], ...] = ()
+    rings: tuple[Ring, ...] = ()
+    routes: tuple[Route, ...] = ()
+
+    def link_counts(self, instance: TopologyInstance) -> dict[tuple[int, int], int]:
+        """Number of links by ordered pair; a duplex link counts in both directions."""
+        counts: dict[tuple[int, int], int] = {}
+        for i, j, count in self.links:
+            counts[i, j] = counts.get((i, j), 0) + count
+            if instance.optics == "duplex":
+                counts[j, i] = counts.get((j, i), 0) + count
+        return counts

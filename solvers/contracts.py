@@ -1,0 +1,188 @@
+"""What every method takes and gives: limits, progress, results."""
+
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib.metadata import version
+from typing import Any, Protocol, runtime_checkable
+
+from ddlopt.models.contracts import Instance, Solution
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    """A solution whose gap to a bound for the *whole* problem is within the limit asked for."""
+    FEASIBLE = "feasible"
+    """A checked solution; what is known about its distance from the optimum is in ``bound`` and ``scope_bound``."""
+    REFERENCE = "reference"
+    """A figure for a different network (ideal switch, fat-tree): an objective to compare with, no solution to check."""
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    NO_SOLUTION = "no_solution"
+    """Stopped by a limit before any solution was found."""
+    ERROR = "error"
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an objective to speak of, or a proof that there is none."""
+        return self in (Status.OPTIMAL, Status.FEASIBLE, Status.REFERENCE, Status.INFEASIBLE, Status.UNBOUNDED)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: wall-clock seconds (None: never), relative gap, and the threads a solver may use."""
+
+    time_s: float | None = None
+    gap: float = 1e-4
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.time_s is not None and not self.time_s > 0:
+            raise ValueError(f"time_s must be positive, got {self.time_s}")
+        if not 0 <= self.gap < 1:
+            raise ValueError(f"gap must be in [0, 1), got {self.gap}")
+        if self.threads < 1:
+            raise ValueError(f"threads must be at least 1, got {self.threads}")
+
+
+@dataclass(frozen=True)
+class TracePoint:
+    """What was known ``time_s`` seconds into a solve, in the instance's objective; None for what was not."""
+
+    time_s: float
+    incumbent: float | None
+    bound: float | None
+
+
+ProgressCallback = Callable[[TracePoint], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one method on one instance; objectives are minimised.
+
+    Parameters
+    ----------
+    instance, instance_digest, family, method : str
+    status : Status
+    objective : float or None
+        As recomputed by ``evaluate``, never as claimed by a solver.
+    bound : float or None
+        A lower bound valid for *every* solution of the instance; None where there is none.
+    solution : Solution or None
+    checked : bool
+        ``evaluate`` found the solution feasible and its objective equal to the claimed one.
+    scope : str or None
+        The class of solutions the method searched, where that is not all of them.
+    scope_bound : float or None
+        A lower bound valid within ``scope`` only.
+    runtime_s : float
+        Wall-clock seconds around the whole solve, model building included.
+    trace : tuple of TracePoint
+    details : mapping
+        Figures of the method and of ``evaluate`` (loads, bandwidth tax, nodes …).
+    provenance : mapping
+        Versions, seed, threads.
+    message : str
+        One line for people, e.g. why there is no solution.
+    """
+
+    instance: str
+    instance_digest: str
+    family: str
+    method: str
+    status: Status
+    objective: float | None = None
+    bound: float | None = None
+    solution: Solution | None = None
+    checked: bool = False
+    scope: str | None = None
+    scope_bound: float | None = None
+    runtime_s: float = 0.0
+    trace: tuple[TracePoint, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        """(objective - bound) / objective against the bound of the whole problem, or None."""
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def scope_gap(self) -> float | None:
+        """The same within ``scope``, or None."""
+        return relative_gap(self.objective, self.scope_bound)
+
+    def to_data(self, with_solution: bool = False) -> dict[str, Any]:
+        """Plain data for JSON, with ``gap`` and ``scope_gap`` filled in."""
+        data: dict[str, Any] = {
+            "instance": self.instance,
+            "instance_digest": self.instance_digest,
+            "family": self.family,
+            "method": self.method,
+            "status": str(self.status),
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "checked": self.checked,
+            "scope": self.scope,
+            "scope_bound": self.scope_bound,
+            "scope_gap": self.scope_gap,
+            "runtime_s": self.runtime_s,
+            "message": self.message,
+            "details": dict(self.details),
+            "trace": [[point.time_s, point.incumbent, point.bound] for point in self.trace],
+            "provenance": dict(self.provenance),
+        }
+        if with_solution:
+            data["solution"] = None if self.solution is None else self.solution.model_dump(mode="json")
+        return data
+
+
+def relative_gap(objective: float | None, bound: float | None) -> float | None:
+    """(objective - bound) / |objective|, clipped at 0; None if either is missing."""
+    if objective is None or bound is None:
+        return None
+    if objective == 0:
+        return 0.0 if bound >= 0 else None
+    return max(0.0, (objective - bound) / abs(objective))
+
+
+@runtime_checkable
+class Method(Protocol):
+    """Anything that answers an instance of one family: ``Exact(formulation, backend)`` or a heuristic."""
+
+    name: str
+    family: str
+
+    def refuses(self, instance: Any) -> str | None:
+        """Why the method does not cover the instance; None if it does."""
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; ``start`` is a solution to begin from, where the method can use one."""
+
+
+_RECORDED = ("ddlopt", "highspy", "pyomo", "numpy")
+
+
+def provenance(seed: int, threads: int, **more: Any) -> dict[str, Any]:
+    """Versions, seed and threads of a solve, for :attr:`Result.provenance`."""
+    versions = {name: version(name) for name in _RECORDED}
+    return {"python": platform.python_version(), "platform": sys.platform, **versions, "seed": seed, "threads": threads, **more}
+
+
+def empty_result(instance: Instance, method: str, status: Status, **figures: Any) -> Result:
+    """A result that carries no solution."""
+    return Result(instance.name, instance.digest, instance.family, method, status, **figures)
