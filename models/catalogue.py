@@ -1,0 +1,52 @@
+"""The families there are: a new one is a new folder and one entry here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ddlopt.models.contracts import Evaluation, Instance, Solution
+from ddlopt.models.errors import UnknownNameError
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the rest of ddlopt needs to know of a family.
+
+    ``evaluate(instance, solution, exact=False)`` is the independent check; ``lower_bound(instance)`` a combinatorial bound on
+    the objective of every solution, found without a solver (None where there is none).
+    """
+
+    name: str
+    title: str
+    instance: type[Instance]
+    solution: type[Solution]
+    evaluate: Callable[..., Evaluation]
+    lower_bound: Callable[[Any], float | None]
+
+
+def _topology() -> Family:
+    from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
+    from ddlopt.models.topology.bounds import lower_bound
+
+    title = "optical links, rings and routes for one training job"
+    return Family("topology", title, TopologyInstance, TopologyDesign, evaluate, lower_bound)
+
+
+_FAMILIES: dict[str, Callable[[], Family]] = {"topology": _topology}
+
+FAMILY_NAMES = tuple(_FAMILIES)
+
+
+@cache
+def family(name: str) -> Family:
+    """The family of that name; imported on first use.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none.
+    """
+    if name not in _FAMILIES:
+        raise UnknownNameError(f"there is no family '{name}'; there are: {', '.join(FAMILY_NAMES)}")
+    return _FAMILIES[name]()

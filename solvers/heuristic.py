@@ -1,0 +1,82 @@
+"""What all heuristics share: a clock around the work and the check behind it."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ddlopt.models.contracts import Solution
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, TracePoint
+from ddlopt.solvers.finish import finish
+
+
+class Clock:
+    """Seconds since the start of a solve, the trace so far, and whether the time is up."""
+
+    def __init__(self, limits: Limits, progress: ProgressCallback | None) -> None:
+        self._started = time.perf_counter()
+        self._limit = limits.time_s
+        self._progress = progress
+        self.trace: list[TracePoint] = []
+
+    @property
+    def elapsed_s(self) -> float:
+        """Wall-clock seconds since the start."""
+        return time.perf_counter() - self._started
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time limit has passed."""
+        return self._limit is not None and self.elapsed_s >= self._limit
+
+    def report(self, incumbent: float | None, bound: float | None = None) -> None:
+        """Note an improvement (instance objective) and tell whoever watches."""
+        point = TracePoint(self.elapsed_s, incumbent, bound)
+        self.trace.append(point)
+        if self._progress is not None:
+            self._progress(point)
+
+
+class Heuristic(ABC):
+    """A method that constructs a solution; subclasses are frozen dataclasses of options that implement :meth:`answer`."""
+
+    family: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Kebab-case name, as in the catalogue."""
+
+    def refuses(self, instance: Any) -> str | None:
+        """Why the heuristic does not cover the instance; None if it does."""
+        return None
+
+    @abstractmethod
+    def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> tuple[Solution, Mapping[str, Any]]:
+        """The solution found and figures for :attr:`Result.details`; stops soon after ``clock.expired``."""
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer, check and time; see :class:`~ddlopt.solvers.contracts.Method`."""
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        clock = Clock(limits, progress)
+        solution, details = self.answer(instance, seed, clock, start)
+        return finish(
+            instance,
+            self.name,
+            solution,
+            runtime_s=clock.elapsed_s,
+            limits=limits,
+            seed=seed,
+            trace=tuple(clock.trace),
+            details=details,
+        )
