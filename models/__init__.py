@@ -1,0 +1,1 @@
+"""What is asked: data, formulations, and the independent check of an answer."""

@@ -13,8 +13,8 @@ from ddlopt.models.errors import UnknownNameError
 class Family:
     """What the rest of ddlopt needs to know of a family.
 
-    ``evaluate(instance, solution, exact=False)`` is the independent check; ``lower_bound(instance)`` a combinatorial bound on
-    the objective of every solution, found without a solver (None where there is none).
+    ``evaluate(instance, solution, exact=False)`` is the independent check; ``lower_bound(instance)`` a combinatorial
+    bound on the objective of every solution, found without a solver (None where there is none).
     """
 
     name: str

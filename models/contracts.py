@@ -43,7 +43,9 @@ def _matrix(value: Any) -> npt.NDArray[np.float64]:
                 case [int(i), int(j), int() | float()] if 0 <= i < size and 0 <= j < size:
                     matrix[i, j] = entry[2]
                 case _:
-                    raise ValueError(f"entries[{number}] is {entry!r}; expected [i, j, value] with i, j in 0..{size - 1}")
+                    raise ValueError(
+                        f"entries[{number}] is {entry!r}; expected [i, j, value] with i, j in 0..{size - 1}"
+                    )
     else:
         try:
             matrix = np.array(value, dtype=np.float64)
@@ -206,7 +208,9 @@ class Solution(_Document):
     def belongs_to(self, instance: Instance) -> None:
         """Raise :class:`SolutionError` if the solution says that it answers another instance."""
         if self.family != instance.family:
-            raise SolutionError(f"a {self.family} solution cannot answer the {instance.family} instance '{instance.name}'")
+            raise SolutionError(
+                f"a {self.family} solution cannot answer the {instance.family} instance '{instance.name}'"
+            )
         if self.instance_digest is not None and self.instance_digest != instance.digest:
             raise SolutionError(
                 f"the solution was made for instance '{self.instance}' (digest {self.instance_digest[:12]}…), "
@@ -248,8 +252,8 @@ class Evaluation:
 class Formulation(Protocol):
     """A formulation as a frozen dataclass of options; it fills *somebody's* Pyomo block and owns no solver.
 
-    ``build`` leaves a linear expression ``block.objective`` that is to be minimised or maximised (``sense``); every other
-    port is documented in the class docstring. Indices are deterministic strings and integers.
+    ``build`` leaves a linear expression ``block.objective`` that is to be minimised or maximised (``sense``); every
+    other port is documented in the class docstring. Indices are deterministic strings and integers.
     """
 
     sense: ClassVar[Literal["minimize", "maximize"]]

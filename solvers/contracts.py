@@ -180,7 +180,14 @@ _RECORDED = ("ddlopt", "highspy", "pyomo", "numpy")
 def provenance(seed: int, threads: int, **more: Any) -> dict[str, Any]:
     """Versions, seed and threads of a solve, for :attr:`Result.provenance`."""
     versions = {name: version(name) for name in _RECORDED}
-    return {"python": platform.python_version(), "platform": sys.platform, **versions, "seed": seed, "threads": threads, **more}
+    return {
+        "python": platform.python_version(),
+        "platform": sys.platform,
+        **versions,
+        "seed": seed,
+        "threads": threads,
+        **more,
+    }
 
 
 def empty_result(instance: Instance, method: str, status: Status, **figures: Any) -> Result:

@@ -50,7 +50,9 @@ def finish(
     best_bound = max(known, default=None)
     for name, value in (("bound", best_bound), ("bound within its scope", scope_bound)):
         if value is not None and value > objective + CLAIM_TOLERANCE * abs(objective):
-            raise SolverError(f"{method} on '{instance.name}': {name} {value:.12g} exceeds the checked objective {objective:.12g}")
+            raise SolverError(
+                f"{method} on '{instance.name}': {name} {value:.12g} exceeds the checked objective {objective:.12g}"
+            )
     if best_bound is not None:
         # A dual bound may exceed the optimum by the solver's tolerance; the checked solution is the better witness.
         best_bound = min(best_bound, objective)

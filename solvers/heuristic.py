@@ -39,7 +39,7 @@ class Clock:
 
 
 class Heuristic(ABC):
-    """A method that constructs a solution; subclasses are frozen dataclasses of options that implement :meth:`answer`."""
+    """A method that constructs a solution: a frozen dataclass of options that implements :meth:`answer`."""
 
     family: ClassVar[str]
 

@@ -75,7 +75,9 @@ class TopologyInstance(Instance):
     def _is_consistent(self) -> Self:
         n = self.servers
         if self.degree >= n:
-            raise ValueError(f"degree is {self.degree}, but {n} servers have at most {n - 1} neighbours; use degree <= {n - 1}")
+            raise ValueError(
+                f"degree is {self.degree}, but {n} servers have at most {n - 1} neighbours; use degree <= {n - 1}"
+            )
         for number, group in enumerate(self.allreduce_groups):
             place = f"allreduce_groups[{number}].members"
             if len(group.members) < 2:
@@ -84,7 +86,9 @@ class TopologyInstance(Instance):
                 if not 0 <= server < n:
                     raise ValueError(f"{place} contains server {server}, but there are {n} servers (0..{n - 1})")
             if list(group.members) != sorted(set(group.members)):
-                raise ValueError(f"{place} must list each server once and in increasing order, got {list(group.members)}")
+                raise ValueError(
+                    f"{place} must list each server once and in increasing order, got {list(group.members)}"
+                )
         traffic = self.traffic_bytes
         if traffic.shape != (n, n):
             raise ValueError(f"traffic_bytes has shape {traffic.shape}, but {n} servers need ({n}, {n})")
@@ -109,7 +113,7 @@ class TopologyInstance(Instance):
     def node_bytes(self) -> npt.NDArray[np.float64]:
         """(2, n) array: bytes that each server must send, and receive, whatever the design.
 
-        In every ring each member sends one hop and receives one, so an all-reduce counts its ``hop_bytes`` once each way.
+        In every ring each member sends one hop and receives one, so an all-reduce counts ``hop_bytes`` once each way.
         """
         reduced = np.zeros(self.servers)
         for group in self.allreduce_groups:

@@ -18,8 +18,7 @@ class _Part(BaseModel):
 class Ring(_Part):
     """One ring of an all-reduce group: ``members`` in ring order, ``paths[h]`` from the h-th member to the next.
 
-    ``share`` is the part of the group's gradient that the ring carries; the shares of a group are relative to their sum,
-    which must be one within 1e-6.
+    ``share`` is the part of the group's gradient that the ring carries; a group's shares must sum to one within 1e-6.
     """
 
     group: int = Field(ge=0)
@@ -46,8 +45,8 @@ class TopologyDesign(Solution):
         (i, j, count): so many links from server i to server j. With duplex optics i < j, and each link carries both
         directions.
     planes : tuple of tuple of (int, int)
-        Duplex only: the pairs that each plane joins. Together the planes hold exactly ``links``, and each is a matching.
-        Empty for one-way optics, where degrees alone decide (König's theorem).
+        Duplex: the pairs that each plane joins; together the planes hold exactly ``links``, and each is a matching.
+        May be empty for one-way optics, where degrees alone decide (König's theorem).
     rings : tuple of Ring
     routes : tuple of Route
     """
