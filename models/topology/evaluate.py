@@ -161,7 +161,7 @@ class _Checker:
                 self.fail("share_is_not_negative", where, value, 0)
         total = sum(parts, start=number(0))
         if abs(total - 1) > SHARE_TOLERANCE:
-            self.fail(kind, where, total, 1)
+            self.fail(kind, where, total, 1, breaks=not parts)
         if parts:
             parts[max(range(len(parts)), key=parts.__getitem__)] += 1 - total
         return parts
