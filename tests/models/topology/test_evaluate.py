@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology import AllReduceGroup, Ring, Route, TopologyDesign, TopologyInstance, evaluate
 
@@ -29,9 +30,7 @@ def ring_design(**changes):
         "links": [(i, (i + 1) % 4, 1) for i in range(4)],
         "rings": [Ring(group=0, members=(0, 1, 2, 3), share=1, paths=[(i, (i + 1) % 4) for i in range(4)])],
         "routes": [
-            Route(
-                source=s, target=(s + k) % 4, paths=[tuple((s + hop) % 4 for hop in range(k + 1))], fractions=[1.0]
-            )
+            Route(source=s, target=(s + k) % 4, paths=[tuple((s + hop) % 4 for hop in range(k + 1))], fractions=[1.0])
             for s in range(4)
             for k in (1, 2, 3)
         ],
@@ -141,7 +140,9 @@ def test_each_kind_of_violation_fires(kind):
     evaluation = evaluate(ring_instance(), ring_design(**ONE_WAY_MUTATIONS[kind]))
     assert kind in {violation.kind for violation in evaluation.violations}
     assert not evaluation.feasible
-    assert kind in {v.kind for v in evaluate(ring_instance(), ring_design(**ONE_WAY_MUTATIONS[kind]), exact=True).violations}
+    assert kind in {
+        v.kind for v in evaluate(ring_instance(), ring_design(**ONE_WAY_MUTATIONS[kind]), exact=True).violations
+    }
 
 
 DUPLEX_MUTATIONS = {

@@ -1,0 +1,119 @@
+"""Nothing is reported that the check has not passed: false claims, broken designs and impossible bounds are refused."""
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance
+from ddlopt.solvers.contracts import Limits, Method, Result, Status, relative_gap
+from ddlopt.solvers.finish import finish
+from ddlopt.solvers.heuristic import Heuristic
+
+
+def pair(bandwidth=1.0):
+    return TopologyInstance(
+        name="pair",
+        servers=2,
+        degree=1,
+        link_bandwidth_bytes_per_s=bandwidth,
+        traffic_bytes=np.array([[0.0, 3.0], [1.0, 0.0]]),
+    )
+
+
+def design(**changes):
+    routes = [
+        Route(source=0, target=1, paths=[(0, 1)], fractions=[1]),
+        Route(source=1, target=0, paths=[(1, 0)], fractions=[1]),
+    ]
+    return TopologyDesign(**{"instance": "pair", "links": [(0, 1, 1), (1, 0, 1)], "routes": routes, **changes})
+
+
+def finished(**changes):
+    return finish(pair(), "test", design(), **{"runtime_s": 0.5, "limits": Limits(), **changes})
+
+
+def test_a_design_that_meets_the_combinatorial_bound_is_optimal():
+    result = finished()
+    assert (result.objective, result.bound, result.gap) == (3.0, 3.0, 0.0)
+    assert result.status is Status.OPTIMAL
+    assert result.checked
+    assert result.details["max_link_load_bytes"] == 3
+
+
+def test_a_false_claim_is_an_error():
+    with pytest.raises(SolverError, match=r"claims 2\.9, but evaluate finds 3"):
+        finished(claimed=2.9)
+
+
+def test_a_bound_above_the_checked_objective_is_an_error():
+    with pytest.raises(SolverError, match=r"bound 3\.1 exceeds the checked objective 3"):
+        finished(bound=3.1)
+    with pytest.raises(SolverError, match="bound within its scope"):
+        finished(scope="half", scope_bound=3.1)
+
+
+def test_a_design_that_fails_the_check_is_an_error():
+    with pytest.raises(SolverError, match="fails the check: traffic_is_routed at traffic 1 -> 0"):
+        finish(pair(), "test", design(routes=design().routes[:1]), runtime_s=0, limits=Limits())
+
+
+def test_the_bound_of_a_scope_proves_nothing_about_the_whole(monkeypatch):
+    from ddlopt.models import catalogue
+
+    weak = dataclasses.replace(catalogue.family("topology"), lower_bound=lambda instance: 1.0)
+    monkeypatch.setattr("ddlopt.solvers.finish.family", lambda name: weak)
+    result = finished(scope="one pair", scope_bound=3.0)
+    assert result.status is Status.FEASIBLE
+    assert result.bound == 1.0
+    assert result.gap == pytest.approx(2 / 3)
+    assert result.scope_gap == 0.0
+
+
+def test_gap_of_nothing_is_nothing():
+    assert relative_gap(None, 1.0) is None
+    assert relative_gap(1.0, None) is None
+    assert relative_gap(0.0, 0.0) == 0.0
+    assert relative_gap(4.0, 3.0) == 0.25
+
+
+@pytest.mark.parametrize("bad", [{"time_s": 0}, {"time_s": float("nan")}, {"gap": 1}, {"gap": -1e-9}, {"threads": 0}])
+def test_limits_refuse_what_makes_no_sense(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Limits(**bad)
+
+
+@dataclasses.dataclass(frozen=True)
+class Direct(Heuristic):
+    """Answers the pair; stands for any heuristic."""
+
+    family: ClassVar[str] = "topology"
+    name: ClassVar[str] = "direct"
+
+    def refuses(self, instance):
+        return None if instance.servers == 2 else f"it knows 2 servers, not {instance.servers}"
+
+    def answer(self, instance, seed, clock, start):
+        clock.report(3.0)
+        return design(), {"seed seen": seed}
+
+
+def test_a_heuristic_is_a_method_and_its_result_is_checked():
+    seen = []
+    result = Direct().solve(pair(), Limits(), seed=7, progress=seen.append)
+    assert isinstance(Direct(), Method)
+    assert isinstance(result, Result)
+    assert result.checked
+    assert [point.incumbent for point in seen] == [3.0] == [point.incumbent for point in result.trace]
+    assert result.details["seed seen"] == 7
+    assert result.provenance["seed"] == 7
+    assert result.instance_digest == pair().digest
+
+
+def test_a_heuristic_refuses_what_it_does_not_cover():
+    traffic = np.ones((3, 3)) - np.eye(3)
+    three = TopologyInstance(name="three", servers=3, degree=1, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic)
+    with pytest.raises(NotApplicableError, match="it knows 2 servers, not 3"):
+        Direct().solve(three, Limits())
