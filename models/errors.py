@@ -21,6 +21,10 @@ class NotApplicableError(DdloptError, ValueError):
     """A method or formulation that does not cover the instance; the message says which property is in the way."""
 
 
+class OptionError(DdloptError, ValueError):
+    """A limit, seed or other option out of its range."""
+
+
 class SolverError(DdloptError, RuntimeError):
     """A solver is missing, failed, or claimed something that the independent check refuted."""
 

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
 from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.errors import OptionError
 
 
 class Status(StrEnum):
@@ -42,11 +43,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.time_s is not None and not self.time_s > 0:
-            raise ValueError(f"time_s must be positive, got {self.time_s}")
+            raise OptionError(f"the time limit must be a positive number of seconds, got {self.time_s}")
         if not 0 <= self.gap < 1:
-            raise ValueError(f"gap must be in [0, 1), got {self.gap}")
+            raise OptionError(f"the gap must be at least 0 and less than 1, got {self.gap}")
         if self.threads < 1:
-            raise ValueError(f"threads must be at least 1, got {self.threads}")
+            raise OptionError(f"the number of threads must be at least 1, got {self.threads}")
 
 
 @dataclass(frozen=True)
