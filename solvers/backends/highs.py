@@ -1,0 +1,328 @@
+"""HiGHS, fed with arrays: checked options, a start that may be partial, a trace of both bounds, a clean Ctrl-C."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import highspy
+import numpy as np
+import pyomo.environ as pyo
+
+from ddlopt.models.errors import SolverError
+from ddlopt.solvers.backends.contracts import Outcome
+from ddlopt.solvers.backends.highs_options import check_options
+from ddlopt.solvers.backends.matrix import LinearModel, linear_model
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
+
+_ENDS: Mapping[Any, tuple[Status | None, str]] = {
+    # None: FEASIBLE if there is an incumbent, NO_SOLUTION otherwise.
+    highspy.HighsModelStatus.kOptimal: (Status.OPTIMAL, ""),
+    highspy.HighsModelStatus.kModelEmpty: (Status.OPTIMAL, ""),
+    highspy.HighsModelStatus.kInfeasible: (Status.INFEASIBLE, "infeasible"),
+    highspy.HighsModelStatus.kUnbounded: (Status.UNBOUNDED, "unbounded"),
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: (Status.NO_SOLUTION, "infeasible or unbounded"),
+    highspy.HighsModelStatus.kTimeLimit: (None, "time limit"),
+    highspy.HighsModelStatus.kInterrupt: (None, "interrupted"),
+    highspy.HighsModelStatus.kHighsInterrupt: (None, "interrupted"),
+    highspy.HighsModelStatus.kIterationLimit: (None, "iteration limit"),
+    highspy.HighsModelStatus.kSolutionLimit: (None, "node or solution limit"),
+    highspy.HighsModelStatus.kMemoryLimit: (None, "memory limit"),
+    highspy.HighsModelStatus.kObjectiveBound: (None, "objective bound reached"),
+    highspy.HighsModelStatus.kObjectiveTarget: (None, "objective target reached"),
+    highspy.HighsModelStatus.kUnknown: (None, "HiGHS ended without a conclusion"),
+    highspy.HighsModelStatus.kNotset: (Status.ERROR, "HiGHS did not start"),
+    highspy.HighsModelStatus.kLoadError: (Status.ERROR, "HiGHS could not load the model"),
+    highspy.HighsModelStatus.kModelError: (Status.ERROR, "HiGHS found the model faulty"),
+    highspy.HighsModelStatus.kPresolveError: (Status.ERROR, "HiGHS failed in presolve"),
+    highspy.HighsModelStatus.kSolveError: (Status.ERROR, "HiGHS failed in the solve"),
+    highspy.HighsModelStatus.kPostsolveError: (Status.ERROR, "HiGHS failed in postsolve"),
+}
+_FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
+_TRACE_STEP_S = 0.25
+_POLL_S = 0.05
+_GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Highs:
+    """The HiGHS solver.
+
+    Parameters
+    ----------
+    options : mapping
+        HiGHS options by name, checked here for name, type and range. Time limit, gap, threads and seed come with each
+        solve. ``mip_abs_gap`` is 0 unless given: whether a gap is small is a matter of the relative one.
+
+    Raises
+    ------
+    UnknownNameError
+        For an option that HiGHS does not have.
+    ValueError
+        For a value that it does not take, or an option that :class:`~ddlopt.solvers.contracts.Limits` governs.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    name: ClassVar[str] = "highs"
+
+    def __post_init__(self) -> None:
+        check_options(self.options)
+
+    @property
+    def version(self) -> str:
+        """Version of HiGHS."""
+        return f"{highspy.HIGHS_VERSION_MAJOR}.{highspy.HIGHS_VERSION_MINOR}.{highspy.HIGHS_VERSION_PATCH}"
+
+    def solve(
+        self,
+        model: pyo.ConcreteModel,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        warm: bool = False,
+        want_duals: bool = False,
+    ) -> Outcome:
+        """Solve a linear ``model``; see :class:`~ddlopt.solvers.backends.contracts.Backend`.
+
+        After Ctrl-C the incumbent is kept and the message says ``interrupted``; a second Ctrl-C is a
+        ``KeyboardInterrupt``.
+
+        Raises
+        ------
+        SolverError
+            If the model is not linear or HiGHS would alter it.
+        """
+        started = time.perf_counter()
+        linear = linear_model(model)
+        highs = highspy.Highs()
+        highs.silent()
+        settings = {"mip_abs_gap": 0.0, **self.options, "mip_rel_gap": limits.gap, "threads": limits.threads}
+        settings["random_seed"] = seed % 2**31
+        for name, value in settings.items():
+            _must(highs.setOptionValue(name, value), f"set option {name} to {value!r}")
+        pass_model(highs, linear)
+        if warm:
+            _pass_start(highs, linear)
+        watch = _Watch(highs, linear.maximise, started, progress)
+        if limits.time_s is not None:
+            left = limits.time_s - watch.elapsed_s
+            if left <= 0:
+                return Outcome(
+                    Status.NO_SOLUTION,
+                    runtime_s=watch.elapsed_s,
+                    message="time limit passed while the model was handed over",
+                    solver=f"HiGHS {self.version}",
+                )
+            _must(highs.setOptionValue("time_limit", left), "set the time limit")
+        watch.run(None if limits.time_s is None else limits.time_s + _GRACE_S)
+        return self._outcome(highs, linear, watch, want_duals)
+
+    def _outcome(self, highs: highspy.Highs, linear: LinearModel, watch: "_Watch", want_duals: bool) -> Outcome:
+        end = highs.getModelStatus()
+        status, message = _ENDS.get(end, (Status.ERROR, f"HiGHS ended with {end}, which ddlopt does not know"))
+        info = highs.getInfo()
+        if watch.overdue:
+            message = "time limit"
+        mip = bool(linear.integer.any()) and not highs.getOptionValue("solve_relaxation")[1]
+        incumbent = info.primal_solution_status == _FEASIBLE_POINT or end == highspy.HighsModelStatus.kModelEmpty
+        if status is None:
+            status = Status.FEASIBLE if incumbent else Status.NO_SOLUTION
+        objective = bound = None
+        if incumbent and status in (Status.OPTIMAL, Status.FEASIBLE):
+            # The solution's own objective, for it may be better than the one HiGHS reports after its last improvement.
+            values = np.asarray(highs.getSolution().col_value)
+            objective = float(linear.cost @ values + linear.offset)
+            for variable, value in zip(linear.columns, values.tolist(), strict=True):
+                if not variable.fixed:
+                    variable.set_value(value, skip_validation=True)
+        if mip:
+            bound = _finite(info.mip_dual_bound)
+        elif status is Status.OPTIMAL:
+            bound = objective
+        duals: dict[Any, float] = {}
+        if want_duals and not mip and status is Status.OPTIMAL:
+            duals = dict(zip(linear.rows, np.asarray(highs.getSolution().row_dual).tolist(), strict=True))
+        if status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.ERROR):
+            bound = None
+        watch.note(objective, bound, final=True)
+        return Outcome(
+            status,
+            objective,
+            bound,
+            runtime_s=watch.elapsed_s,
+            trace=tuple(watch.trace),
+            message=message,
+            solver=f"HiGHS {self.version}",
+            figures=_figures(info, linear, mip),
+            duals=duals,
+        )
+
+
+def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:
+    """Hand the arrays over.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS refuses them, or would drop coefficients that it deems too small.
+    """
+    rows, columns = linear.matrix.shape
+    smallest = highs.getOptionValue("small_matrix_value")[1]
+    values = np.abs(linear.matrix.data)
+    tiny = (values > 0) & (values <= smallest)
+    if tiny.any():
+        place = int(np.argmax(tiny))
+        row = int(np.searchsorted(linear.matrix.indptr, place, side="right")) - 1
+        column = linear.columns[linear.matrix.indices[place]].name
+        raise SolverError(
+            f"constraint '{linear.rows[row].name}' has coefficient {linear.matrix.data[place]:.3g} at '{column}', which "
+            f"HiGHS would drop (it keeps what exceeds {smallest:.3g}); rescale the formulation"
+        )
+    status = highs.passModel(
+        columns,
+        rows,
+        linear.matrix.nnz,
+        0,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.HessianFormat.kTriangular),
+        int(highspy.ObjSense.kMaximize if linear.maximise else highspy.ObjSense.kMinimize),
+        linear.offset,
+        linear.cost,
+        linear.lower,
+        linear.upper,
+        linear.row_lower,
+        linear.row_upper,
+        linear.matrix.indptr,
+        linear.matrix.indices,
+        linear.matrix.data,
+        np.zeros(0, dtype=np.int32),
+        np.zeros(0, dtype=np.int32),
+        np.zeros(0),
+        linear.integer.astype(np.int32),
+    )
+    _must(status, "take the model")
+
+
+def _pass_start(highs: highspy.Highs, linear: LinearModel) -> None:
+    """Give the values that there are; HiGHS completes them by solving what is left."""
+    pairs = [(j, variable.value) for j, variable in enumerate(linear.columns) if variable.value is not None]
+    if pairs and linear.integer.any():
+        places, values = zip(*pairs, strict=True)
+        highs.setSolution(len(pairs), np.array(places, dtype=np.int32), np.array(values, dtype=np.float64))
+
+
+class _Watch:
+    """Runs HiGHS in a thread of its own, so that this one hears Ctrl-C, and keeps the trace.
+
+    A fresh thread also has a fresh HiGHS scheduler, which is what lets the number of threads change within a process.
+    """
+
+    def __init__(self, highs: highspy.Highs, maximise: bool, started: float, progress: ProgressCallback | None) -> None:
+        self._highs = highs
+        self._better: Callable[[float, float], float] = max if maximise else min
+        self._tighter: Callable[[float, float], float] = min if maximise else max
+        self._started = started
+        self._progress = progress
+        self._stop = threading.Event()
+        self._told = 0
+        self.overdue = False
+        self.trace: list[TracePoint] = []
+
+    @property
+    def elapsed_s(self) -> float:
+        """Wall-clock seconds since the model began to be handed over."""
+        return time.perf_counter() - self._started
+
+    def run(self, deadline_s: float | None) -> None:
+        """Solve; returns when HiGHS has ended, at the latest soon after ``deadline_s`` or Ctrl-C."""
+        kinds = highspy.cb.HighsCallbackType
+        self._highs.setCallback(self._hear, None)
+        for kind in (
+            kinds.kCallbackMipImprovingSolution,
+            kinds.kCallbackMipInterrupt,
+            kinds.kCallbackSimplexInterrupt,
+            kinds.kCallbackIpmInterrupt,
+        ):
+            self._highs.startCallback(kind)
+        ended = threading.Event()
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                self._highs.run()
+                highspy.Highs.resetGlobalScheduler(False)
+            except BaseException as failure:
+                failures.append(failure)
+            finally:
+                ended.set()
+
+        threading.Thread(target=work, name="highs", daemon=True).start()
+        try:
+            self._wait(ended, deadline_s)
+        except KeyboardInterrupt:
+            self._stop.set()
+            ended.wait()
+        except BaseException:
+            self._stop.set()
+            ended.wait()
+            raise
+        self._highs.disableCallbacks()
+        if failures:
+            raise failures[0]
+        self._tell()
+
+    def _wait(self, ended: threading.Event, deadline_s: float | None) -> None:
+        while not ended.wait(_POLL_S):
+            self._tell()
+            if deadline_s is not None and self.elapsed_s > deadline_s and not self.overdue:
+                self.overdue = True
+                self._stop.set()
+
+    def _tell(self) -> None:
+        while self._progress is not None and self._told < len(self.trace):
+            self._told += 1
+            self._progress(self.trace[self._told - 1])
+
+    def _hear(self, kind: Any, message: str, out: Any, into: Any, data: Any) -> None:
+        if into is not None and self._stop.is_set():
+            into.user_interrupt = True
+        kinds = highspy.cb.HighsCallbackType
+        if kind == kinds.kCallbackMipImprovingSolution:
+            self.note(_finite(out.objective_function_value), _finite(out.mip_dual_bound))
+        elif kind == kinds.kCallbackMipInterrupt and (
+            not self.trace or self.elapsed_s - self.trace[-1].time_s >= _TRACE_STEP_S
+        ):
+            self.note(_finite(out.mip_primal_bound), _finite(out.mip_dual_bound))
+
+    def note(self, incumbent: float | None, bound: float | None, final: bool = False) -> None:
+        """Add a point to the trace if it says something new; neither bound ever falls back."""
+        last = self.trace[-1] if self.trace else TracePoint(0.0, None, None)
+        if last.incumbent is not None:
+            incumbent = last.incumbent if incumbent is None else self._better(incumbent, last.incumbent)
+        if last.bound is not None and not final:
+            bound = last.bound if bound is None else self._tighter(bound, last.bound)
+        if (incumbent, bound) != (last.incumbent, last.bound):
+            self.trace.append(TracePoint(self.elapsed_s, incumbent, bound))
+            if final:
+                self._tell()
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if abs(value) < highspy.kHighsInf and value == value else None
+
+
+def _must(status: Any, what: str) -> None:
+    """HiGHS tells of a refusal in a status only; a warning is as bad, for it means that something was altered."""
+    if status != highspy.HighsStatus.kOk:
+        raise SolverError(f"HiGHS did not {what} ({status.name})")
+
+
+def _figures(info: Any, linear: LinearModel, mip: bool) -> dict[str, float]:
+    rows, columns = linear.matrix.shape
+    figures: dict[str, float] = {"rows": rows, "columns": columns, "nonzeros": linear.matrix.nnz}
+    if mip:
+        figures["nodes"] = max(0, info.mip_node_count)
+    figures["simplex_iterations"] = max(0, info.simplex_iteration_count)
+    return figures

@@ -1,0 +1,194 @@
+"""The exact method: a formulation, a back end, and the check of what comes out."""
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
+
+from ddlopt.models.catalogue import family as family_of
+from ddlopt.models.contracts import Formulation, Instance
+from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.solvers.backends.contracts import Backend, Outcome
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, TracePoint, empty_result, provenance
+from ddlopt.solvers.finish import finish
+
+
+def build_model(family: str, formulation: Formulation, instance: Any) -> pyo.ConcreteModel:
+    """A model that holds ``formulation`` in a block named as the family, and minimises or maximises its objective."""
+    model = pyo.ConcreteModel(name=instance.name)
+    # A large model is a million small objects that all stay: collecting garbage between them only costs time.
+    with PauseGC():
+        model.add_component(family, pyo.Block())
+        block = model.component(family)
+        formulation.build(block, instance)
+        model.objective = pyo.Objective(expr=block.objective, sense=getattr(pyo, formulation.sense))
+    return model
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Solves a formulation to proven optimality, or as far as the limits allow.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method, as in the catalogue.
+    family : str
+    formulation : Formulation
+    backend : Backend
+    """
+
+    name: str
+    family: str
+    formulation: Formulation
+    backend: Backend = field(default_factory=Highs)
+
+    def refuses(self, instance: Any) -> str | None:
+        """Why the formulation does not cover the instance; None if it does."""
+        return self.formulation.refuses(instance)
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Build, solve, read and check; the time limit counts the building.
+
+        A ``start`` is the first incumbent; where the solver ends without a better solution, it is the answer.
+
+        Raises
+        ------
+        NotApplicableError
+            If the formulation does not cover the instance.
+        SolverError
+            If the solver's answer does not stand up to the check.
+        """
+        began = time.perf_counter()
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        if start is not None:
+            start.belongs_to(instance)
+        model = build_model(self.family, self.formulation, instance)
+        block = model.component(self.family)
+        if start is not None:
+            self.formulation.start(block, instance, start)
+        building_s = time.perf_counter() - began
+        run = _Run(self, instance, limits, seed, building_s)
+        left = None if limits.time_s is None else limits.time_s - building_s
+        if left is not None and left <= 0:
+            outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
+        else:
+            watcher = None if progress is None else lambda point: progress(run.point(point))
+            remaining = dataclasses.replace(limits, time_s=left)
+            outcome = self.backend.solve(model, remaining, seed, watcher, warm=start is not None)
+        solution = None if outcome.objective is None else self.formulation.read(block, instance)
+        return run.result(outcome, solution, start, time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One solve: how its outcome, which speaks of the model, reads as a result, which speaks of the instance."""
+
+    method: Exact
+    instance: Instance
+    limits: Limits
+    seed: int
+    building_s: float
+
+    def value(self, value: float | None) -> float | None:
+        """The instance's objective that a figure of the model stands for; None if it says nothing."""
+        if value is None:
+            return None
+        try:
+            mapped = float(self.method.formulation.objective_value(self.instance, value))
+        except ZeroDivisionError:
+            return None
+        return mapped if math.isfinite(mapped) else None
+
+    def point(self, point: TracePoint) -> TracePoint:
+        """A point of the solver's trace in the instance's time and objective."""
+        return TracePoint(self.building_s + point.time_s, self.value(point.incumbent), self.value(point.bound))
+
+    def result(self, outcome: Outcome, solution: Any, start: Any, runtime_s: float) -> Result:
+        """The checked result."""
+        method = self.method
+        scope = method.formulation.scope(self.instance)
+        bound = self.value(outcome.bound)
+        common: dict[str, Any] = {
+            "runtime_s": runtime_s,
+            "bound": bound if scope is None else None,
+            "scope": scope,
+            "scope_bound": None if scope is None else bound,
+            "trace": tuple(self.point(point) for point in outcome.trace),
+        }
+        details = {"building_s": self.building_s, **outcome.figures}
+        versions = {"solver": outcome.solver or method.backend.name, "solver_options": dict(method.backend.options)}
+        claimed, message = self.value(outcome.objective), outcome.message
+        if start is not None and scope is None and self._is_better(start, solution, claimed):
+            solution, claimed, message = start, None, f"kept the start; {message}".rstrip("; ")
+        if solution is not None:
+            return finish(
+                self.instance,
+                method.name,
+                solution,
+                limits=self.limits,
+                seed=self.seed,
+                claimed=claimed,
+                details=details,
+                versions=versions,
+                message=message,
+                **common,
+            )
+        status = outcome.status
+        if status is Status.INFEASIBLE and scope is not None:
+            status, message = Status.NO_SOLUTION, f"there is no solution among those searched ({scope})"
+        lower_bound = family_of(method.family).lower_bound(self.instance)
+        if status is Status.NO_SOLUTION and lower_bound is not None:
+            common["bound"] = max(lower_bound, common["bound"] if common["bound"] is not None else lower_bound)
+        return empty_result(
+            self.instance,
+            method.name,
+            status,
+            details=details,
+            provenance=provenance(self.seed, self.limits.threads, **versions),
+            message=message,
+            **common,
+        )
+
+    def _is_better(self, start: Any, solution: Any, claimed: float | None) -> bool:
+        evaluation = family_of(self.method.family).evaluate(self.instance, start)
+        if not evaluation.feasible:
+            return False
+        return solution is None or (claimed is not None and float(evaluation.objective) < claimed)
+
+
+class Relaxation(NamedTuple):
+    """Optimum of an LP relaxation: as the instance's objective, and as the model's own."""
+
+    objective: float
+    model_objective: float
+
+
+def lp_relaxation(formulation: Formulation, instance: Any, backend: Backend | None = None) -> Relaxation:
+    """Optimum of the formulation with its integer variables relaxed.
+
+    Raises
+    ------
+    SolverError
+        If the relaxation has no optimum.
+    """
+    model = build_model(instance.family, formulation, instance)
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
+    outcome = (backend or Highs()).solve(model, Limits())
+    if outcome.status is not Status.OPTIMAL or outcome.objective is None:
+        raise SolverError(f"the LP relaxation for '{instance.name}' is {outcome.status}: {outcome.message}")
+    return Relaxation(formulation.objective_value(instance, outcome.objective), outcome.objective)
