@@ -1,0 +1,270 @@
+"""Lower bounds on the load of the busiest link, without a solver, for every design of an instance."""
+
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from math import comb, inf
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.topology.instance import TopologyInstance
+
+Array = npt.NDArray[np.float64]
+
+_ROUNDS = 4
+"""Descent steps on the prices of :func:`_bytes_within`; each keeps the bound valid, more of them hardly move it."""
+_PRICED_LEVELS = 3
+_PRICED_SERVERS = 512
+_BISECTIONS = 60
+_EXHAUSTIVE_CUTS = 14
+
+
+def lower_bound(instance: TopologyInstance) -> float:
+    """Iteration time in seconds that no design can beat: the best of :func:`congestion_bounds`.
+
+    Raises
+    ------
+    InfeasibleError
+        If the degree leaves some server without a way to all those that it must reach.
+    """
+    return float(instance.iteration_time_s(max(congestion_bounds(instance).values())))
+
+
+def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
+    r"""Bytes that the busiest link carries in any design, by name of the bound.
+
+    Let z be the bytes on the busiest link, d the degree, c_k the hop bytes of all-reduce group k and T the
+    model-parallel traffic. Every bound holds for all links, ring orders, shares and routes, because it uses only that
+    in each ring of a group every member sends to one other member and receives from one, over at least one link.
+
+    ``node``
+        The at most d links out of (into) server s carry all that s sends (receives): z >= bytes / d.
+    ``all-reduce``
+        The same with the all-reduce alone: z >= max_s Σ_{k ∋ s} c_k / d, the bandwidth bound of ring all-reduce.
+    ``moore``
+        Loads add up to bytes times hops, and there are at most C directions of links: C = n d, or d · 2⌊n/2⌋ for duplex
+        optics, as a plane is a matching. So C z >= Σ_s A_s + Σ_st T_st dist(s, t), with A_s = Σ_{k ∋ s} c_k.
+        At most K_h = Σ_{i<=h} d^i servers (duplex: Σ_{i<=h} d (d-1)^{i-1}) lie within h hops of s, and as many have s
+        within h hops. With X_h the most bytes that K_h entries of each row and column of T can hold, the bytes still
+        under way after h hops are at least ΣT - X_h, hence Σ T dist >= Σ_{h >= 0} (ΣT - X_h).
+        Duplex distances are symmetric, so that T may be replaced by (T + Tᵀ) / 2. A group of two members is counted as
+        traffic: it has only one ring.
+    ``multiplicity``
+        The same, except that X_1 depends on z: over one hop the d links out of s carry at most the d largest of the
+        pieces z, z, …, remainder of its row (one piece a pair without parallel links). C z grows with z and the other
+        side falls, so bisection finds the smallest z that is not refuted. Stronger if one pair needs several links.
+    ``direct`` (only without host forwarding)
+        The pair (s, t) has at least ⌈T_st / z⌉ links, so Σ_t ⌈T_st / z⌉ <= d in each row and column. Where links are
+        not parallel, z >= T_st, and an all-reduce group of k leaves each member over at most min(d, k-1) links.
+    ``cut`` (only without parallel links and for n < 2 d)
+        Traffic out of a set S, and c_k for each group that S divides, cross at most min(d|S|, d(n-|S|), |S|(n-|S|))
+        links. Otherwise the last of the three is never the smallest, and the mean of the node bounds of S, or of the
+        rest, is as strong. All S up to n = 14, intervals beyond.
+
+    Raises
+    ------
+    InfeasibleError
+        If a server has more servers to reach than the degree allows, which is proven for every design.
+    """
+    pairs, reduced = _traffic_and_reduction(instance)
+    _refuse_unreachable(instance, pairs)
+    d, n = instance.degree, instance.servers
+    capacity = d * (n if instance.optics == "one_way" else 2 * (n // 2))
+    all_reduce = np.zeros(n)
+    for group in instance.allreduce_groups:
+        all_reduce[list(group.members)] += group.hop_bytes
+
+    bounds = {"node": float(instance.node_bytes.max()) / d, "all-reduce": float(all_reduce.max()) / d}
+    levels = list(level_sizes(n - 1, d, instance.optics == "duplex"))
+    views = [pairs, pairs.T]
+    if instance.optics == "duplex":
+        views.append((pairs + pairs.T) / 2)
+    under_way = [_bytes_under_way(view, levels) for view in views]
+    bounds["moore"] = (float(reduced.sum()) + max(sum(stages) for stages in under_way)) / capacity
+    bounds["multiplicity"] = max(
+        _multiplicity_bound(instance, view, float(reduced.sum()), stages, capacity, max(bounds.values()))
+        for view, stages in zip(views[:2], under_way[:2], strict=True)
+    )
+    if not instance.host_forwarding:
+        bounds["direct"] = _direct_bound(instance, pairs)
+    if not instance.parallel_links and n < 2 * d:
+        bounds["cut"] = _cut_bound(instance, pairs)
+    return bounds
+
+
+def level_sizes(others: int, degree: int, duplex: bool) -> Iterator[int]:
+    """Most servers at distance 1, 2, … from a server, until there are ``others`` in all or no more can be reached."""
+    left, size = others, degree
+    while left and size:
+        size = min(size, left)
+        yield size
+        left -= size
+        size *= degree - 1 if duplex else degree
+
+
+def abelian_ball(radius: int, generators: int, directed: bool) -> int:
+    """Most elements within ``radius`` hops of the identity in a Cayley graph of an abelian group.
+
+    Valid for designs of that class only (circulants, tori, hypercubes), not for all designs. Sums of at most D
+    generators do not depend on their order, so that there are C(D + k, k) of them; with k generators and their inverses
+    Σ_i 2^i C(k, i) C(D, i).
+    """
+    k, D = generators, radius
+    if directed:
+        return comb(D + k, k)
+    return sum(2**i * comb(k, i) * comb(D, i) for i in range(min(k, D) + 1))
+
+
+def abelian_level_sizes(order: int, generators: int, directed: bool) -> list[int]:
+    """Most elements at distance 1, 2, … in an abelian Cayley graph: differences of the balls, cut at ``order``."""
+    if generators < 1:
+        return []
+    balls = [1]
+    while balls[-1] < order:
+        balls.append(min(order, abelian_ball(len(balls), generators, directed)))
+    return [larger - smaller for smaller, larger in pairwise(balls)]
+
+
+def _traffic_and_reduction(instance: TopologyInstance) -> tuple[Array, Array]:
+    """Bytes by pair that every design serves, and by sender the all-reduce bytes whose receiver it chooses."""
+    pairs, reduced = instance.traffic_bytes.copy(), np.zeros(instance.servers)
+    for group in instance.allreduce_groups:
+        if len(group.members) == 2:
+            a, b = group.members
+            pairs[a, b] += group.hop_bytes
+            pairs[b, a] += group.hop_bytes
+        else:
+            reduced[list(group.members)] += group.hop_bytes
+    return pairs, reduced
+
+
+def _refuse_unreachable(instance: TopologyInstance, pairs: Array) -> None:
+    """Raise if a server must reach more others than ever lie within its reach."""
+    d, duplex = instance.degree, instance.optics == "duplex"
+    if instance.host_forwarding and not (duplex and d == 1):
+        return
+    wanted = pairs > 0
+    if duplex:
+        wanted = wanted | wanted.T
+    if instance.host_forwarding:  # a perfect matching: nobody reaches more than one other
+        for group in instance.allreduce_groups:
+            wanted[np.ix_(group.members, group.members)] = True
+        np.fill_diagonal(wanted, False)
+    for partners, verb in ((wanted.sum(axis=1), "send to"), (wanted.sum(axis=0), "receive from")):
+        if partners.max(initial=0) > d:
+            s = int(partners.argmax())
+            cure = "raise the degree" if instance.host_forwarding else "raise the degree or allow host forwarding"
+            raise InfeasibleError(
+                f"topology instance '{instance.name}': server {s} must {verb} {partners[s]} servers, "
+                f"but degree {d} lets it reach {d}; {cure}"
+            )
+
+
+def _bytes_under_way(traffic: Array, levels: list[int]) -> list[float]:
+    """Least bytes not yet delivered after 0, 1, 2, … hops."""
+    total = float(traffic.sum())
+    if total == 0:
+        return [0.0]
+    most_receivers = int((traffic > 0).sum(axis=1).max())
+    descending = -np.sort(-traffic, axis=1)
+    delivered = np.concatenate([[0.0], np.cumsum(descending.sum(axis=0))])
+    stages = [total]
+    for level, reach in enumerate(accumulate(levels), start=1):
+        if reach >= min(most_receivers, len(traffic) - 1):
+            break
+        within = float(delivered[reach])
+        if level <= _PRICED_LEVELS and len(traffic) <= _PRICED_SERVERS:
+            within = min(within, _bytes_within(traffic, reach))
+        stages.append(max(0.0, total - within))
+    return stages
+
+
+def _bytes_within(traffic: Array, reach: int) -> float:
+    r"""Upper bound on the bytes that ``reach`` entries of each row and each column can hold.
+
+    For any prices u, v >= 0 of rows and columns the dual of that transportation problem,
+    :math:`K Σ_i u_i + K Σ_j v_j + Σ_{ij} (T_{ij} - u_i - v_j)^+`, is such a bound; u and v descend in turn.
+    """
+    v = np.zeros(len(traffic))
+    best = inf
+    for _ in range(_ROUNDS):
+        u = _price(traffic - v[None, :], reach)
+        v = _price((traffic - u[:, None]).T, reach)
+        rest = np.maximum(traffic - u[:, None] - v[None, :], 0).sum()
+        best = min(best, float(reach * (u.sum() + v.sum()) + rest))
+    return best
+
+
+def _price(values: Array, reach: int) -> Array:
+    """Row prices that minimise the dual while the others are held: each row's (reach + 1)-th largest value, or 0."""
+    position = values.shape[1] - 1 - reach
+    return np.asarray(np.maximum(np.partition(values, position, axis=1)[:, position], 0))
+
+
+def _multiplicity_bound(
+    instance: TopologyInstance, traffic: Array, reduced: float, stages: list[float], capacity: int, known: float
+) -> float:
+    """The smallest z >= ``known`` that the Moore argument with pieces of at most z bytes does not refute."""
+    if float(traffic.max()) <= known:
+        return known
+    total, d = float(traffic.sum()), instance.degree
+    later = sum(stages[2:])
+
+    def refuted(z: float) -> bool:
+        whole = np.floor(traffic / z) if instance.parallel_links else (traffic >= z).astype(float)
+        rests = (traffic - z * whole) if instance.parallel_links else np.where(traffic >= z, 0.0, traffic)
+        links = np.minimum(whole.sum(axis=1), d)
+        left = (d - links).astype(int)
+        best_rests = np.concatenate([np.zeros((len(traffic), 1)), np.cumsum(-np.sort(-rests, axis=1), axis=1)], axis=1)
+        direct = z * links + np.take_along_axis(best_rests, left[:, None], axis=1)[:, 0]
+        after_one = max(total - float(direct.sum()), stages[1] if len(stages) > 1 else 0.0)
+        return capacity * z < reduced + total + after_one + later
+
+    low, high = known, total
+    if not refuted(low):
+        return known
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
+
+
+def _direct_bound(instance: TopologyInstance, pairs: Array) -> float:
+    """Links that a pair needs for its own traffic, where nobody forwards."""
+    d = instance.degree
+    demand = np.maximum(pairs, pairs.T) if instance.optics == "duplex" else pairs
+    known = 0.0
+    if not instance.parallel_links:
+        of_groups = [g.hop_bytes / min(d, len(g.members) - 1) for g in instance.allreduce_groups]
+        return max(float(demand.max()), max(of_groups, default=0.0))
+    for row in (*demand, *demand.T):
+        needed = row[row > 0]
+        if needed.size:
+            # The answer is an entry divided by the number of its links.
+            candidates = np.unique(needed[:, None] / np.arange(1, d + 1))
+            low, high = 0, len(candidates) - 1
+            while low < high:
+                middle = (low + high) // 2
+                fits = np.ceil(needed / candidates[middle] * (1 - 1e-12)).sum() <= d
+                low, high = (low, middle) if fits else (middle + 1, high)
+            known = max(known, float(candidates[low]))
+    return known
+
+
+def _cut_bound(instance: TopologyInstance, pairs: Array) -> float:
+    """The best ratio of bytes to links over sets of servers, for designs without parallel links."""
+    n, d = instance.servers, instance.degree
+    if n <= _EXHAUSTIVE_CUTS:
+        inside = ((np.arange(1, 2**n - 1)[:, None] >> np.arange(n)) & 1).astype(float)
+    else:
+        offsets = (np.arange(n)[None, :] - np.arange(n)[:, None]) % n
+        inside = np.concatenate([(offsets < size).astype(float) for size in (1, 2, n // 2, n - 2, n - 1)])
+    crossing = ((inside @ pairs) * (1 - inside)).sum(axis=1)
+    for group in instance.allreduce_groups:
+        if len(group.members) > 2:
+            members = inside[:, list(group.members)].sum(axis=1)
+            crossing += group.hop_bytes * ((members > 0) & (members < len(group.members)))
+    size = inside.sum(axis=1)
+    links = np.minimum(np.minimum(d * size, d * (n - size)), size * (n - size))
+    return float((crossing / links).max())
