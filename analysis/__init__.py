@@ -1,0 +1,1 @@
+"""How well: comparisons, tables and pictures of results."""

@@ -1,0 +1,72 @@
+# Everything runs in .venv, which the first command makes. Needed: make, Python >= 3.11 with venv, and a package index.
+VENV ?= .venv
+BIN := $(abspath $(VENV))/bin
+PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
+PYTEST_ARGS ?=
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow test-all lint types arrows wheel bench clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/installed-core ## heuristics against the optimum on bundled instances, pictures in demo/ (a minute or two)
+	@$(BIN)/python examples/demo.py --out demo
+
+test: $(VENV)/installed-test ## the tests, without the long proofs
+	@$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/installed-test ## the long proofs and large sizes only
+	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+test-all: test test-slow ## all tests
+
+lint: $(VENV)/installed-dev ## style
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev build/site ## static types of the installed wheel
+	@cd build/site && $(BIN)/mypy --config-file $(abspath pyproject.toml) -p ddlopt
+
+arrows: $(VENV)/installed-dev build/site ## who may import whom
+	@cd build/site && $(BIN)/lint-imports --config $(abspath pyproject.toml) --no-cache
+
+wheel: $(VENV)/installed-dev dist/built ## sdist and wheel, compared with the tree
+	@DDLOPT_DIST=$(abspath dist) $(BIN)/pytest -q tests/test_packaging.py
+
+bench: $(VENV)/installed-test ## the measurements, each a table beside the stock path
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean: ## remove what the commands above made, except .venv
+	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+PACKAGED := $(shell find ddlopt models solvers instances analysis -name '*.py' -o -name '*.json*' -o -name py.typed) pyproject.toml README.md
+
+# The wheel is built from the unpacked sdist, so that nothing left over in the tree can slip into it.
+dist/built: $(VENV)/installed-dev $(PACKAGED)
+	@rm -rf dist build
+	@$(BIN)/python -m build --outdir dist . >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; echo "make: the wheel cannot be built; the reason is above" >&2; exit 1; }
+	@touch $@; ls dist/*.whl dist/*.tar.gz
+
+build/site: dist/built
+	@rm -rf $@ && $(BIN)/python -m pip install --quiet --no-deps --target $@ dist/*.whl
+
+# Tried in turn: a python3 of the right age may not be the first one.
+$(VENV)/made:
+	@for python in $(PYTHONS); do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && found="$$python" && break; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "make: Python 3.11 or newer is needed and none was found; install one, or say where it is: make demo PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	if ! "$$found" -m venv $(VENV); then \
+	    rm -rf $(VENV); \
+	    echo "make: $$found cannot make a virtual environment; on Debian and Ubuntu its venv module is a package of its own: apt-get install python3-venv" >&2; exit 1; \
+	fi
+	@touch $@
+
+$(VENV)/installed-%: pyproject.toml | $(VENV)/made
+	@echo "installing ddlopt$(if $(filter core,$*),,[$*]) into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet -e '.$(if $(filter core,$*),,[$*])' || { \
+	    echo "make: the installation failed, the reason is above; if no package could be found, pip needs a network or a package index (see: $(BIN)/pip config list)" >&2; exit 1; }
+	@touch $@

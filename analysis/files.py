@@ -1,0 +1,50 @@
+"""Files that appear whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ddlopt.models.errors import OptionError
+
+
+def writable(path: str | Path) -> Path:
+    """The path, if a file can appear there; to be asked before hours of work.
+
+    Raises
+    ------
+    OptionError
+        If its folder does not exist or cannot be written to, or it is a folder itself.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise OptionError(f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise OptionError(f"{path} cannot be written: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise OptionError(f"{path} cannot be written: the folder {path.parent} is read-only")
+    return path
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place on leaving without an error, and vanishes otherwise."""
+    path = writable(path)
+    if path.exists() and not path.is_file():  # a pipe or a terminal, e.g. /dev/stdout: nothing to replace
+        yield path
+        return
+    path = path.resolve()
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as problem:
+        raise OptionError(f"{path} cannot be written: {problem.strerror or problem}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write UTF-8 text; the file appears whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

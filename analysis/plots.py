@@ -1,0 +1,122 @@
+"""Pictures of results; Matplotlib's Agg canvas, no window and no global state."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ddlopt.analysis.files import replacing, writable
+from ddlopt.analysis.tables import gap_text, status_text, time_text
+from ddlopt.analysis.views import sizes, view
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import OptionError
+from ddlopt.solvers.contracts import Result, Status
+
+FORMATS = (".png", ".svg", ".pdf")
+
+_COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
+_WORST_SHOWN = 4.0
+
+
+def picture_path(path: str | Path) -> Path:
+    """The path, if a picture can appear there.
+
+    Raises
+    ------
+    OptionError
+        If its ending is not one of ``FORMATS``, or a file cannot appear there.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise OptionError(f"{path}: a picture's name must end in {', '.join(FORMATS)}")
+    return writable(path)
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure; the file appears whole or not at all."""
+    with replacing(picture_path(path)) as temporary:
+        figure.savefig(temporary, dpi=150, bbox_inches="tight", facecolor="white")
+
+
+def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figure:
+    """One panel for each result that carries a solution whose family can be drawn.
+
+    Raises
+    ------
+    OptionError
+        If there is none.
+    """
+    known = {instance.digest: instance for instance in instances}
+    shown = [r for r in results if r.solution is not None and r.instance_digest in known and view(r.family).draw]
+    if not shown:
+        raise OptionError("there is no picture to draw: no result carries a solution that can be drawn")
+    columns = min(3, len(shown))
+    rows = -(-len(shown) // columns)
+    figure = Figure(figsize=(4.6 * columns, 5.2 * rows), layout="constrained")
+    for place, result in enumerate(shown):
+        axes = figure.add_subplot(rows, columns, place + 1)
+        instance = known[result.instance_digest]
+        draw = view(result.family).draw
+        assert draw is not None
+        draw(axes, instance, result.solution)
+        size = ", ".join(f"{header} = {value}" for header, value in sizes(instance).items())
+        gap = "" if result.gap is None else f", gap {gap_text(result.gap)}"
+        figures = f"{result.method}: {time_text(result.objective, digits=5)}{gap}"
+        axes.set_title(f"{result.instance} ({size})\n{figures}\n{status_text(result)}", fontsize=9)
+    return figure
+
+
+def comparison(results: Sequence[Result], title: str = "Heuristics against the optimum") -> Figure:
+    """Bars of every method's objective on every instance, relative to the best found; the best bound as a line.
+
+    Results of a different network (status ``reference``) are left out.
+
+    Raises
+    ------
+    OptionError
+        If no result has an objective.
+    """
+    shown = [r for r in results if r.objective is not None and r.status is not Status.REFERENCE]
+    if not shown:
+        raise OptionError("there is nothing to compare: no result has an objective")
+    instances = list(dict.fromkeys(r.instance for r in shown))
+    methods = list(dict.fromkeys(r.method for r in shown))
+    figure = Figure(figsize=(max(6.0, 1.2 + 0.34 * len(instances) * (len(methods) + 1)), 4.8), layout="constrained")
+    axes = figure.add_subplot()
+    width = 0.8 / len(methods)
+    for place, instance in enumerate(instances):
+        here = {r.method: r for r in shown if r.instance == instance}
+        best = min(float(r.objective) for r in here.values() if r.objective is not None) or 1.0
+        for number, method in enumerate(methods):
+            result = here.get(method)
+            if result is None or result.objective is None:
+                continue
+            ratio = result.objective / best
+            x = place + (number - (len(methods) - 1) / 2) * width
+            axes.bar(x, min(ratio, _WORST_SHOWN), 0.92 * width, color=_COLOURS[number % len(_COLOURS)], label=method)
+            text = "1" if ratio < 1.0005 else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+            axes.text(x, min(ratio, _WORST_SHOWN) + 0.01, text, ha="center", va="bottom", fontsize=7, rotation=90)
+        bounds = [r.bound for r in here.values() if r.bound is not None]
+        if bounds:
+            axes.hlines(
+                max(bounds) / best, place - 0.44, place + 0.44, color="black", linewidth=1.6, label="best bound"
+            )
+    axes.set_xticks(np.arange(len(instances)), [name.rpartition("/")[2] for name in instances])
+    axes.tick_params(axis="x", labelsize=8, rotation=0 if len(instances) <= 4 else 30)
+    axes.set_xlim(-0.6, len(instances) - 0.4)
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.06)
+    axes.set_ylabel("objective relative to the best found")
+    axes.set_title(title, fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    order = [*methods, "best bound"]
+    figure.legend(
+        [handles[name] for name in order if name in handles],
+        [name for name in order if name in handles],
+        loc="outside lower center",
+        ncols=min(5, len(order)),
+        fontsize=8,
+        frameon=False,
+    )
+    return figure

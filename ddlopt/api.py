@@ -1,0 +1,211 @@
+"""The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ddlopt import instances
+from ddlopt.analysis.compare import PairProgress, run
+from ddlopt.instances.generators import generate as _generate
+from ddlopt.instances.readers import convert as _convert
+from ddlopt.models.catalogue import FAMILY_NAMES, family
+from ddlopt.models.contracts import Evaluation, Instance, Solution
+from ddlopt.models.errors import OptionError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+
+AUTO = "auto"
+"""The name that stands for :func:`default_method` where a method is asked for."""
+
+
+def families() -> tuple[str, ...]:
+    """Names of the families of problems."""
+    return FAMILY_NAMES
+
+
+def names(family_name: str | None = None) -> tuple[str, ...]:
+    """Names of the bundled instances, of one family or of all, as :func:`load` takes them."""
+    if family_name is not None:
+        family(family_name)
+    return tuple(instances.names(family_name))
+
+
+def methods(family_name: str) -> tuple[str, ...]:
+    """Names of a family's methods, as :func:`solve` takes them."""
+    family(family_name)
+    return catalogue.method_names(family_name)
+
+
+def describe(family_name: str) -> tuple[tuple[str, str, str], ...]:
+    """(name, kind, one line) of a family's methods; the kind is ``exact``, ``heuristic`` or ``reference``."""
+    family(family_name)
+    return tuple((entry.name, entry.kind, entry.summary) for entry in catalogue.entries(family_name))
+
+
+def default_method(instance: Instance | str | Path) -> str:
+    """The method that :func:`solve` takes by itself: the family's best exact one for the instance's size."""
+    return catalogue.default_method(load(instance))
+
+
+def load(instance: Instance | str | Path) -> Instance:
+    """An instance by its library name (``"topology/danoint"``) or from a ``.json`` or ``.json.gz`` file.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is neither a bundled instance nor a file of that name.
+    InstanceError
+        If the file does not hold a valid instance.
+    """
+    return instance if isinstance(instance, Instance) else instances.load(instance)
+
+
+def solve(
+    instance: Instance | str | Path,
+    method: str | Method | None = None,
+    *,
+    solver: str = "highs",
+    time_limit: float | None = None,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    start: Solution | str | Path | None = None,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Answer one instance; the solution has been through the independent check before you see it.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`load`.
+    method : str or Method, optional
+        A name from :func:`methods`, a :class:`~ddlopt.solvers.contracts.Method` of your own, or None for
+        :func:`default_method`; ``result.method`` says which was taken.
+    solver : str
+        The solver behind an exact method: ``"highs"``, or any other that Pyomo knows by that name.
+    time_limit : float, optional
+        Wall-clock seconds after which the best found so far is returned.
+    gap : float
+        Relative gap at which the search may stop.
+    threads : int
+        Threads that a solver may use.
+    seed : int
+        Seed of everything random.
+    start : Solution, str or Path, optional
+        A solution to begin from (or its file), where the method can use one.
+    progress : callable, optional
+        Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve.
+
+    Raises
+    ------
+    UnknownNameError
+        If the instance, method or solver does not exist.
+    NotApplicableError
+        If the method does not cover the instance.
+    OptionError
+        If a limit or the seed is out of its range.
+    SolverError
+        If the solver is missing or fails, or claims what the check refutes.
+    """
+    problem = load(instance)
+    limits = _limits(time_limit, gap, threads, seed)
+    chosen = _method(method, problem, solver)
+    return chosen.solve(problem, limits, seed, progress, None if start is None else _solution(problem, start))
+
+
+def compare(
+    names: Sequence[Instance | str | Path],
+    methods: Sequence[str | Method],
+    *,
+    solver: str = "highs",
+    time_limit: float | None = None,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    progress: PairProgress | None = None,
+    on_result: Callable[[Result], None] | None = None,
+) -> list[Result]:
+    """Answer every instance with every method, one after the other.
+
+    What goes wrong with one pair becomes a result with status ``error`` and a message; the rest goes on.
+
+    Parameters
+    ----------
+    names : sequence of Instance, str or Path
+        See :func:`load`.
+    methods : sequence of str or Method
+        See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
+    progress : callable, optional
+        Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve begins.
+    on_result : callable, optional
+        Called with each result as it comes, so that an interruption loses nothing.
+
+    Returns
+    -------
+    list of Result
+        Instance by instance, methods in the order given; :mod:`ddlopt.analysis` makes tables and pictures of it.
+
+    Raises
+    ------
+    UnknownNameError, InstanceError, OptionError
+        Before anything is solved. The limits are those of :func:`solve`, for each pair.
+    """
+    limits = _limits(time_limit, gap, threads, seed)
+    problems = [load(name) for name in names]
+    pairs = [(problem, _method(name, problem, solver)) for problem in problems for name in methods]
+    results = []
+    for result in run(pairs, limits, seed, progress):
+        results.append(result)
+        if on_result is not None:
+            on_result(result)
+    return results
+
+
+def check(instance: Instance | str | Path, solution: Solution | str | Path, exact: bool = False) -> Evaluation:
+    """Recompute a solution's objective from nothing but the instance, and list every constraint that it violates.
+
+    Parameters
+    ----------
+    instance, solution
+        Objects, library name, or files.
+    exact : bool
+        Calculate in rational numbers.
+
+    Raises
+    ------
+    InstanceError, SolutionError, UnknownNameError
+        If either cannot be read, or the solution says that it answers another instance.
+    """
+    problem = load(instance)
+    return family(problem.family).evaluate(problem, _solution(problem, solution), exact=exact)
+
+
+def generate(family_name: str, kind: str, *, servers: int, degree: int, seed: int = 0, **options: Any) -> Instance:
+    """A seeded instance of a family; see :mod:`ddlopt.instances.generators` for the kinds and their options."""
+    family(family_name)
+    return _generate(family_name, kind, servers=servers, degree=degree, seed=seed, **options)
+
+
+def convert(path: str | Path, source_format: str) -> Instance:
+    """An instance from a file in somebody else's format; see :mod:`ddlopt.instances.readers` for the formats."""
+    return _convert(path, source_format)
+
+
+def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Limits:
+    if seed < 0:
+        raise OptionError(f"seed must not be negative, got {seed}")
+    return Limits(time_limit, gap, threads)
+
+
+def _method(method: str | Method | None, instance: Instance, solver: str) -> Method:
+    if isinstance(method, Method):
+        return method
+    name = catalogue.default_method(instance) if method in (None, AUTO) else method
+    return catalogue.method(str(name), instance.family, solver)
+
+
+def _solution(instance: Instance, solution: Solution | str | Path) -> Solution:
+    if not isinstance(solution, Solution):
+        solution = family(instance.family).solution.from_file(solution)
+    solution.belongs_to(instance)
+    return solution

@@ -1,0 +1,350 @@
+"""The command line: a thin shell over :func:`ddlopt.load`, ``solve``, ``compare`` and ``check``.
+
+Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on standard error.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Mathematical-optimization models for distributed deep learning: optima, heuristics, certified gaps.",
+)
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A bundled instance (see `ddlopt list`) or a .json file.")
+]
+Solver = Annotated[str, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds after which the best found is returned.")]
+Gap = Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")]
+Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver may use.")]
+Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of standard output.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import ddlopt
+
+        print(f"ddlopt {ddlopt.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_(family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="Only this family.")] = None) -> None:
+    """List instances and methods."""
+    from rich.table import Table
+
+    import ddlopt
+    from ddlopt.analysis.views import sizes
+    from ddlopt.display import out_console
+
+    console = out_console()
+    for name in [family] if family else ddlopt.families():
+        known = [ddlopt.load(instance) for instance in ddlopt.names(name)]
+        headers = list(sizes(known[0])) if known else []
+        instances = Table(title=f"{name}: instances", title_justify="left")
+        for header in ("instance", *headers, "source"):
+            instances.add_column(header, justify="right" if header in headers else "left", no_wrap=header != "source")
+        for full, instance in zip(ddlopt.names(name), known, strict=True):
+            instances.add_row(full, *(str(size) for size in sizes(instance).values()), instance.source)
+        methods = Table("method", "kind", "what it does", title=f"{name}: methods", title_justify="left")
+        for row in ddlopt.describe(name):
+            methods.add_row(*row)
+        console.print(instances)
+        console.print(methods)
+
+
+@app.command()
+def show(name: Name) -> None:
+    """Show an instance, its best known solution and the methods that cover it."""
+    from rich.table import Table
+
+    import ddlopt
+    from ddlopt import instances
+    from ddlopt.analysis.tables import time_text
+    from ddlopt.display import fields, out_console
+    from ddlopt.models.catalogue import family
+    from ddlopt.solvers import catalogue
+
+    instance = ddlopt.load(name)
+    table = Table(show_header=False, box=None)
+    for field, value in fields(instance):
+        table.add_row(field, value)
+    table.add_row("digest", instance.digest)
+    table.add_row("bound without a solver", time_text(family(instance.family).lower_bound(instance)))
+    best = instances.best(name)
+    if best is not None:
+        table.add_row("best known solution", time_text(float(ddlopt.check(instance, best).objective or 0.0)))
+    covering = [
+        method
+        for method in ddlopt.methods(instance.family)
+        if catalogue.method(method, instance.family).refuses(instance) is None
+    ]
+    table.add_row("methods", ", ".join(covering))
+    table.add_row("method by default", ddlopt.default_method(instance))
+    out_console().print(table)
+
+
+@app.command()
+def solve(
+    name: Name,
+    method: Annotated[
+        str | None, typer.Option(metavar="M", help="See `ddlopt list`; by default the best exact one.")
+    ] = None,
+    solver: Solver = "highs",
+    time_limit: TimeLimit = None,
+    gap: Gap = 1e-4,
+    threads: Threads = 1,
+    seed: Seed = 0,
+    start: Annotated[Path | None, typer.Option(metavar="FILE", help="A solution to begin from.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the solution here.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the solution (.png, .svg, .pdf).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer one instance, with a bound and a check."""
+    import ddlopt
+    from ddlopt.analysis import files, tables
+    from ddlopt.display import LiveLine, out_console, quantity
+
+    if out:
+        files.writable(out)
+    if plot:
+        _picture(plot)
+    instance = ddlopt.load(name)
+    chosen = method or ddlopt.default_method(instance)
+    if method is None:
+        _tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
+    with LiveLine() as line:
+        result = ddlopt.solve(
+            instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
+            progress=line.watch(instance.name, chosen),
+        )  # fmt: skip
+    if out and result.solution is not None:
+        files.write_whole(out, result.solution.to_json() + "\n")
+    if plot and result.solution is not None:
+        _draw_solutions([result], [instance], plot)
+    if as_json:
+        print(tables.json_text(result.to_data()))
+    else:
+        console = out_console()
+        console.print(tables.table([result], [instance]))
+        for key, value in result.details.items():
+            console.print(f"{key}: {quantity(key, value)}", markup=False)
+        if result.message:
+            _tell(result.message)
+    raise typer.Exit(0 if result.status.answered else NO_ANSWER)
+
+
+@app.command()
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME|FILE…", help="Bundled instances or .json files.")],
+    methods: Annotated[str, typer.Option(metavar="A,B,…", help="Methods; `auto` is the family's choice for the size.")],
+    solver: Solver = "highs",
+    time_limit: TimeLimit = None,
+    gap: Gap = 1e-4,
+    threads: Threads = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison (.png, .svg, .pdf).")] = None,
+) -> None:
+    """Answer several instances with several methods; limits hold for each pair."""
+    import ddlopt
+    from ddlopt.analysis import tables
+    from ddlopt.display import LiveLine, out_console
+
+    if as_json and as_csv:
+        raise typer.BadParameter("--json and --csv cannot both be printed")
+    if plot:
+        _picture(plot)
+    instances = [ddlopt.load(name) for name in names]
+    wanted = [method.strip() for method in methods.split(",") if method.strip()]
+    if not wanted:
+        raise typer.BadParameter("--methods names no method")
+    results: list[ddlopt.Result] = []
+    interrupted = False
+    try:
+        with LiveLine() as line:
+            ddlopt.compare(
+                instances, wanted, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
+                progress=line, on_result=results.append,
+            )  # fmt: skip
+    except KeyboardInterrupt:  # what was found until then is still worth printing
+        interrupted = True
+    if as_json:
+        print(tables.json_text({"results": [result.to_data() for result in results]}))
+    elif as_csv:
+        print(tables.csv_text(results, instances), end="")
+    else:
+        out_console().print(tables.table(results, instances))
+    for note in tables.notes(results):
+        _tell(note)
+    if plot and any(result.objective is not None for result in results):
+        from ddlopt.analysis import plots
+
+        plots.save(plots.comparison(results), plot)
+    if interrupted:
+        _tell("interrupted")
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(0 if all(result.status.answered for result in results) else NO_ANSWER)
+
+
+@app.command()
+def check(
+    name: Name,
+    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")],
+    exact: Annotated[bool, typer.Option(help="Calculate in rational numbers.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a solution: its objective, and every constraint that it violates."""
+    import ddlopt
+    from ddlopt.analysis.tables import json_text, time_text
+    from ddlopt.display import quantity
+
+    instance = ddlopt.load(name)
+    evaluation = ddlopt.check(instance, solution, exact=exact)
+    objective = None if evaluation.objective is None else float(evaluation.objective)
+    if as_json:
+        data = {
+            "instance": instance.name,
+            "instance_digest": instance.digest,
+            "family": instance.family,
+            "feasible": evaluation.feasible,
+            "objective": objective,
+            "violations": [
+                {"kind": v.kind, "where": v.where, "lhs": float(v.lhs), "rhs": float(v.rhs)}
+                for v in evaluation.violations
+            ],
+            "details": {key: float(value) for key, value in evaluation.details.items()},
+        }
+        print(json_text(data | ({"exact_objective": str(evaluation.objective)} if exact else {})))
+    else:
+        for violation in evaluation.violations:
+            print(violation)
+        verdict = "feasible" if evaluation.feasible else f"infeasible: {len(evaluation.violations)} violations"
+        exactly = f" (exactly {evaluation.objective})" if exact and objective is not None else ""
+        print(f"{instance.name}: {verdict}, objective {time_text(objective, digits=12)}{exactly}")
+        for key, value in evaluation.details.items():
+            print(f"{key}: {quantity(key, float(value))}")
+    raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
+
+
+@app.command()
+def generate(
+    family: Annotated[str, typer.Argument(metavar="FAMILY")],
+    kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …")],
+    servers: Annotated[int, typer.Option(metavar="N", help="Servers.")],
+    degree: Annotated[int, typer.Option(metavar="D", help="Interfaces of each server.")],
+    seed: Seed = 0,
+    out: Out = None,
+) -> None:
+    """Generate an instance from a seed."""
+    import ddlopt
+
+    _emit(ddlopt.generate(family, kind, servers=servers, degree=degree, seed=seed).to_json(), out)
+
+
+@app.command()
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    source_format: Annotated[str, typer.Option("--from", metavar="FORMAT", help="The format of FILE.")],
+    out: Out = None,
+) -> None:
+    """Convert a file in somebody else's format into an instance."""
+    import ddlopt
+
+    _emit(ddlopt.convert(file, source_format).to_json(), out)
+
+
+@app.command()
+def schema(
+    family: Annotated[str, typer.Argument(metavar="FAMILY")],
+    solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
+    out: Out = None,
+) -> None:
+    """Print the JSON schema of a family's instances or solutions."""
+    from ddlopt import instances
+    from ddlopt.analysis.tables import json_text
+
+    _emit(json_text(instances.schema(family, solution=solution)), out)
+
+
+def _emit(text: str, out: Path | None) -> None:
+    if out is None or str(out) == "-":
+        print(text)
+        return
+    from ddlopt.analysis.files import write_whole
+
+    write_whole(out, text + "\n")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _picture(path: Path) -> None:
+    from ddlopt.analysis.plots import picture_path
+
+    picture_path(path)
+
+
+def _draw_solutions(results: Sequence[Any], instances: Sequence[Any], path: Path) -> None:
+    from ddlopt.analysis import plots
+
+    plots.save(plots.solutions(results, instances), path)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; its exit code. Whatever goes wrong is one line on standard error."""
+    try:
+        return int(app(list(arguments) or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _tell("ddlopt: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would complain once more on its way out
+        return NO_ANSWER
+    except Exception as problem:
+        if "DDLOPT_TRACEBACK" in os.environ:
+            raise
+        message, code = _explain(problem)
+        _tell("ddlopt: " + " ".join(message.split()))
+        return code
+
+
+def _explain(problem: Exception) -> tuple[str, int]:
+    from ddlopt.models.errors import DdloptError, SolverError
+
+    if hasattr(problem, "format_message"):  # a usage error of Typer, whichever Click it carries
+        return f"{problem.format_message()} (see ddlopt --help)", BAD_INPUT
+    if isinstance(problem, DdloptError):
+        return str(problem), NO_ANSWER if isinstance(problem, SolverError) else BAD_INPUT
+    what = f"internal error: {type(problem).__name__}: {problem}"
+    return f"{what} (please report it; DDLOPT_TRACEBACK=1 shows where)", NO_ANSWER
+
+
+def main() -> None:
+    """Entry point of the ``ddlopt`` command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,123 @@
+"""What the command line shows: the live line during a solve, and an instance at a glance."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from ddlopt.analysis.tables import NONE, gap_text, time_text
+from ddlopt.models.contracts import Instance
+from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
+
+_WIDE = 240
+
+
+def out_console() -> Console:
+    """Standard output; tables are not squeezed where it is a file or a pipe."""
+    return Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False)
+
+
+class LiveLine:
+    """A line with incumbent, bound, gap and elapsed time on a terminal; silent where standard error is none."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._live = Live(self, console=self._console, refresh_per_second=5, transient=True)
+        self._label = ""
+        self._started = time.perf_counter()
+        self._known = TracePoint(0.0, None, None)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def __call__(self, instance: str, method: str, point: TracePoint) -> None:
+        """Note what is known; the first point of a pair starts its clock."""
+        label = f"{instance}  {method}"
+        if label != self._label:
+            self._label, self._started, self._known = label, time.perf_counter(), TracePoint(0.0, None, None)
+        known = self._known
+        self._known = TracePoint(
+            point.time_s,
+            known.incumbent if point.incumbent is None else point.incumbent,
+            known.bound if point.bound is None else point.bound,
+        )
+
+    def watch(self, instance: str, method: str) -> ProgressCallback:
+        """A callback for one solve."""
+        self(instance, method, TracePoint(0.0, None, None))
+        return lambda point: self(instance, method, point)
+
+    def __rich__(self) -> Text:
+        known = self._known
+        gap = gap_text(relative_gap(known.incumbent, known.bound))
+        bound = time_text(known.bound, like=known.incumbent)
+        elapsed = time.perf_counter() - self._started
+        return Text(
+            f"{self._label}  best {time_text(known.incumbent)}  bound {bound}  gap {gap}  {elapsed:.0f} s",
+            style="cyan",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+
+
+def fields(instance: Instance) -> Iterator[tuple[str, str]]:
+    """Name and value of an instance's fields, the units written out."""
+    for name in type(instance).model_fields:
+        yield name, quantity(name, getattr(instance, name))
+
+
+def quantity(name: str, value: Any) -> str:
+    """A value of a field or detail, in the unit that its name ends in."""
+    match value:
+        case bool() | str():
+            return str(value) or NONE
+        case np.ndarray():
+            used = f"{np.count_nonzero(value)} of {value.size} entries, {quantity(name, float(value.sum()))} in all"
+            return f"{' × '.join(map(str, value.shape))}: {used}"
+        case tuple() | list():
+            return f"{len(value)}" + (f": {_first(value)}" if value else "")
+        case float() | int() if name.endswith("_bytes_per_s"):
+            return f"{_bytes(value)}/s ({8 * value / 1e9:.6g} Gb/s)"
+        case float() | int() if name.endswith("_bytes"):
+            return _bytes(value)
+        case float() | int() if name.endswith("_s"):
+            return time_text(value)
+        case float():
+            return f"{value:.6g}"
+    return str(value)
+
+
+def _bytes(value: float) -> str:
+    factor, unit = next(
+        (pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if value >= pair[0]), (1, "B")
+    )
+    return f"{value / factor:.6g} {unit}"
+
+
+def _first(values: Any) -> str:
+    shown = "; ".join(_plain(value) for value in values[:3])
+    return shown if len(values) <= 3 else f"{shown}; …"
+
+
+def _plain(value: Any) -> str:
+    if not hasattr(value, "model_dump"):
+        return str(value)
+    parts: Mapping[str, Any] = value.model_dump()
+    return ", ".join(
+        f"{len(part)} {name}" if isinstance(part, tuple | list) else f"{name} {quantity(name, part)}"
+        for name, part in parts.items()
+    )
