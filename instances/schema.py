@@ -1,0 +1,22 @@
+"""JSON Schemas of the files that ddlopt reads and writes."""
+
+from typing import Any
+
+from ddlopt.models.catalogue import family
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions.
+
+    It describes shapes and ranges; what relates fields to each other (a group's members to the number of servers, say)
+    is checked on reading.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such family.
+    """
+    which = family(family_name).solution if solution else family(family_name).instance
+    return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}

@@ -1,0 +1,182 @@
+"""From a network to a topology instance: one training job, its traffic and its compute time."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.instances.workloads.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
+from ddlopt.models.topology import AllReduceGroup, TopologyInstance
+
+PASSES = 3
+"""A training step costs three forward passes: one forward, two backward (gradients of inputs and of weights)."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A network as it is trained: replicated layers, embedding tables that are not, samples per GPU and iteration."""
+
+    name: str
+    layers: tuple[Layer, ...]
+    batch_per_gpu: int
+    tables: tuple[EmbeddingTable, ...] = ()
+
+    @property
+    def dense_parameters(self) -> int:
+        """Parameters that every server holds."""
+        return sum(layer.parameters for layer in self.layers)
+
+    @property
+    def parameters(self) -> int:
+        """All parameters, tables included."""
+        return self.dense_parameters + sum(table.parameters for table in self.tables)
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Bytes that the all-reduce sums."""
+        return BYTES_PER_NUMBER * self.dense_parameters
+
+    @property
+    def activation_bytes(self) -> int:
+        """Bytes that one sample's layers write."""
+        return sum(layer.activation_bytes for layer in self.layers)
+
+    @property
+    def flops(self) -> int:
+        """Operations of one sample's forward pass."""
+        return sum(layer.flops for layer in self.layers)
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """What a GPU sustains: an assumption, stated as a share of its published peaks.
+
+    Parameters
+    ----------
+    name : str
+    flops_per_s, convolution_flops_per_s : float
+        Sustained rates of matrix products and of convolutions.
+    memory_bytes_per_s : float
+    """
+
+    name: str
+    flops_per_s: float
+    convolution_flops_per_s: float
+    memory_bytes_per_s: float
+
+    def forward_s(self, layer: Layer, batch: int) -> float:
+        """Roofline: a layer takes as long as its operations or its memory traffic, whichever is longer."""
+        rate = self.convolution_flops_per_s if layer.convolution else self.flops_per_s
+        return max(batch * layer.flops / rate, layer.moved_bytes(batch) / self.memory_bytes_per_s)
+
+    def lookup_s(self, table: EmbeddingTable, batch: int) -> float:
+        """Time to read and sum a table's rows for a batch; memory-bound."""
+        return table.moved_bytes(batch) / self.memory_bytes_per_s
+
+
+A100 = Accelerator(
+    "A100-40GB at 85% of FP32, 50% of TF32 in convolutions, 67% of memory bandwidth",
+    flops_per_s=0.85 * 19.5e12,
+    convolution_flops_per_s=0.50 * 156e12,
+    memory_bytes_per_s=0.67 * 1555e9,
+)
+"""Peaks as in NVIDIA's data sheet (dense). The shares are assumptions, close to the operator times that FlexNet's
+authors measured on an A100, with products in FP32 and convolutions in TF32."""
+
+
+def training_job(
+    workload: Workload,
+    servers: int,
+    degree: int,
+    link_bandwidth_bytes_per_s: float,
+    gpus_per_server: int,
+    optics: Literal["one_way", "duplex"] = "one_way",
+    accelerator: Accelerator = A100,
+    name: str = "",
+    source: str = "",
+) -> TopologyInstance:
+    """One job that uses all servers: layers data-parallel, embedding tables spread over the servers table by table.
+
+    All servers all-reduce the gradients of the layers. A table's owner sends every other server the pooled vectors of
+    that server's samples and gets their gradients back, which makes the all-to-all. Compute and communication do not
+    overlap. Only what crosses the network is counted: the GPUs of a server are one node.
+
+    Parameters
+    ----------
+    link_bandwidth_bytes_per_s : float
+        Of one of the ``degree`` links of a server, per direction.
+    gpus_per_server : int
+        Samples of a server = this times the workload's batch per GPU.
+    accelerator : Accelerator
+        What compute times assume of one GPU.
+
+    Raises
+    ------
+    InstanceError
+        If the numbers make no instance, e.g. a degree as large as the number of servers.
+    """
+    batch = workload.batch_per_gpu * gpus_per_server
+    owners = table_owners(workload.tables, servers)
+    strategy = (
+        f"data parallel, {len(workload.tables)} embedding tables spread round robin"
+        if workload.tables
+        else "data parallel"
+    )
+    counted = (
+        f"{workload.name}: {workload.dense_parameters} replicated parameters, {batch} samples a server and iteration "
+        f"({gpus_per_server} GPUs), fp32, {strategy}; compute time assumes {accelerator.name}"
+    )
+    return TopologyInstance.from_data(
+        {
+            "name": name or f"{workload.name}-n{servers}-d{degree}",
+            "source": f"{source}. {counted}" if source else counted,
+            "servers": servers,
+            "degree": degree,
+            "link_bandwidth_bytes_per_s": link_bandwidth_bytes_per_s,
+            "optics": optics,
+            "allreduce_groups": [
+                AllReduceGroup(members=tuple(range(servers)), gradient_bytes=workload.gradient_bytes).model_dump()
+            ],
+            "traffic_bytes": table_traffic_bytes(owners, servers, batch),
+            "compute_s": compute_s(workload, owners, servers, gpus_per_server, accelerator),
+        }
+    )
+
+
+Owners = tuple[tuple[int, EmbeddingTable], ...]
+"""Which server holds which table."""
+
+
+def table_owners(tables: Iterable[EmbeddingTable], servers: int) -> Owners:
+    """The k-th table lives on server k modulo n."""
+    return tuple((place % servers, table) for place, table in enumerate(tables))
+
+
+def table_traffic_bytes(owners: Owners, servers: int, batch: int) -> npt.NDArray[np.float64]:
+    """(n, n) bytes per iteration: pooled vectors from owners forward, gradients to owners backward.
+
+    Between servers s and t go, in each direction, the vectors of ``batch`` samples for the tables of both.
+    """
+    held_bytes = np.zeros(servers)
+    for server, table in owners:
+        held_bytes[server] += batch * table.pooled_bytes
+    traffic = held_bytes[:, np.newaxis] + held_bytes[np.newaxis, :]
+    np.fill_diagonal(traffic, 0)
+    return traffic
+
+
+def compute_s(
+    workload: Workload, owners: Owners, servers: int, gpus_per_server: int, accelerator: Accelerator
+) -> float:
+    """Time of forward and backward passes on the server with the most to look up, to three significant digits.
+
+    A table's owner looks up the rows for the samples of *all* servers; a server's GPUs share that work evenly.
+    """
+    batch = workload.batch_per_gpu * gpus_per_server
+    layers_s = sum(accelerator.forward_s(layer, workload.batch_per_gpu) for layer in workload.layers)
+    lookups_s = np.zeros(servers)
+    for server, table in owners:
+        lookups_s[server] += accelerator.lookup_s(table, servers * batch) / gpus_per_server
+    return float(f"{PASSES * (layers_s + lookups_s.max()):.3g}")
