@@ -17,9 +17,18 @@ def run(
     seed: int = 0,
     progress: PairProgress | None = None,
 ) -> Iterator[Result]:
-    """Answer each pair in turn and yield its result as it comes."""
+    """Answer each pair in turn and yield its result as it comes.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C; a solver that returned what it had has its result yielded first.
+    """
     for instance, method in pairs:
-        yield attempt(instance, method, limits, seed, progress)
+        result = attempt(instance, method, limits, seed, progress)
+        yield result
+        if result.message.endswith("interrupted"):
+            raise KeyboardInterrupt
 
 
 def attempt(

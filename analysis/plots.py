@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.files import replacing, writable
 from ddlopt.analysis.tables import gap_text, status_text, time_text
 from ddlopt.analysis.views import sizes, view
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError
+from ddlopt.models.files import replacing, writable
 from ddlopt.solvers.contracts import Result, Status
 
 FORMATS = (".png", ".svg", ".pdf")

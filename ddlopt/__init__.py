@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         load,
         methods,
         names,
+        schema,
         solve,
     )
     from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution, Violation
@@ -54,6 +55,7 @@ __all__ = [
     "load",
     "methods",
     "names",
+    "schema",
     "solve",
 ]
 

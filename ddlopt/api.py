@@ -6,8 +6,7 @@ from typing import Any
 
 from ddlopt import instances
 from ddlopt.analysis.compare import PairProgress, run
-from ddlopt.instances.generators import generate as _generate
-from ddlopt.instances.readers import convert as _convert
+from ddlopt.instances import generators, readers
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import OptionError
@@ -181,14 +180,36 @@ def check(instance: Instance | str | Path, solution: Solution | str | Path, exac
 
 
 def generate(family_name: str, kind: str, *, servers: int, degree: int, seed: int = 0, **options: Any) -> Instance:
-    """A seeded instance of a family; see :mod:`ddlopt.instances.generators` for the kinds and their options."""
+    """A seeded instance of a family.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`ddlopt.instances.generators.KINDS`.
+    **options
+        Any other field of the instance, and what :func:`ddlopt.instances.generators.options_of` lists for the kind.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such family or kind.
+    InstanceError
+        If the numbers make no instance, or the kind does not take an option.
+    """
     family(family_name)
-    return _generate(family_name, kind, servers=servers, degree=degree, seed=seed, **options)
+    return generators.generate(kind, servers, degree, seed, **options)
 
 
 def convert(path: str | Path, source_format: str) -> Instance:
     """An instance from a file in somebody else's format; see :mod:`ddlopt.instances.readers` for the formats."""
-    return _convert(path, source_format)
+    return readers.convert(path, source_format)
+
+
+def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
+    """JSON schema of a family's instances, or of its solutions."""
+    kind = family(family_name)
+    document = kind.solution if solution else kind.instance
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document.model_json_schema()}
 
 
 def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Limits:

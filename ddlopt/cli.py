@@ -3,6 +3,7 @@
 Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on standard error.
 """
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -92,7 +93,7 @@ def show(name: Name) -> None:
         table.add_row(field, value)
     table.add_row("digest", instance.digest)
     table.add_row("bound without a solver", time_text(family(instance.family).lower_bound(instance)))
-    best = instances.best(name)
+    best = instances.best(name) if instances.find(name) else None
     if best is not None:
         table.add_row("best known solution", time_text(float(ddlopt.check(instance, best).objective or 0.0)))
     covering = [
@@ -123,8 +124,9 @@ def solve(
 ) -> None:
     """Answer one instance, with a bound and a check."""
     import ddlopt
-    from ddlopt.analysis import files, tables
+    from ddlopt.analysis import tables
     from ddlopt.display import LiveLine, out_console, quantity
+    from ddlopt.models import files
 
     if out:
         files.writable(out)
@@ -256,12 +258,17 @@ def generate(
     servers: Annotated[int, typer.Option(metavar="N", help="Servers.")],
     degree: Annotated[int, typer.Option(metavar="D", help="Interfaces of each server.")],
     seed: Seed = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other field or option, e.g. optics=duplex."),
+    ] = None,
     out: Out = None,
 ) -> None:
     """Generate an instance from a seed."""
     import ddlopt
 
-    _emit(ddlopt.generate(family, kind, servers=servers, degree=degree, seed=seed).to_json(), out)
+    options = dict(_setting(setting) for setting in settings or ())
+    _emit(ddlopt.generate(family, kind, servers=servers, degree=degree, seed=seed, **options).to_json(), out)
 
 
 @app.command()
@@ -283,17 +290,28 @@ def schema(
     out: Out = None,
 ) -> None:
     """Print the JSON schema of a family's instances or solutions."""
-    from ddlopt import instances
+    import ddlopt
     from ddlopt.analysis.tables import json_text
 
-    _emit(json_text(instances.schema(family, solution=solution)), out)
+    _emit(json_text(ddlopt.schema(family, solution=solution)), out)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """``NAME=VALUE``, where the value is JSON or else a word."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise typer.BadParameter(f"--set {text}: write NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _emit(text: str, out: Path | None) -> None:
     if out is None or str(out) == "-":
         print(text)
         return
-    from ddlopt.analysis.files import write_whole
+    from ddlopt.models.files import write_whole
 
     write_whole(out, text + "\n")
 

@@ -1,0 +1,156 @@
+import csv
+import io
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ddlopt.analysis import tables
+from ddlopt.analysis.views import View, sizes, view
+from ddlopt.solvers.contracts import Result, Status
+
+
+def result(status=Status.FEASIBLE, method="m", instance="square", digest="?", **figures):
+    return Result(instance, digest, "topology", method, status, **figures)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "like", "text"),
+    [
+        (None, None, "–"),
+        (65.666666666, None, "65.6667 s"),
+        (0.0, None, "0 s"),
+        (0.0873, None, "87.3 ms"),
+        (0.0873, 2.0, "0.0873 s"),
+        (1.2, 0.9, "1200 ms"),
+        (2.5e-6, None, "2.5 µs"),
+        (1e-12, None, "0.001 ns"),
+    ],
+)
+def test_times_have_a_unit_that_suits(seconds, like, text):
+    assert tables.time_text(seconds, like=like) == text
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [
+        (None, "–"),
+        (0.0, "0 %"),
+        (1e-12, "0 %"),
+        (2e-5, "<0.01 %"),
+        (5e-5, "0.01 %"),
+        (0.0407, "4.07 %"),
+        (1.5, "150.00 %"),
+    ],
+)
+def test_gaps_are_in_percent(gap, text):
+    assert tables.gap_text(gap) == text
+
+
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ({"status": Status.OPTIMAL, "objective": 1.0, "bound": 1.0}, "optimal"),
+        ({"status": Status.NO_SOLUTION}, "no solution"),
+        ({"status": Status.REFERENCE, "objective": 1.0}, "reference"),
+        ({"objective": 2.0, "bound": 1.0}, "feasible"),
+        ({"objective": 2.0, "scope": "circulant"}, "feasible (circulant)"),
+        ({"objective": 2.0, "scope": "circulant", "scope_bound": 1.99999}, "best circulant (proven)"),
+        ({"objective": 2.0, "scope": "circulant", "scope_bound": 1.9}, "feasible (circulant: gap 5.00 %)"),
+        ({"status": Status.OPTIMAL, "objective": 2.0, "scope": "circulant", "scope_bound": 2.0}, "optimal"),
+    ],
+)
+def test_the_status_says_what_is_proven(figures, text):
+    assert tables.status_text(result(**figures)) == text
+
+
+def test_a_row_has_the_sizes_of_its_instance_and_no_figure_where_there_is_none(instance):
+    row = tables.cells(result(objective=0.024, runtime_s=1.234, checked=True), instance)
+    assert row == {
+        "instance": "square",
+        "n": "4",
+        "d": "2",
+        "method": "m",
+        "status": "feasible",
+        "objective": "24 ms",
+        "bound": "–",
+        "gap": "–",
+        "time": "1.23 s",
+        "checked": "yes",
+    }
+    assert tables.cells(result(status=Status.ERROR))["checked"] == "–"
+
+
+def test_objective_and_bound_share_a_unit():
+    row = tables.cells(result(objective=1.5, bound=0.75))
+    assert (row["objective"], row["bound"], row["gap"]) == ("1.5 s", "0.75 s", "50.00 %")
+
+
+def test_the_terminal_table_shows_every_row_and_rules_between_instances(instance):
+    results = [
+        result(method="alpha", digest=instance.digest, objective=0.02),
+        result(method="beta", digest=instance.digest, status=Status.ERROR),
+        result(instance="elsewhere", method="gamma", objective=1.0),
+    ]
+    console = Console(width=200, file=io.StringIO(), record=True)
+    console.print(tables.table(results, [instance]))
+    lines = console.export_text().splitlines()
+    row = next(line for line in lines if "alpha" in line)
+    assert [cell.strip() for cell in row.strip("│┃").split("│")] == [
+        *("square", "4", "2", "alpha", "feasible", "20 ms", "–", "–", "0.00 s", "–")
+    ]
+    first, second, third = (
+        next(i for i, line in enumerate(lines) if name in line) for name in ("alpha", "beta", "gamma")
+    )
+    assert (second - first, third - second) == (1, 2)
+
+
+def test_markdown_is_one_line_for_each_result(instance):
+    text = tables.markdown([result(digest=instance.digest, method="a|b", objective=1.0)], [instance])
+    header, rule, row = text.splitlines()
+    assert header.startswith("| instance | n | d | method |")
+    assert rule.startswith("| --- | ---: | ---: | --- |")
+    assert "a\\|b" in row
+
+
+def test_csv_keeps_all_digits_and_leaves_gaps_empty(instance):
+    third = 1 / 3
+    results = [result(digest=instance.digest, objective=third, bound=None, message="a, b")]
+    (row,) = csv.DictReader(io.StringIO(tables.csv_text(results, [instance])))
+    assert float(row["objective"]) == third
+    assert row["bound"] == row["gap"] == ""
+    assert (row["n"], row["d"], row["message"], row["status"]) == ("4", "2", "a, b", "feasible")
+
+
+def test_json_is_valid_whatever_a_method_puts_into_its_details():
+    details = {
+        "infinite": math.inf,
+        "nan": np.float64("nan"),
+        "integer": np.int64(3),
+        "array": np.array([1.5, np.inf]),
+        "exact": Fraction(1, 3),
+        "nested": ({1: True},),
+    }
+    data = json.loads(tables.json_text(result(details=details).to_data()), parse_constant=pytest.fail)
+    assert data["details"] == {
+        "infinite": None,
+        "nan": None,
+        "integer": 3,
+        "array": [1.5, None],
+        "exact": "1/3",
+        "nested": [{"1": True}],
+    }
+    assert data["status"] == "feasible"
+    assert data["gap"] is None
+
+
+def test_notes_are_the_messages():
+    assert tables.notes([result(), result(method="x", message="time limit")]) == ["square, x: time limit"]
+
+
+def test_a_family_without_a_view_has_no_sizes(instance):
+    assert view("unheard-of") == View({})
+    assert sizes(instance) == {"n": 4, "d": 2}
