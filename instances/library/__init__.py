@@ -99,12 +99,14 @@ def store_best(name: str, solution: Solution) -> bool:
     full = _known(name)
     instance, its_family = load(full), family(full.split("/")[0])
     judged = its_family.evaluate(instance, solution, exact=True)
-    if not judged.feasible:
+    if judged.objective is None or judged.violations:
         problems = "; ".join(str(violation) for violation in judged.violations[:3])
         raise SolutionError(f"'{full}': the solution is not feasible: {problems}")
     stored = best(full)
-    if stored is not None and its_family.evaluate(instance, stored, exact=True).objective <= judged.objective:
-        return False
+    if stored is not None:
+        rival = its_family.evaluate(instance, stored, exact=True)
+        if rival.feasible and rival.objective is not None and rival.objective <= judged.objective:
+            return False
     plain, packed = _best_files(full)
     data = (solution.to_json(indent=None) + "\n").encode()
     if len(data) > _LARGEST_PLAIN_BYTES:

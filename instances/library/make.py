@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.library import write_whole, library_folder
+from ddlopt.instances.library import library_folder, write_whole
 from ddlopt.instances.workloads import JOBS, topoopt_job
 from ddlopt.models.topology import TopologyInstance
 
@@ -49,8 +49,8 @@ def danoint() -> TopologyInstance:
     return TopologyInstance.from_data(
         {
             "name": "danoint",
-            "source": "MIPLIB 3, danoint (D. Bienstock): logical topology design, optimum 65.6667. The file wants every in- "
-            "and out-degree equal to 2 and at most one link a pair; here a degree is at most 2",
+            "source": "MIPLIB 3, danoint (D. Bienstock): logical topology design, optimum 65.6667. The file wants "
+            "every in- and out-degree equal to 2 and at most one link a pair; here a degree is at most 2",
             "servers": 8,
             "degree": 2,
             "link_bandwidth_bytes_per_s": 1.0,

@@ -14,15 +14,15 @@ FORMATS = tuple(_READERS)
 """What :func:`convert` can read."""
 
 
-def convert(source_format: str, path: str | Path) -> Instance:
+def convert(path: str | Path, source_format: str) -> Instance:
     """Read a file that is in somebody else's format.
 
     Parameters
     ----------
+    path : str or Path
     source_format : {"flexnet", "miplib"}
         ``flexnet``: a task graph (``.fbuf``) of TopoOpt's simulator. ``miplib``: the MPS file of ``danoint`` or
         ``dano3mip``.
-    path : str or Path
 
     Raises
     ------
