@@ -1,0 +1,408 @@
+"""Links, rings and routes in one mixed-integer linear program."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, Literal
+
+import pyomo.environ as pyo
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.solution import TopologyDesign
+from ddlopt.models.topology.throughput import (
+    LARGEST_ENUMERATED_GROUP,
+    RingChoice,
+    add_demand,
+    add_flows,
+    all_bytes,
+    orders_of,
+    read_design,
+    unit_bytes,
+)
+
+
+@dataclass(frozen=True)
+class RingsAndRoutes:
+    r"""Which links to lay, which rings all-reduce over, and how to route, so that an iteration is shortest.
+
+    Let :math:`z` be the bytes per link on the busiest link, U a combinatorial lower bound on it, and
+    :math:`\lambda = U / z \le 1` the *throughput*. All bytes are measured in U. Links :math:`x_{ij}` are integer; the
+    flows :math:`f^s_{ij}` (aggregated by source) and the ring shares :math:`\beta_{kr}` are scaled by λ:
+
+    .. math::
+        \max\ & \lambda \\
+        & \textstyle\sum_j x_{ij} \le d,\quad \sum_i x_{ij} \le d,\quad x_{ij} \in \{0, \dots, L\} \\
+        & \textstyle\sum_r \beta_{kr} = \lambda
+            \qquad h^k_{st} = \sum_{r:\ t = \mathrm{succ}_r(s)} \beta_{kr} \\
+        & \textstyle\sum_u f^s_{uv} - \sum_w f^s_{vw} = \lambda T_{sv} + \sum_k c_k h^k_{sv} \qquad v \ne s \\
+        & \textstyle\sum_s f^s_{ij} \le x_{ij}
+
+    Duplex optics have one x for both directions and :math:`x_{ij} = \sum_p y^p_{ij}` with every plane
+    :math:`y^p` a matching. Without host forwarding there are no flows: the demand of a pair is at most its links.
+
+    **The scaling is exact.** ``load <= z x`` is bilinear where links are parallel; divided by z it reads
+    ``load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint needs
+    a big constant. ``form="congestion"`` keeps z instead: the load of a pair is split over unary copies of its link,
+    :math:`g_{ijc} \le z`, :math:`g_{ijc} \le \bar z\, x_{ijc}` with :math:`\bar z` an upper bound on z.
+
+    **Fractional hops are realisable.** A hop's flow splits into paths; let every hop of a ring have such a distribution
+    of its share over paths. Lay the distributions side by side over [0, 1] and cut wherever one changes path: on each
+    piece every hop has one path, so that the piece is a ring of the design, and each hop keeps its distribution and
+    each link its load (comonotone coupling).
+
+    **Strengthening** (``moore``). In a fractional x every pair has a bit of a direct link. Let :math:`n^\ell_{st}` be λ
+    if t is exactly ℓ hops from s, else 0, for ℓ up to the depth at which degree d could have reached everybody. Then
+
+    .. math::
+        & n^1_{st} \le x_{st},\quad n^1_{st} \le \lambda - \underline\lambda (1 - x_{st}),\quad
+          \textstyle\sum_t n^1_{st} \le d \lambda,\quad \sum_s n^1_{st} \le d \lambda \\
+        & \textstyle\sum_t n^{\ell+1}_{st} \le d \sum_t n^\ell_{st},\quad
+          \sum_s n^{\ell+1}_{st} \le d \sum_s n^\ell_{st},\quad \sum_\ell n^\ell_{st} \le \lambda,\quad
+          f^s_{ij} \le \textstyle\sum_v D_{sv}\, n^1_{ij} \\
+        & \textstyle\sum_{ij} f^s_{ij} \ge \sum_t \bigl( (\ell_{\max} + 1) (\lambda T_{st} + \sum_k c_k h^k_{st})
+          - \sum_\ell (\ell_{\max} + 1 - \ell) (T_{st} n^\ell_{st} + \sum_k c_k e^{k\ell}_{st}) \bigr)
+
+    with :math:`e^{k\ell}_{st} \le n^\ell_{st}` and :math:`\sum_\ell e^{k\ell}_{st} \le h^k_{st}`; for duplex optics
+    the factor d of the next level is d - 1 and distances are symmetric. The products of λ with the degree constraints
+    make this as strong as the hop-weighted Moore bound on z. ``two-hop`` adds which server lies between:
+
+    .. math::
+        p_{swt} \le n^1_{sw},\quad p_{swt} \le n^1_{wt},\quad \textstyle\sum_t p_{swt} \le d\, n^1_{sw},\quad
+        \sum_s p_{swt} \le d\, n^1_{wt},\quad n^2_{st} \le \sum_w p_{swt} .
+
+    With ``form="congestion"`` the same constraints hold with λ = 1.
+
+    Parameters
+    ----------
+    rings : {"generators", "all", "relaxed"}
+        ``generators``: the rings "+p" of each group's member list, as in TopoOpt. ``all``: every Hamiltonian cycle, for
+        groups of at most 7. ``relaxed``: any doubly stochastic hops in which no two members keep to themselves. That
+        contains every mixture of rings, so that its bound holds for all; ``read`` fails if the hops are no mixture.
+    form : {"throughput", "congestion"}
+    strengthening : {"none", "moore", "two-hop"}
+    achievable_bytes : float, optional
+        A congestion z that some solution in scope is known to have; worse ones are excluded. Default: all bytes.
+
+    Ports
+    -----
+    ``link[i, j]``
+        Number of links from i to j; for duplex i < j and both directions.
+    ``flow[s, i, j]``, ``demand[s, t]``, ``load[i, j]``
+        Units of U, times λ (congestion form: times 1).
+    ``ring_share[k, r]``, ``hop[k, s, t]``
+        Part of group k's gradient on its r-th candidate ring, or on rings where t follows s, times λ (1).
+    ``throughput`` / ``congestion``
+        λ = U / z, or z / U.
+    ``objective``
+        To be minimised: -λ, or z / U.
+
+    References
+    ----------
+    W. Wang et al., "TopoOpt: Co-optimizing network topology and parallelization strategy for distributed training
+    jobs", NSDI 2023 (the problem). R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation
+    for wavelength-routed optical networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated
+    flows, congestion). The throughput form, ring mixtures and the scaled level constraints are ours.
+    """
+
+    rings: RingChoice = "generators"
+    form: Literal["throughput", "congestion"] = "throughput"
+    strengthening: Literal["none", "moore", "two-hop"] = "two-hop"
+    achievable_bytes: float | None = None
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def refuses(self, instance: TopologyInstance) -> str | None:
+        """Groups too large to list all their rings."""
+        largest = max((len(group.members) for group in instance.allreduce_groups), default=0)
+        if self.rings == "all" and largest > LARGEST_ENUMERATED_GROUP:
+            return (
+                f"rings='all' lists every ring of groups up to {LARGEST_ENUMERATED_GROUP} members, "
+                f"but a group has {largest}; use rings='generators', or 'relaxed' for a bound"
+            )
+        return None
+
+    def scope(self, instance: TopologyInstance) -> str | None:
+        """Generator rings are all rings only for groups of at most 3 members."""
+        small = all(len(group.members) <= 3 for group in instance.allreduce_groups)
+        return "generator rings" if self.rings == "generators" and not small else None
+
+    def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
+        """Fill ``block`` with links, rings, routes and strengthenings."""
+        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit_bytes(instance) * (1 + 1e-9)
+        _add_links(block, instance)
+        if self.form == "throughput":
+            block.throughput = pyo.Var(
+                bounds=(min(1.0, 1 / worst), 1), doc="combinatorial bound over busiest link's load"
+            )
+            block.objective = pyo.Expression(expr=-block.throughput)
+            rate: Any = block.throughput
+        else:
+            block.congestion = pyo.Var(bounds=(1, worst), doc="busiest link's load over its combinatorial bound")
+            block.objective = pyo.Expression(expr=block.congestion)
+            rate = 1.0
+        add_demand(block, instance, orders_of(instance, self.rings), rate)
+        pairs = list(itertools.permutations(range(instance.servers), 2))
+        if instance.host_forwarding:
+            add_flows(block, pairs)
+        else:
+            _add_direct_loads(block, instance)
+        if self.form == "throughput":
+
+            @block.Constraint(block.ARCS, doc="links carry their load")
+            def links_carry_their_load(b: Any, i: int, j: int) -> Any:
+                return b.load[i, j] <= b.links_between[i, j]
+
+        else:
+            _add_copies(block, instance, worst)
+        if self.strengthening != "none" and instance.host_forwarding:
+            least = 1 / worst if self.form == "throughput" else 1.0
+            _add_levels(block, instance, rate, least)
+            if self.strengthening == "two-hop":
+                _add_servers_between(block, instance)
+
+    def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
+        """Links, planes and copies of a design; the rest follows from them."""
+        counts: dict[tuple[int, int], int] = dict.fromkeys(block.LINKS, 0)
+        for i, j, count in solution.links:
+            counts[i, j] += count
+        for pair, count in counts.items():
+            block.link[pair].set_value(count)
+        if instance.optics == "duplex":
+            # The planes are told apart by the partner of server 0, as the model orders them.
+            planes = sorted(
+                ({(min(pair), max(pair)) for pair in plane} for plane in solution.planes),
+                key=lambda plane: -max((j for i, j in plane if i == 0), default=0),
+            )
+            for p, i, j in block.MATES:
+                block.mate[p, i, j].set_value(int(p < len(planes) and (i, j) in planes[p]))
+        if self.form == "congestion":
+            for i, j, c in block.COPIES:
+                block.copy[i, j, c].set_value(int(counts[i, j] >= c))
+
+    def read(self, block: pyo.Block, instance: TopologyInstance) -> TopologyDesign:
+        """The design that the values describe.
+
+        Raises
+        ------
+        SolverError
+            If a number of links is not integral, or relaxed hops are no mixture of rings.
+        """
+        links = {}
+        for pair in block.LINKS:
+            laid = pyo.value(block.link[pair])
+            links[pair] = round(laid)
+            if abs(laid - links[pair]) > 1e-4:
+                raise SolverError(f"link[{pair[0]}, {pair[1]}] = {laid:.6g} is not integral; solve to integrality")
+        rate = pyo.value(block.throughput) if self.form == "throughput" else 1.0
+        return read_design(block, instance, links, orders_of(instance, self.rings), rate)
+
+    def objective_value(self, instance: TopologyInstance, value: float) -> float:
+        """Iteration time in seconds for -λ, or for z / U."""
+        if self.form == "congestion":
+            return instance.iteration_time_s(unit_bytes(instance) * value)
+        return instance.iteration_time_s(unit_bytes(instance) / -value) if value < 0 else inf
+
+
+def _add_links(block: pyo.Block, instance: TopologyInstance) -> None:
+    """``link``, degrees and planes; ``links_between[i, j]`` for ordered pairs."""
+    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
+    block.SERVERS = pyo.RangeSet(0, n - 1, doc="servers")
+    ends = itertools.combinations(range(n), 2) if duplex else itertools.permutations(range(n), 2)
+    block.LINKS = pyo.Set(dimen=2, initialize=list(ends), doc="pairs that a link may join")
+    block.link = pyo.Var(block.LINKS, domain=pyo.Integers, bounds=(0, instance.most_links_of_a_pair), doc="links laid")
+
+    @block.Expression(list(itertools.permutations(range(n), 2)), doc="links from i to j")
+    def links_between(b: Any, i: int, j: int) -> Any:
+        return b.link[min(i, j), max(i, j)] if duplex else b.link[i, j]
+
+    others = {i: [j for j in range(n) if j != i] for i in range(n)}
+
+    @block.Constraint(block.SERVERS, doc="each server has d transmitters")
+    def transmitters_suffice(b: Any, i: int) -> Any:
+        return sum(b.links_between[i, j] for j in others[i]) <= d
+
+    if not duplex:
+
+        @block.Constraint(block.SERVERS, doc="each server has d receivers")
+        def receivers_suffice(b: Any, j: int) -> Any:
+            return sum(b.links_between[i, j] for i in others[j]) <= d
+
+        return
+
+    block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")
+    block.MATES = pyo.Set(dimen=3, initialize=[(p, i, j) for p in range(d) for i, j in block.LINKS])
+    block.mate = pyo.Var(block.MATES, domain=pyo.Binary, doc="plane p joins i and j")
+
+    @block.Constraint(block.LINKS, doc="links lie on planes")
+    def links_lie_on_planes(b: Any, i: int, j: int) -> Any:
+        return b.link[i, j] == sum(b.mate[p, i, j] for p in b.PLANES)
+
+    @block.Constraint(block.PLANES, block.SERVERS, doc="each plane is a matching")
+    def planes_are_matchings(b: Any, p: int, i: int) -> Any:
+        return sum(b.mate[p, min(i, j), max(i, j)] for j in others[i]) <= 1
+
+    @block.Constraint(range(d - 1), doc="planes are ordered by the partner of server 0")
+    def planes_are_ordered(b: Any, p: int) -> Any:
+        return sum(j * b.mate[p, 0, j] for j in others[0]) >= sum(j * b.mate[p + 1, 0, j] for j in others[0])
+
+
+def _add_direct_loads(block: pyo.Block, instance: TopologyInstance) -> None:
+    """Without host forwarding the load of a pair is its own demand, and traffic needs a link."""
+    block.ARCS = pyo.Set(dimen=2, initialize=list(block.DEMANDS))
+    block.NEEDED = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.DEMANDS if instance.traffic_bytes[s, t] > 0])
+
+    @block.Expression(block.ARCS, doc="units on the links from i to j, times rate")
+    def load(b: Any, i: int, j: int) -> Any:
+        return b.demand[i, j]
+
+    @block.Constraint(block.NEEDED, doc="traffic that nobody forwards has a link")
+    def traffic_has_a_link(b: Any, i: int, j: int) -> Any:
+        return b.links_between[i, j] >= 1
+
+
+def _add_copies(block: pyo.Block, instance: TopologyInstance, worst: float) -> None:
+    """Unary copies of each link, the load of a pair split over them, each at most the congestion."""
+    most = range(1, instance.most_links_of_a_pair + 1)
+    block.COPIES = pyo.Set(dimen=3, initialize=[(i, j, c) for i, j in block.LINKS for c in most])
+    block.copy = pyo.Var(block.COPIES, domain=pyo.Binary, doc="at least c links join i and j")
+    block.LOADED = pyo.Set(dimen=3, initialize=[(i, j, c) for i, j in block.ARCS for c in most])
+    block.copy_load = pyo.Var(block.LOADED, bounds=(0, None), doc="units on the c-th link from i to j")
+    block.LATER = pyo.Set(dimen=3, initialize=[(i, j, c) for i, j, c in block.COPIES if c > 1])
+    copy_of: Callable[[Any, int, int, int], Any] = lambda b, i, j, c: (  # noqa: E731
+        b.copy[i, j, c] if (i, j, c) in b.COPIES else b.copy[j, i, c]
+    )
+
+    @block.Constraint(block.LINKS, doc="copies count the links")
+    def copies_count_links(b: Any, i: int, j: int) -> Any:
+        return b.link[i, j] == sum(b.copy[i, j, c] for c in most)
+
+    @block.Constraint(block.LATER, doc="copies are laid in order")
+    def copies_are_ordered(b: Any, i: int, j: int, c: int) -> Any:
+        return b.copy[i, j, c] <= b.copy[i, j, c - 1]
+
+    @block.Constraint(block.ARCS, doc="copies carry the load")
+    def copies_carry_the_load(b: Any, i: int, j: int) -> Any:
+        return b.load[i, j] == sum(b.copy_load[i, j, c] for c in most)
+
+    @block.Constraint(block.LOADED, doc="no copy carries more than the congestion")
+    def copies_are_within_congestion(b: Any, i: int, j: int, c: int) -> Any:
+        return b.copy_load[i, j, c] <= b.congestion
+
+    @block.Constraint(block.LOADED, doc="only copies that are laid carry")
+    def only_laid_copies_carry(b: Any, i: int, j: int, c: int) -> Any:
+        return b.copy_load[i, j, c] <= worst * copy_of(b, i, j, c)
+
+
+def _add_levels(block: pyo.Block, instance: TopologyInstance, rate: Any, least: float) -> None:
+    """``near[s, t, l]``: rate if t is exactly l hops from s; the volume of each source's flow follows."""
+    n, d, duplex, unit = instance.servers, instance.degree, instance.optics == "duplex", unit_bytes(instance)
+    depth = len(list(level_sizes(n - 1, d, duplex)))
+    pairs = list(itertools.permutations(range(n), 2))
+    others = {s: [t for t in range(n) if t != s] for s in range(n)}
+    growth = d - 1 if duplex else d
+    traffic = instance.traffic_bytes / unit
+    weight = {(k, s, t): instance.allreduce_groups[k].hop_bytes / unit for k, s, t in block.HOPS}
+    block.PAIRS = pyo.Set(dimen=2, initialize=pairs)
+    block.LEVELS = pyo.RangeSet(1, depth)
+    block.DEEPER = pyo.RangeSet(2, depth)
+    block.near = pyo.Var(block.PAIRS, block.LEVELS, bounds=(0, 1), doc="rate if t is exactly l hops from s")
+    block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, 1), doc="share of a hop that l links can serve")
+
+    @block.Constraint(block.PAIRS, doc="neighbours are joined by a link")
+    def neighbours_have_a_link(b: Any, s: int, t: int) -> Any:
+        return b.near[s, t, 1] <= b.links_between[s, t]
+
+    @block.Constraint(block.PAIRS, doc="the same from the other side of the product with the rate")
+    def strangers_are_not_near(b: Any, s: int, t: int) -> Any:
+        return b.near[s, t, 1] <= rate - least * (1 - b.links_between[s, t])
+
+    @block.Constraint(block.SERVERS, doc="at most d neighbours out")
+    def neighbours_out(b: Any, s: int) -> Any:
+        return sum(b.near[s, t, 1] for t in others[s]) <= d * rate
+
+    @block.Constraint(block.SERVERS, doc="at most d neighbours in")
+    def neighbours_in(b: Any, t: int) -> Any:
+        return sum(b.near[s, t, 1] for s in others[t]) <= d * rate
+
+    @block.Constraint(block.SERVERS, block.DEEPER, doc="a level is at most growth times the one before")
+    def levels_grow_out(b: Any, s: int, level: int) -> Any:
+        return sum(b.near[s, t, level] - growth * b.near[s, t, level - 1] for t in others[s]) <= 0
+
+    @block.Constraint(block.SERVERS, block.DEEPER, doc="the same towards a target")
+    def levels_grow_in(b: Any, t: int, level: int) -> Any:
+        return sum(b.near[s, t, level] - growth * b.near[s, t, level - 1] for s in others[t]) <= 0
+
+    @block.Constraint(block.PAIRS, doc="a pair has one distance")
+    def one_distance(b: Any, s: int, t: int) -> Any:
+        return sum(b.near[s, t, level] for level in b.LEVELS) <= rate
+
+    if duplex:
+
+        @block.Constraint(block.LINKS, block.LEVELS, doc="duplex distances are symmetric")
+        def near_is_mutual(b: Any, s: int, t: int, level: int) -> Any:
+            return b.near[s, t, level] == b.near[t, s, level]
+
+    @block.Constraint(block.HOPS, block.LEVELS, doc="hops are short where members are near")
+    def hops_are_near(b: Any, k: int, s: int, t: int, level: int) -> Any:
+        return b.near_hop[k, s, t, level] <= b.near[s, t, level]
+
+    @block.Constraint(block.HOPS, doc="a hop has one distance")
+    def hop_has_one_distance(b: Any, k: int, s: int, t: int) -> Any:
+        return sum(b.near_hop[k, s, t, level] for level in b.LEVELS) <= b.hop[k, s, t]
+
+    sends = instance.node_bytes[0] / unit
+
+    @block.Constraint(block.FLOWS, doc="flow takes links, and what is for i does not pass it")
+    def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
+        return b.flow[s, i, j] <= float(sends[s] - (traffic[s, i] if i != s else 0)) * b.near[i, j, 1]
+
+    block.SOURCES = pyo.Set(initialize=sorted({s for s, _ in block.DEMANDS}))
+    targets = {s: [t for t in others[s] if (s, t) in block.DEMANDS] for s in block.SOURCES}
+    hops = {s: [(k, t) for k, i, t in block.HOPS if i == s] for s in block.SOURCES}
+
+    @block.Constraint(block.SOURCES, doc="volume of a source's flow is at least bytes times distance")
+    def volume_covers_distance(b: Any, s: int) -> Any:
+        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
+        saved = sum(
+            (depth + 1 - level)
+            * (
+                sum(float(traffic[s, t]) * b.near[s, t, level] for t in targets[s])
+                + sum(weight[k, s, t] * b.near_hop[k, s, t, level] for k, t in hops[s])
+            )
+            for level in b.LEVELS
+        )
+        return volume + saved >= (depth + 1) * sum(b.demand[s, t] for t in targets[s])
+
+
+def _add_servers_between(block: pyo.Block, instance: TopologyInstance) -> None:
+    """``between[s, w, t]``: rate if links lead from s to w and from w to t."""
+    if len(block.LEVELS) < 2:
+        return
+    n, d = instance.servers, instance.degree
+    growth = d - 1 if instance.optics == "duplex" else d
+    others = {(s, t): [w for w in range(n) if w not in (s, t)] for s, t in block.PAIRS}
+    block.TRIPLES = pyo.Set(dimen=3, initialize=list(itertools.permutations(range(n), 3)))
+    block.between = pyo.Var(block.TRIPLES, bounds=(0, 1), doc="rate if links lead from s over w to t")
+
+    @block.Constraint(block.TRIPLES, doc="a link leads to the server between")
+    def first_link_is_laid(b: Any, s: int, w: int, t: int) -> Any:
+        return b.between[s, w, t] <= b.near[s, w, 1]
+
+    @block.Constraint(block.TRIPLES, doc="a link leads on from the server between")
+    def second_link_is_laid(b: Any, s: int, w: int, t: int) -> Any:
+        return b.between[s, w, t] <= b.near[w, t, 1]
+
+    @block.Constraint(block.PAIRS, doc="a neighbour has a limited number of other neighbours")
+    def neighbours_lead_on(b: Any, s: int, w: int) -> Any:
+        return sum(b.between[s, w, t] for t in others[s, w]) <= growth * b.near[s, w, 1]
+
+    @block.Constraint(block.PAIRS, doc="the same towards a target")
+    def neighbours_are_led_to(b: Any, w: int, t: int) -> Any:
+        return sum(b.between[s, w, t] for s in others[w, t]) <= growth * b.near[w, t, 1]
+
+    @block.Constraint(block.PAIRS, doc="two hops have a server between")
+    def two_hops_have_a_server_between(b: Any, s: int, t: int) -> Any:
+        return b.near[s, t, 2] <= sum(b.between[s, w, t] for w in others[s, t])

@@ -1,0 +1,230 @@
+"""What the throughput forms share: ring shares, hops, flows, and reading them back as a design.
+
+Every figure in a block is in units of :func:`unit_bytes` and scaled by ``rate``: the throughput variable λ = unit / z,
+or the constant 1 where a formulation keeps the congestion z.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from scipy.optimize import nnls
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.topology.assembly import assemble, decompose
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.permutations import ring, totients
+from ddlopt.models.topology.solution import TopologyDesign
+
+Pair = tuple[int, int]
+Order = tuple[int, ...]
+RingChoice = Literal["generators", "all", "relaxed"]
+
+LARGEST_ENUMERATED_GROUP = 7
+"""Groups up to this size have few enough Hamiltonian cycles, (k - 1)!, to list."""
+_HULL_TOLERANCE = 1e-6
+
+
+def unit_bytes(instance: TopologyInstance) -> float:
+    """The best combinatorial lower bound on the busiest link's load, so that λ = unit / z is at most 1."""
+    return max(congestion_bounds(instance).values())
+
+
+def all_bytes(instance: TopologyInstance) -> float:
+    """Everything that is sent in an iteration: no link of a design with simple paths ever carries more."""
+    return float(instance.node_bytes[0].sum())
+
+
+def generator_orders(members: Sequence[int]) -> list[Order]:
+    """The "+p" rings of TopoOpt on the member list; all rings there are for at most 3 members."""
+    return [ring(members, p) for p in totients(len(members))]
+
+
+def all_orders(members: Sequence[int]) -> list[Order]:
+    """Every Hamiltonian cycle of a group, each once."""
+    return [(members[0], *rest) for rest in itertools.permutations(members[1:])]
+
+
+def orders_of(instance: TopologyInstance, rings: RingChoice) -> list[list[Order]] | None:
+    """Candidate rings of each group; None for ``relaxed``, which has no list."""
+    if rings == "relaxed":
+        return None
+    listed = generator_orders if rings == "generators" else all_orders
+    return [listed(group.members) for group in instance.allreduce_groups]
+
+
+def hops_of(order: Order) -> list[Pair]:
+    """The (member, successor) pairs of a ring."""
+    return list(zip(order, order[1:] + order[:1], strict=True))
+
+
+def add_demand(
+    block: pyo.Block, instance: TopologyInstance, orders: Sequence[Sequence[Order]] | None, rate: Any
+) -> None:
+    """Add ``ring_share[k, r]``, ``hop[k, s, t]`` and ``demand[s, t]``, all scaled by ``rate``.
+
+    ``hop[k, s, t]`` is the part of group k's gradient whose ring has t after s. Without ``orders`` the hops of a group
+    need only form a doubly stochastic matrix that leaves no pair of members to itself: a relaxation of all rings.
+    """
+    groups = instance.allreduce_groups
+    block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="all-reduce groups")
+    members = {(k, s) for k, group in enumerate(groups) for s in group.members}
+    if orders is None:
+        hops = {(k, s, t) for k, group in enumerate(groups) for s, t in itertools.permutations(group.members, 2)}
+    else:
+        hops = {(k, s, t) for k, listed in enumerate(orders) for order in listed for s, t in hops_of(order)}
+    block.HOPS = pyo.Set(dimen=3, initialize=sorted(hops), doc="(group, member, successor) of some ring")
+    block.hop = pyo.Var(block.HOPS, bounds=(0, 1), doc="share of the group's gradient that takes the hop, times rate")
+    after, before = defaultdict(list), defaultdict(list)
+    for k, s, t in sorted(hops):
+        after[k, s].append(t)
+        before[k, t].append(s)
+
+    if orders is None:
+        block.MEMBERS = pyo.Set(dimen=2, initialize=sorted(members))
+        block.ISOLATED = pyo.Set(
+            dimen=3, initialize=sorted(h for h in hops if h[1] < h[2] and len(groups[h[0]].members) > 2)
+        )
+
+        @block.Constraint(block.MEMBERS, doc="each member sends its whole share")
+        def every_member_sends(b: Any, k: int, s: int) -> Any:
+            return sum(b.hop[k, s, t] for t in after[k, s]) == rate
+
+        @block.Constraint(block.MEMBERS, doc="each member receives its whole share")
+        def every_member_receives(b: Any, k: int, t: int) -> Any:
+            return sum(b.hop[k, s, t] for s in before[k, t]) == rate
+
+        @block.Constraint(block.ISOLATED, doc="no two members exchange among themselves alone")
+        def pairs_are_left(b: Any, k: int, s: int, t: int) -> Any:
+            return b.hop[k, s, t] + b.hop[k, t, s] <= rate
+
+    else:
+        block.RINGS = pyo.Set(
+            dimen=2, initialize=[(k, r) for k, listed in enumerate(orders) for r in range(len(listed))]
+        )
+        block.ring_share = pyo.Var(
+            block.RINGS, bounds=(0, 1), doc="share of the group's gradient on the ring, times rate"
+        )
+        using = defaultdict(list)
+        for k, listed in enumerate(orders):
+            for r, order in enumerate(listed):
+                for s, t in hops_of(order):
+                    using[k, s, t].append(r)
+
+        @block.Constraint(block.GROUPS, doc="the rings of a group carry its gradient")
+        def gradient_is_carried(b: Any, k: int) -> Any:
+            return sum(b.ring_share[k, r] for r in range(len(orders[k]))) == rate
+
+        @block.Constraint(block.HOPS, doc="a hop serves the rings that take it")
+        def hops_make_rings(b: Any, k: int, s: int, t: int) -> Any:
+            return b.hop[k, s, t] == sum(b.ring_share[k, r] for r in using[k, s, t])
+
+    unit = unit_bytes(instance)
+    traffic = instance.traffic_bytes / unit
+    groups_of = defaultdict(list)
+    for k, s, t in sorted(hops):
+        groups_of[s, t].append(k)
+    pairs = sorted({(int(s), int(t)) for s, t in zip(*np.nonzero(traffic), strict=True)} | set(groups_of))
+    block.DEMANDS = pyo.Set(dimen=2, initialize=pairs, doc="pairs that may have something to send")
+
+    @block.Expression(block.DEMANDS, doc="units to send from s to t, times rate")
+    def demand(b: Any, s: int, t: int) -> Any:
+        return float(traffic[s, t]) * rate + sum(groups[k].hop_bytes / unit * b.hop[k, s, t] for k in groups_of[s, t])
+
+
+def add_flows(block: pyo.Block, arcs: Sequence[Pair]) -> None:
+    """Add ``flow[s, i, j]``, units from source s on arc (i, j), its conservation, and ``load[i, j]``."""
+    sources = sorted({s for s, _ in block.DEMANDS})
+    servers = sorted({v for arc in arcs for v in arc} | {v for pair in block.DEMANDS for v in pair})
+    into: dict[int, list[int]] = defaultdict(list)
+    out_of: dict[int, list[int]] = defaultdict(list)
+    for i, j in arcs:
+        into[j].append(i)
+        out_of[i].append(j)
+    block.FLOWS = pyo.Set(dimen=3, initialize=[(s, i, j) for s in sources for i, j in arcs if j != s])
+    block.ELSEWHERE = pyo.Set(dimen=2, initialize=[(s, v) for s in sources for v in servers if v != s])
+    block.flow = pyo.Var(block.FLOWS, bounds=(0, None), doc="units from source s on arc (i, j), times rate")
+
+    @block.Constraint(block.ELSEWHERE, doc="what comes in and does not go on is delivered")
+    def flow_is_conserved(b: Any, s: int, v: int) -> Any:
+        arriving = sum(b.flow[s, u, v] for u in into[v])
+        leaving = sum(b.flow[s, v, w] for w in out_of[v] if w != s)
+        wanted = b.demand[s, v] if (s, v) in b.DEMANDS else 0
+        if not into[v] and not out_of[v]:
+            return pyo.Constraint.Skip if (s, v) not in b.DEMANDS else wanted == 0
+        return arriving - leaving == wanted
+
+    block.ARCS = pyo.Set(dimen=2, initialize=list(arcs))
+
+    @block.Expression(block.ARCS, doc="units on arc (i, j), times rate")
+    def load(b: Any, i: int, j: int) -> Any:
+        return sum(b.flow[s, i, j] for s in sources if s != j)
+
+
+def read_design(
+    block: pyo.Block,
+    instance: TopologyInstance,
+    links: Mapping[Pair, int],
+    orders: Sequence[Sequence[Order]] | None,
+    rate: float,
+) -> TopologyDesign:
+    """The design of given links whose rings and routes are the values in ``block``.
+
+    Raises
+    ------
+    SolverError
+        If the rate is zero, a pair has no path, or relaxed hops are no mixture of rings.
+    """
+    if not rate > 0:
+        raise SolverError(f"'{instance.name}': the throughput is {rate:g}, so the values describe no design")
+    n = instance.servers
+    paths: Mapping[Pair, list[tuple[tuple[int, ...], float]]] = {}
+    if instance.host_forwarding:
+        demand = np.zeros((n, n))
+        for s, t in block.DEMANDS:
+            demand[s, t] = max(0.0, pyo.value(block.demand[s, t]))
+        joined = {pair for pair, count in links.items() if count > 0}
+        if instance.optics == "duplex":
+            joined |= {(j, i) for i, j in joined}
+        arcs = sorted(joined)
+        place = {arc: a for a, arc in enumerate(arcs)}
+        flow = np.zeros((n, len(arcs)))
+        for (s, i, j), variable in block.flow.items():
+            if (i, j) in place:
+                flow[s, place[i, j]] = max(0.0, variable.value or 0.0)
+        paths = decompose(arcs, flow, np.where(demand > 1e-12, demand, 0.0))
+    return assemble(instance, links, _rings(block, instance, orders, rate), paths)
+
+
+def _rings(
+    block: pyo.Block, instance: TopologyInstance, orders: Sequence[Sequence[Order]] | None, rate: float
+) -> list[tuple[int, Order, float]]:
+    if orders is not None:
+        return [(k, orders[k][r], pyo.value(block.ring_share[k, r]) / rate) for k, r in block.RINGS]
+    rings = []
+    for k, group in enumerate(instance.allreduce_groups):
+        hops = {(s, t): pyo.value(block.hop[g, s, t]) / rate for g, s, t in block.HOPS if g == k}
+        rings += [(k, order, share) for order, share in _mixture_of_rings(k, group.members, hops)]
+    return rings
+
+
+def _mixture_of_rings(k: int, members: Order, hops: Mapping[Pair, float]) -> list[tuple[Order, float]]:
+    """Rings with shares that make up the hops, by non-negative least squares over all of them or the generators."""
+    small = len(members) <= LARGEST_ENUMERATED_GROUP
+    orders = all_orders(members) if small else generator_orders(members)
+    place = {hop: row for row, hop in enumerate(hops)}
+    columns = np.zeros((len(hops), len(orders)))
+    for column, order in enumerate(orders):
+        for hop in hops_of(order):
+            columns[place[hop], column] = 1.0
+    shares, residual = nnls(columns, np.array(list(hops.values())))
+    if residual > _HULL_TOLERANCE * len(members):
+        what = "any rings" if small else "its generator rings"
+        raise SolverError(
+            f"the relaxed hops of allreduce_groups[{k}] are no mixture of {what} (residual {residual:.2g})"
+        )
+    return [(order, float(share)) for order, share in zip(orders, shares, strict=True) if share > 0]
