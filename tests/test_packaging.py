@@ -1,0 +1,82 @@
+"""What is installed is what is in the tree: no package forgotten, nothing added."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+ROOMS = {package: ROOT / folder for package, folder in SETUP["package-dir"].items()}
+"""Top-level packages and the folders they are installed from."""
+
+
+def tree() -> dict[str, Path]:
+    """Everything to be installed: path inside the wheel, file in the tree."""
+    found = {}
+    for package, folder in ROOMS.items():
+        for pattern in ("*.py", "*.json", "*.json.gz", "py.typed"):
+            for file in folder.rglob(pattern):
+                found[f"{package.replace('.', '/')}/{file.relative_to(folder).as_posix()}"] = file
+    return found
+
+
+@pytest.fixture
+def built():
+    """The folder with the wheel and the sdist that `make wheel` has built."""
+    if "DDLOPT_DIST" not in os.environ:
+        pytest.skip("needs a built wheel: `make wheel` builds one and sets DDLOPT_DIST")
+    return Path(os.environ["DDLOPT_DIST"])
+
+
+def test_the_list_of_packages_is_the_tree():
+    in_tree = {str(Path(name).parent).replace("/", ".") for name in tree() if name.endswith("/__init__.py")}
+    assert set(SETUP["packages"]) == in_tree
+
+
+def test_every_folder_with_modules_is_a_package():
+    folders = {Path(name).parent.as_posix() for name in tree() if name.endswith(".py")}
+    assert [folder for folder in folders if f"{folder}/__init__.py" not in tree()] == []
+
+
+def test_the_wheel_holds_the_tree_and_nothing_else(built):
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+        metadata = {name.partition(".dist-info/")[2] for name in archive.namelist() if ".dist-info/" in name}
+    assert sorted(files) == sorted(tree())
+    assert [name for name, file in tree().items() if file.read_bytes() != files[name]] == []
+    assert "licenses/LICENSE" in metadata
+    assert "entry_points.txt" in metadata
+
+
+def test_the_sdist_holds_the_tree_and_the_tests(built):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {file.relative_to(ROOT).as_posix() for file in tree().values()}
+    wanted |= {
+        "LICENSE",
+        "README.md",
+        "Makefile",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "pyproject.toml",
+        "tests/test_packaging.py",
+    }
+    assert wanted - names == set()
+
+
+def test_nothing_is_importable_under_its_folder_name():
+    """A second ``models`` beside ``ddlopt.models`` would be a second copy of every class."""
+    code = "import ddlopt, ddlopt.cli; ddlopt.load; import sys; print(*(n for n in sys.modules if '.' not in n))"
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd="/", check=True)
+    loaded = set(run.stdout.split())
+    assert "ddlopt" in loaded
+    assert loaded.isdisjoint({"models", "solvers", "instances", "analysis"})
+    assert {"models", "solvers", "instances", "analysis"}.isdisjoint(sys.modules)
