@@ -1,4 +1,7 @@
-"""Lower bounds on the load of the busiest link, without a solver, for every design of an instance."""
+"""Lower bounds on the load of the busiest link, without a solver, for every design of an instance.
+
+For the links of one design see :func:`metric_bound`.
+"""
 
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
@@ -9,6 +12,17 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.metric import MetricBound, metric_bound
+
+__all__ = [
+    "MetricBound",
+    "abelian_ball",
+    "abelian_level_sizes",
+    "congestion_bounds",
+    "level_sizes",
+    "lower_bound",
+    "metric_bound",
+]
 
 Array = npt.NDArray[np.float64]
 

@@ -84,7 +84,7 @@ class AbelianGroup:
     def element_orders(self) -> Indices:
         """(n,) array: order of each element, i.e. the length of the cycles that it makes as a generator."""
         factors = np.array(self.invariants)
-        return np.lcm.reduce(factors // np.gcd(self.elements, factors), axis=1)
+        return np.asarray(np.lcm.reduce(factors // np.gcd(self.elements, factors), axis=1))
 
     @cached_property
     def permutation_group(self) -> PermutationGroup:

@@ -152,7 +152,8 @@ def test_distances_by_hand():
     assert AbelianGroup((6,)).mean_distance([]) is None
 
 
-# Best undirected circulants: RomeoMe5/circulantGraphs data set, as published; (order, generators, diameter, mean distance).
+# Best undirected circulants as published in the RomeoMe5/circulantGraphs data set:
+# (order, generators, diameter, mean distance).
 BEST_CIRCULANTS = [
     (12, (2, 3), 2, 1.63636), (12, (1, 2, 3), 2, 1.45455), (12, (1, 2, 3, 4), 2, 1.27273),
     (16, (2, 3), 3, 1.93333), (16, (1, 3, 4), 2, 1.6), (16, (1, 2, 3, 4), 2, 1.46667),

@@ -1,0 +1,329 @@
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import inf
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.topology import AllReduceGroup, Ring, TopologyDesign, TopologyInstance, evaluate
+from ddlopt.models.topology.assembly import assemble
+from ddlopt.models.topology.bounds import (
+    abelian_ball,
+    abelian_level_sizes,
+    congestion_bounds,
+    level_sizes,
+    lower_bound,
+    metric_bound,
+)
+
+DANOINT = [
+    [0, 10, 7, 13, 12, 13, 6, 13],
+    [14, 0, 15, 13, 12, 9, 9, 9],
+    [13, 9, 0, 11, 6, 5, 11, 8],
+    [7, 8, 15, 0, 7, 6, 11, 9],
+    [8, 12, 12, 9, 0, 9, 14, 11],
+    [5, 11, 11, 7, 9, 0, 15, 12],
+    [6, 9, 7, 14, 10, 12, 0, 7],
+    [11, 7, 8, 6, 10, 5, 14, 0],
+]
+
+
+def job(traffic, degree, **more):
+    traffic = np.asarray(traffic, dtype=float)
+    return TopologyInstance(
+        name="job", servers=len(traffic), degree=degree, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic, **more
+    )
+
+
+def all_to_all(n, degree, **more):
+    return job(1 - np.eye(n), degree, **more)
+
+
+def random_traffic(rng, n, density=1.0):
+    traffic = rng.integers(1, 20, size=(n, n)) * (rng.random((n, n)) < density)
+    traffic = np.where(rng.random((n, n)) < 0.2, 5 * traffic, traffic)
+    np.fill_diagonal(traffic, 0)
+    return traffic
+
+
+def best_routing(instance, counts):
+    """The least load of the busiest link over given links, by linear programming; inf if somebody cannot be reached."""
+    n, arcs, traffic = instance.servers, list(counts), instance.traffic_bytes
+    m = len(arcs)
+    node_arc = sp.lil_matrix((n, m))
+    for a, (i, j) in enumerate(arcs):
+        node_arc[i, a] += 1
+        node_arc[j, a] -= 1
+    supply = np.diag(traffic.sum(axis=1)) - traffic
+    balance = sp.hstack([sp.block_diag([node_arc] * n), sp.csr_matrix((n * n, 1))])
+    load = sp.hstack(
+        [sp.hstack([sp.eye(m)] * n), -sp.csr_matrix(np.array(list(counts.values()), dtype=float)[:, None])]
+    )
+    cost = np.zeros(n * m + 1)
+    cost[-1] = 1
+    upper = [None] * (n * m + 1)
+    if not instance.host_forwarding:
+        upper[:-1] = [None if arc[0] == s else 0.0 for s in range(n) for arc in arcs]
+    bounds = [(0, top) for top in upper]
+    found = linprog(cost, load, np.zeros(m), balance, supply.ravel(), bounds=bounds, method="highs")
+    return found.fun if found.status == 0 else inf
+
+
+def every_network(instance):
+    """All ways to use the interfaces of a tiny one-way or duplex instance, as link counts."""
+    n, d = instance.servers, instance.degree
+    if instance.optics == "duplex":
+        edges = [(i, j) for i in range(n) for j in range(i + 1, n)]
+        most = instance.most_links_of_a_pair
+        for counts in product(range(most + 1), repeat=len(edges)):
+            used = [sum(c for e, c in zip(edges, counts, strict=True) if v in e) for v in range(n)]
+            if max(used) <= d:
+                yield {arc: c for e, c in zip(edges, counts, strict=True) if c for arc in (e, e[::-1])}
+        return
+    choices = [list(combinations_with_replacement([j for j in range(n) if j != i], d)) for i in range(n)]
+    for chosen in product(*choices):
+        heads = [j for row in chosen for j in row]
+        links = [(i, j) for i, row in enumerate(chosen) for j in row]
+        if all(heads.count(v) == d for v in range(n)):
+            counts = {arc: links.count(arc) for arc in links}
+            if max(counts.values()) <= instance.most_links_of_a_pair:
+                yield counts
+
+
+@pytest.mark.parametrize(
+    ("n", "degree", "moore", "duplex"),
+    [
+        (8, 2, 6.5, 8.0),
+        (12, 2, 12.5, 18.0),
+        (12, 3, 19 / 3, 7.0),
+        (12, 4, 4.5, 4.5),
+        (16, 2, 19.0, 32.0),
+        (16, 4, 6.5, 6.5),
+    ],
+)
+def test_moore_bound_of_all_to_all(n, degree, moore, duplex):
+    assert congestion_bounds(all_to_all(n, degree))["moore"] == pytest.approx(moore, rel=1e-12)
+    assert congestion_bounds(all_to_all(n, degree, optics="duplex"))["moore"] == pytest.approx(duplex, rel=1e-12)
+    assert lower_bound(all_to_all(n, degree)) == pytest.approx(moore, rel=1e-12)
+
+
+def test_bounds_below_the_known_optimum_of_danoint():
+    bounds = congestion_bounds(job(DANOINT, 2, parallel_links=False))
+    assert bounds["node"] == 81 / 2
+    assert 59.7 < bounds["moore"] < 65.6666667
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"degree": 1},
+        {"degree": 2},
+        {"degree": 2, "parallel_links": False},
+        {"degree": 2, "optics": "duplex"},
+        {"degree": 3, "optics": "duplex", "parallel_links": False},
+        {"degree": 2, "host_forwarding": False},
+        {"degree": 2, "host_forwarding": False, "optics": "duplex"},
+        {"degree": 2, "host_forwarding": False, "parallel_links": False},
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_bound_exceeds_the_optimum_of_tiny_jobs(options, seed):
+    rng = np.random.default_rng(seed)
+    n = 5 if options.get("optics") == "duplex" and options["degree"] == 2 else 4
+    instance = job(random_traffic(rng, n, density=0.4 if "host_forwarding" in options else 0.8), **options)
+    optimum = min((best_routing(instance, counts) for counts in every_network(instance)), default=inf)
+    try:
+        bounds = congestion_bounds(instance)
+    except InfeasibleError:
+        assert optimum == inf
+        return
+    for name, bound in bounds.items():
+        assert bound <= optimum * (1 + 1e-9), name
+    assert max(bounds.values()) >= 0.5 * optimum or optimum == inf
+
+
+def test_multiplicity_sees_that_one_pair_needs_several_links():
+    traffic = np.zeros((6, 6))
+    for s in range(6):
+        traffic[s, (s + 1) % 6], traffic[s, (s + 2) % 6] = 10, 4
+    bounds = congestion_bounds(job(traffic, 2))
+    assert bounds["node"] == bounds["moore"] == 7
+    # Of the 14 bytes of a server 10 - z take two hops: 2 z = 14 + 10 - z.
+    assert bounds["multiplicity"] == pytest.approx(8, rel=1e-12)
+    ring_and_chords = {(s, (s + step) % 6): 1 for s in range(6) for step in (1, 2)}
+    assert best_routing(job(traffic, 2), ring_and_chords) >= 8 - 1e-9
+
+
+def test_direct_bound_is_exact_without_forwarding():
+    traffic = np.zeros((4, 4))
+    traffic[0] = [0, 9, 2, 0]
+    bounds = congestion_bounds(job(traffic, 3, host_forwarding=False))
+    assert bounds["direct"] == 4.5
+    assert bounds["node"] == pytest.approx(11 / 3)
+
+
+def test_cut_bound_counts_the_pairs_of_a_small_dense_network():
+    traffic = np.zeros((4, 4))
+    traffic[:2, 2:] = 10
+    instance = job(traffic, 3, parallel_links=False)
+    assert congestion_bounds(instance)["cut"] == 10.0
+    assert congestion_bounds(instance)["node"] == pytest.approx(20 / 3)
+
+
+def test_all_reduce_bounds():
+    everybody = AllReduceGroup(members=tuple(range(5)), gradient_bytes=10)
+    one_way = job(np.zeros((5, 5)), 2, allreduce_groups=(everybody,))
+    assert congestion_bounds(one_way)["all-reduce"] == pytest.approx(8.0)
+    assert congestion_bounds(one_way)["node"] == pytest.approx(8.0)
+    # An odd number of servers leaves one of them out of every plane.
+    duplex = job(np.zeros((5, 5)), 2, optics="duplex", allreduce_groups=(everybody,))
+    assert congestion_bounds(duplex)["moore"] == pytest.approx(10.0)
+    # Two members have one ring only: it counts with its hops, like traffic.
+    pairs = tuple(AllReduceGroup(members=(i, i + 3), gradient_bytes=1) for i in range(3))
+    ring_of_six = job(np.zeros((6, 6)), 1, allreduce_groups=pairs)
+    assert congestion_bounds(ring_of_six)["moore"] == pytest.approx(1.0)
+    assert congestion_bounds(ring_of_six)["node"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+def test_the_bound_is_attained_by_rings_alone(optics):
+    n, degree = 6, 2
+    everybody = AllReduceGroup(members=tuple(range(n)), gradient_bytes=3)
+    instance = job(np.zeros((n, n)), degree, optics=optics, allreduce_groups=(everybody,))
+    forth, back = tuple(range(n)), tuple(reversed(range(n)))
+    links = {(min(i, j), max(i, j)): 1 for i, j in zip(forth, (*forth[1:], 0), strict=True)}
+    if optics == "one_way":
+        links = links | {(j, i): 1 for i, j in links}
+    design = assemble(instance, links, [(0, forth, 0.5), (0, back, 0.5)], {})
+    assert evaluate(instance, design).objective == pytest.approx(lower_bound(instance), rel=1e-12)
+
+
+def test_lower_bound_is_a_time():
+    n, unit = 4, 1 - np.eye(4)
+    none = TopologyInstance(
+        name="a", servers=n, degree=3, link_bandwidth_bytes_per_s=10, traffic_bytes=unit, compute_s=2
+    )
+    full = TopologyInstance(
+        name="a", servers=n, degree=3, link_bandwidth_bytes_per_s=10, traffic_bytes=unit, compute_s=2, overlap="full"
+    )
+    assert lower_bound(none) == pytest.approx(2.1)
+    assert lower_bound(full) == 2.0
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        all_to_all(4, 1, optics="duplex"),
+        all_to_all(4, 2, host_forwarding=False),
+        job(
+            np.zeros((4, 4)),
+            1,
+            optics="duplex",
+            allreduce_groups=(AllReduceGroup(members=(0, 1, 2), gradient_bytes=1),),
+        ),
+    ],
+)
+def test_hopeless_degrees_are_refused(instance):
+    with pytest.raises(InfeasibleError, match="server 0 must send to"):
+        congestion_bounds(instance)
+
+
+@pytest.mark.parametrize(
+    ("degree", "duplex", "sizes"), [(2, False, [2, 4, 8, 1]), (3, True, [3, 6, 6]), (1, True, [1])]
+)
+def test_level_sizes(degree, duplex, sizes):
+    assert list(level_sizes(15, degree, duplex)) == sizes
+
+
+def test_abelian_balls():
+    assert [abelian_ball(D, 3, directed=True) for D in range(1, 5)] == [4, 10, 20, 35]
+    assert [abelian_ball(D, 2, directed=False) for D in range(1, 6)] == [2 * D * D + 2 * D + 1 for D in range(1, 6)]
+    assert abelian_level_sizes(16, 2, directed=True) == [2, 3, 4, 5, 1]
+    assert abelian_level_sizes(12, 2, directed=False) == [4, 7]
+
+
+def regular_network(rng, n, degree):
+    counts = {}
+    for _ in range(degree):
+        order = rng.permutation(n).tolist()
+        for arc in zip(order, [*order[1:], order[0]], strict=True):
+            counts[arc] = counts.get(arc, 0) + 1
+    return counts
+
+
+def design_of(counts, rings=()):
+    return TopologyDesign(instance="job", links=tuple((i, j, c) for (i, j), c in counts.items()), rings=rings)
+
+
+@pytest.mark.parametrize(("n", "degree", "seed"), [(6, 2, 0), (8, 2, 1), (12, 3, 2)])
+def test_metric_bound_approaches_the_best_routing(n, degree, seed):
+    rng = np.random.default_rng(seed)
+    instance, counts = job(random_traffic(rng, n), degree), regular_network(rng, n, degree)
+    optimum = best_routing(instance, counts)
+    bound = metric_bound(instance, design_of(counts), rounds=1000)
+    assert 0.975 * optimum <= bound.max_link_load_bytes <= optimum * (1 + 1e-9)
+    again = metric_bound(instance, design_of(counts), lengths=bound.lengths)
+    assert again.max_link_load_bytes == pytest.approx(bound.max_link_load_bytes, rel=1e-12)
+    certified = metric_bound(instance, design_of(counts), lengths=bound.lengths, exact=True).max_link_load_bytes
+    assert isinstance(certified, Fraction)
+    assert float(certified) == pytest.approx(bound.max_link_load_bytes, rel=1e-6)
+
+
+def test_metric_bound_of_unit_lengths_is_hops_over_links():
+    instance = all_to_all(5, 2)
+    counts = {(i, (i + 1) % 5): 2 for i in range(5)}
+    bound = metric_bound(instance, design_of(counts), lengths=dict.fromkeys(counts, 1.0), exact=True)
+    assert bound.max_link_load_bytes == Fraction(5 * (1 + 2 + 3 + 4), 10)
+    with pytest.raises(ValueError, match="lengths"):
+        metric_bound(instance, design_of(counts), lengths={})
+
+
+def test_metric_bound_gives_rings_the_freedom_asked_for():
+    n = 4
+    group = AllReduceGroup(members=(0, 1, 2, 3), gradient_bytes=Fraction(1))
+    instance = job(np.zeros((n, n)), 1, allreduce_groups=(group,))
+    counts = {(i, (i + 1) % n): 1 for i in range(n)}
+    hop = {(i, (i + 3) % n): tuple((i + k) % n for k in range(4)) for i in range(n)}
+    back = (0, 3, 2, 1)
+    far = Ring(group=0, members=back, share=0.5, paths=tuple(hop[m, (m + 3) % n] for m in back))
+    near = Ring(group=0, members=(0, 1, 2, 3), share=0.5, paths=((0, 1), (1, 2), (2, 3), (3, 0)))
+    figures = {}
+    for freedom, rings in product(("shares", "orders", "any"), ((near, far), (far.model_copy(update={"share": 1.0}),))):
+        bound = metric_bound(instance, design_of(counts, rings), freedom, exact=True)
+        figures[freedom, len(rings)] = bound.max_link_load_bytes
+    assert figures == {
+        ("shares", 2): Fraction(3),
+        ("orders", 2): Fraction(3, 2),
+        ("any", 2): Fraction(3, 2),
+        ("shares", 1): Fraction(9, 2),
+        ("orders", 1): Fraction(9, 2),
+        ("any", 1): Fraction(3, 2),
+    }
+    assert float(figures["shares", 2]) == evaluate(instance, design_of(counts, (near, far))).objective
+
+
+def test_metric_bound_without_forwarding_is_the_load_itself():
+    traffic = np.zeros((3, 3))
+    traffic[0, 1], traffic[1, 2] = 5, 9
+    instance = job(traffic, 2, host_forwarding=False)
+    counts = {(0, 1): 1, (1, 2): 2, (2, 0): 1, (0, 2): 1}
+    assert metric_bound(instance, design_of(counts), rounds=2000).max_link_load_bytes == pytest.approx(5, rel=1e-3)
+
+
+@pytest.mark.parametrize("forwarding", [True, False])
+def test_metric_bound_says_that_somebody_is_cut_off(forwarding):
+    traffic = np.zeros((4, 4))
+    traffic[0, 2] = 1
+    instance = job(traffic, 1, host_forwarding=forwarding)
+    counts = {(0, 1): 1, (1, 0): 1, (2, 3): 1, (3, 2): 1}
+    with pytest.raises(InfeasibleError, match="from server 0 to 2"):
+        metric_bound(instance, design_of(counts))
+
+
+def test_metric_bound_of_duplex_links_counts_both_directions():
+    instance = all_to_all(4, 2, optics="duplex")
+    ring = {(0, 1): 1, (1, 2): 1, (2, 3): 1, (0, 3): 1}
+    assert metric_bound(instance, design_of(ring)).max_link_load_bytes == pytest.approx(2.0)
