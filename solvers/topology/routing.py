@@ -1,0 +1,326 @@
+"""Paths on fixed links: distances, shortest and k shortest paths, balanced single-path routing.
+
+Shared by every heuristic that routes pairs over explicit paths. The inner loops are compiled with Numba.
+"""
+
+# mypy: disable-error-code="untyped-decorator"
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.topology.solution import Path
+
+Pair = tuple[int, int]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int32]
+
+UNREACHABLE = np.iinfo(np.int32).max // 2
+"""Distance of a server that no path reaches; larger than any number of hops, and two of them still add up."""
+
+SEARCH_STEPS = 20_000
+"""Links tried for one pair before its search for further paths, beyond the first, is given up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Directed arcs with the number of parallel links behind each, in compressed rows.
+
+    Parameters
+    ----------
+    servers : int
+    tails, heads : (m,) arrays
+        Ends of the arcs, sorted by tail, then head.
+    counts : (m,) array
+        Links behind each arc, at least 1.
+    """
+
+    servers: int
+    tails: Integers
+    heads: Integers
+    counts: Floats
+
+    @classmethod
+    def of(cls, servers: int, counts: Mapping[Pair, int]) -> "Network":
+        """From the number of links by *ordered* pair, as ``TopologyDesign.link_counts`` gives it."""
+        arcs = sorted(arc for arc, count in counts.items() if count > 0)
+        ends = np.array(arcs, dtype=np.int32).reshape(-1, 2)
+        return cls(servers, ends[:, 0].copy(), ends[:, 1].copy(), np.array([counts[arc] for arc in arcs], dtype=float))
+
+    @cached_property
+    def first(self) -> Integers:
+        """(n + 1,) array: the arcs of server v are ``first[v] .. first[v + 1] - 1``."""
+        return np.searchsorted(self.tails, np.arange(self.servers + 1)).astype(np.int32)
+
+    @cached_property
+    def arc(self) -> Integers:
+        """(n, n) array: index of the arc of each ordered pair, -1 where there is none."""
+        index = np.full((self.servers, self.servers), -1, dtype=np.int32)
+        index[self.tails, self.heads] = np.arange(len(self.tails), dtype=np.int32)
+        return index
+
+    @cached_property
+    def distances(self) -> Integers:
+        """(n, n) array: hops from row to column, ``UNREACHABLE`` where no path leads."""
+        result: Integers = _distances(self.first, self.heads)
+        return result
+
+    def unreachable(self, pairs: Integers) -> Pair | None:
+        """The first of the (m, 2) ordered pairs that no path joins; None if all are joined."""
+        lost = np.flatnonzero(self.distances[pairs[:, 0], pairs[:, 1]] == UNREACHABLE)
+        return (int(pairs[lost[0], 0]), int(pairs[lost[0], 1])) if len(lost) else None
+
+    def carry(self, loads: Floats, path: Sequence[int], amount_bytes: float) -> None:
+        """Add bytes to the (m,) ``loads`` of the arcs along ``path``."""
+        for i, j in itertools.pairwise(path):
+            loads[self.arc[i, j]] += amount_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class PathSets:
+    """Several paths for each of m pairs, packed into flat arrays.
+
+    The paths of pair q are ``owned[q] .. owned[q + 1] - 1``, shortest first; path p visits
+    ``nodes[starts[p] : starts[p + 1]]``.
+    """
+
+    owned: Integers
+    starts: npt.NDArray[np.int64]
+    nodes: Integers
+
+    def path(self, index: int) -> Path:
+        """The servers that a path visits."""
+        return tuple(self.nodes[self.starts[index] : self.starts[index + 1]].tolist())
+
+    def of_pair(self, pair: int) -> list[Path]:
+        """All paths of a pair, shortest first."""
+        return [self.path(index) for index in range(self.owned[pair], self.owned[pair + 1])]
+
+
+def k_shortest_paths(network: Network, pairs: Integers, k: int, seed: int = 0) -> PathSets:
+    """The k loopless paths with fewest hops of each pair; all of them where there are fewer.
+
+    Among equally short paths the k are drawn uniformly at their shortest length, and in a random order of depth-first
+    search beyond it. The search extends a path only while the exact distance to the target still fits the length
+    sought, so that it rarely meets a dead end; it gives up on *further* paths of a pair after ``SEARCH_STEPS`` links.
+
+    Parameters
+    ----------
+    pairs : (m, 2) array
+        Source and target, different and joined by some path.
+    seed : int
+        Of the choice among equally short paths.
+    """
+    if network.unreachable(pairs) is not None:
+        raise ValueError(f"no path joins the pair {network.unreachable(pairs)}; route only pairs that are joined")
+    # Path counts are found once a target, so pairs are visited target by target.
+    order = np.argsort(pairs[:, 1], kind="stable")
+    sorted_pairs = np.ascontiguousarray(pairs[order], dtype=np.int32)
+    owned, starts, nodes = _k_shortest(
+        network.first, network.heads, network.distances, sorted_pairs, k, SEARCH_STEPS, seed % 2**32
+    )
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return _reordered(owned, starts, nodes, rank)
+
+
+def shortest_paths(network: Network, pairs: Integers, seed: int = 0) -> list[Path]:
+    """One shortest path of each (m, 2) pair, drawn uniformly among all of its shortest paths."""
+    sets = k_shortest_paths(network, pairs, 1, seed)
+    return [sets.path(index) for index in range(len(pairs))]
+
+
+def balanced_paths(network: Network, sets: PathSets, amounts_bytes: Floats, loads: Floats) -> list[Path]:
+    """One path for each pair: pairs by descending bytes, each to the path whose busiest link ends up least busy.
+
+    "Busy" is bytes per link, the pair's own included; ties go to the shorter path. The (arcs,) ``loads`` are increased.
+    """
+    order = np.argsort(-amounts_bytes, kind="stable")
+    chosen = _balance(sets.owned, sets.starts, sets.nodes, order, amounts_bytes, network.arc, network.counts, loads)
+    return [sets.path(int(index)) for index in chosen]
+
+
+def _reordered(owned: Any, starts: Any, nodes: Any, rank: Any) -> PathSets:
+    """Pack the paths anew so that pair q is the one that was found as number ``rank[q]``."""
+    numbers = np.diff(owned)[rank]
+    new_owned = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int32)
+    paths = np.repeat(owned[rank] - new_owned[:-1], numbers) + np.arange(new_owned[-1])
+    lengths = np.diff(starts)[paths]
+    new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    taken = np.repeat(starts[paths] - new_starts[:-1], lengths) + np.arange(new_starts[-1])
+    return PathSets(new_owned, new_starts, nodes[taken])
+
+
+@numba.njit(cache=True)
+def _distances(first: Any, heads: Any) -> Any:
+    n = len(first) - 1
+    distance = np.full((n, n), UNREACHABLE, np.int32)
+    queue = np.empty(n, np.int32)
+    for source in range(n):
+        row = distance[source]
+        row[source] = 0
+        queue[0] = source
+        read, write = 0, 1
+        while read < write:
+            v = queue[read]
+            read += 1
+            for a in range(first[v], first[v + 1]):
+                w = heads[a]
+                if row[w] == UNREACHABLE:
+                    row[w] = row[v] + 1
+                    queue[write] = w
+                    write += 1
+    return distance
+
+
+@numba.njit(cache=True)
+def _count_shortest(first: Any, heads: Any, distances: Any, target: int, ways: Any) -> None:
+    """ways[v] = number of shortest paths from v to ``target`` (as floats: there may be very many)."""
+    to_target = distances[:, target]
+    ways[:] = 0.0
+    ways[target] = 1.0
+    for v in np.argsort(to_target):
+        if v == target or to_target[v] == UNREACHABLE:
+            continue
+        for a in range(first[v], first[v + 1]):
+            if to_target[heads[a]] == to_target[v] - 1:
+                ways[v] += ways[heads[a]]
+
+
+@numba.njit(cache=True)
+def _draw_shortest(first: Any, heads: Any, distances: Any, source: int, target: int, ways: Any, path: Any) -> None:
+    """Write a uniformly random shortest path into ``path``."""
+    v = source
+    path[0] = v
+    for hop in range(distances[source, target]):
+        left = np.random.random() * ways[v]  # noqa: NPY002 (Numba compiles the legacy generator)
+        following = -1
+        for a in range(first[v], first[v + 1]):
+            w = heads[a]
+            if distances[w, target] == distances[v, target] - 1:
+                following = w
+                left -= ways[w]
+                if left < 0:
+                    break
+        v = following
+        path[hop + 1] = v
+
+
+@numba.njit(cache=True)
+def _is_new(path: Any, found: Any, number: int, hops: int) -> bool:
+    for other in range(number):
+        same = True
+        for position in range(hops + 1):
+            if found[other, position] != path[position]:
+                same = False
+                break
+        if same:
+            return False
+    return True
+
+
+@numba.njit(cache=True)
+def _search(
+    first: Any, heads: Any, distances: Any, target: int, hops: int, path: Any, visited: Any, tried: Any, turn: Any,
+    found: Any, lengths: Any, number: int, steps: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Add loopless paths of exactly ``hops`` hops from path[0]; gives the number found so far and the steps left."""
+    k = len(found)
+    depth = 0
+    visited[path[0]] = True
+    tried[0], turn[0] = 0, np.random.randint(0, 1 << 30)  # noqa: NPY002
+    while depth >= 0:
+        v = path[depth]
+        degree = first[v + 1] - first[v]
+        if tried[depth] == degree or number == k or (steps <= 0 and number > 0):
+            visited[v] = False
+            depth -= 1
+            continue
+        w = heads[first[v] + (turn[depth] + tried[depth]) % degree]
+        tried[depth] += 1
+        steps -= 1
+        left = hops - depth - 1
+        if w == target:
+            if left == 0:
+                found[number, :hops] = path[:hops]
+                found[number, hops] = target
+                lengths[number] = hops
+                number += 1
+            continue
+        if visited[w] or distances[w, target] > left:
+            continue
+        depth += 1
+        path[depth] = w
+        visited[w] = True
+        tried[depth], turn[depth] = 0, np.random.randint(0, 1 << 30)  # noqa: NPY002
+    return number, steps
+
+
+@numba.njit(cache=True)
+def _k_shortest(first: Any, heads: Any, distances: Any, pairs: Any, k: int, steps: int, seed: int) -> Any:
+    n = len(first) - 1
+    np.random.seed(seed)  # noqa: NPY002
+    path, tried, turn = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, np.int64)
+    visited = np.zeros(n, np.bool_)
+    found, lengths = np.empty((k, n + 1), np.int32), np.empty(k, np.int32)
+    ways, counted = np.empty(n), -1
+    owned = np.zeros(len(pairs) + 1, np.int32)
+    starts = np.zeros(len(pairs) * k + 1, np.int64)
+    nodes = np.empty(max(1024, len(pairs) * 4), np.int32)
+    paths = 0
+    for q in range(len(pairs)):
+        source, target = pairs[q]
+        if target != counted:
+            _count_shortest(first, heads, distances, target, ways)
+            counted = target
+        hops = distances[source, target]
+        number = 0
+        if ways[source] > k:
+            while number < k:
+                _draw_shortest(first, heads, distances, source, target, ways, path)
+                if _is_new(path, found, number, hops):
+                    found[number, : hops + 1] = path[: hops + 1]
+                    lengths[number] = hops
+                    number += 1
+        left = steps
+        while number < k and hops < n and (left > 0 or number == 0):
+            path[0] = source
+            number, left = _search(
+                first, heads, distances, target, hops, path, visited, tried, turn, found, lengths, number, left
+            )
+            hops += 1
+        for index in range(number):
+            begin, end = starts[paths], starts[paths] + lengths[index] + 1
+            if end > len(nodes):
+                larger = np.empty(2 * len(nodes) + n, np.int32)
+                larger[:begin] = nodes[:begin]
+                nodes = larger
+            nodes[begin:end] = found[index, : lengths[index] + 1]
+            paths += 1
+            starts[paths] = end
+        owned[q + 1] = paths
+    return owned, starts[: paths + 1].copy(), nodes[: starts[paths]].copy()
+
+
+@numba.njit(cache=True)
+def _balance(owned: Any, starts: Any, nodes: Any, order: Any, amounts: Any, arc: Any, counts: Any, loads: Any) -> Any:
+    chosen = np.empty(len(order), np.int64)
+    for q in order:
+        best, best_worst, best_hops = -1, np.inf, 0
+        for p in range(owned[q], owned[q + 1]):
+            worst, hops = 0.0, starts[p + 1] - starts[p] - 1
+            for position in range(starts[p], starts[p + 1] - 1):
+                a = arc[nodes[position], nodes[position + 1]]
+                worst = max(worst, (loads[a] + amounts[q]) / counts[a])
+            if worst < best_worst or (worst == best_worst and hops < best_hops):
+                best, best_worst, best_hops = p, worst, hops
+        for position in range(starts[best], starts[best + 1] - 1):
+            loads[arc[nodes[position], nodes[position + 1]]] += amounts[q]
+        chosen[q] = best
+    return chosen
