@@ -6,6 +6,8 @@ Nothing here knows a family or a solver.
 import gzip
 import hashlib
 import json
+import reprlib
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -30,30 +32,66 @@ Number = float | Fraction
 """A figure of an evaluation: a float, or a Fraction in exact arithmetic."""
 
 
+LARGEST_MATRIX = 20_000
+"""Rows of a matrix beyond which a file is taken for a mistake rather than read into memory."""
+
+
 def _matrix(value: Any) -> npt.NDArray[np.float64]:
     """Read an (n, n) matrix from rows or from ``{"size": n, "entries": [[i, j, value], …]}``."""
     if isinstance(value, Mapping):
-        try:
-            size, entries = int(value["size"]), list(value["entries"])
-        except (KeyError, TypeError, ValueError):
-            raise ValueError("a sparse matrix is written {'size': n, 'entries': [[i, j, value], …]}") from None
-        matrix = np.zeros((size, size))
-        for number, entry in enumerate(entries):
-            match entry:
-                case [int(i), int(j), int() | float()] if 0 <= i < size and 0 <= j < size:
-                    matrix[i, j] = entry[2]
-                case _:
-                    raise ValueError(
-                        f"entries[{number}] is {entry!r}; expected [i, j, value] with i, j in 0..{size - 1}"
-                    )
+        matrix = _matrix_of_entries(value)
     else:
+        if not isinstance(value, np.ndarray):
+            _refuse_odd_rows(value)
         try:
             matrix = np.array(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError("expected rows of numbers, all of one length") from None
+        except OverflowError:
+            raise ValueError("a number is too large for double precision") from None
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square matrix, got shape {matrix.shape}")
     matrix.setflags(write=False)
+    return matrix
+
+
+def _refuse_odd_rows(rows: Any) -> None:
+    """Raise ValueError unless ``rows`` are as many lists of numbers; NumPy would take strings and truth values too."""
+    if not isinstance(rows, list | tuple):
+        raise ValueError(f"expected a list of rows, or {{'size': n, 'entries': …}}, got {reprlib.repr(rows)}")
+    for i, row in enumerate(rows):
+        if not isinstance(row, list | tuple | np.ndarray):
+            raise ValueError(f"row {i} is {reprlib.repr(row)}; expected a list of {len(rows)} numbers")
+        if len(row) != len(rows):
+            raise ValueError(f"row {i} has {len(row)} numbers, but there are {len(rows)} rows; a matrix is square")
+        if not isinstance(row, np.ndarray) and not set(map(type, row)) <= {int, float}:
+            j, bad = next((j, x) for j, x in enumerate(row) if not isinstance(x, int | float) or isinstance(x, bool))
+            raise ValueError(f"row {i}, column {j} is {reprlib.repr(bad)}; expected a number")
+
+
+def _matrix_of_entries(value: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+    match value:
+        case {"size": int(size), "entries": [*entries], **rest} if not rest:
+            pass
+        case _:
+            raise ValueError("a sparse matrix is written {'size': n, 'entries': [[i, j, value], …]}")
+    if not 1 <= size <= LARGEST_MATRIX:
+        raise ValueError(f"size is {size}; expected 1..{LARGEST_MATRIX}")
+    matrix = np.zeros((size, size))
+    first: dict[tuple[int, int], int] = {}
+    for number, entry in enumerate(entries):
+        match entry:
+            case [int(i), int(j), int() | float()] if 0 <= i < size and 0 <= j < size:
+                pass
+            case _:
+                shown = reprlib.repr(entry)
+                raise ValueError(f"entries[{number}] is {shown}; expected [i, j, value] with i, j in 0..{size - 1}")
+        if first.setdefault((i, j), number) != number:
+            raise ValueError(f"entries[{number}] gives [{i}][{j}] again, after entries[{first[i, j]}]; give each once")
+        try:
+            matrix[i, j] = entry[2]
+        except OverflowError:
+            raise ValueError(f"entries[{number}] is too large for double precision") from None
     return matrix
 
 
@@ -127,8 +165,12 @@ class _Document(BaseModel):
         InstanceError, SolutionError
             With one line that says where the text or the data is wrong.
         """
+        if not text.strip():
+            raise cls.error(f"{origin}: is empty; expected a {cls.kind} in JSON")
         try:
             data = json.loads(text, parse_constant=_refuse_constant)
+        except RecursionError:
+            raise cls.error(f"{origin}: not valid JSON: nested too deeply") from None
         except ValueError as problem:
             raise cls.error(f"{origin}: not valid JSON: {problem}") from None
         return cls.from_data(data, origin)
@@ -138,7 +180,7 @@ class _Document(BaseModel):
         """Read from a ``.json`` or ``.json.gz`` file."""
         try:
             text = read_text(path)
-        except (OSError, UnicodeDecodeError, EOFError) as problem:
+        except (OSError, UnicodeDecodeError, EOFError, zlib.error) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
             raise cls.error(f"{path}: cannot be read: {reason}") from None
         return cls.from_json(text, str(path))
@@ -164,11 +206,18 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number that JSON knows; every figure must be finite")
 
 
+_PLAIN_WORDS = {
+    "missing": "is missing; every document needs it",
+    "extra_forbidden": "there is no such field; remove it or correct its name",
+    "model_type": "expected an object of named fields",
+}
+
+
 def _one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> str:
     """The first error of pydantic as one line: entity, place, value, what was expected."""
     first, *others = problem.errors(include_url=False)
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    message = first["msg"].removeprefix("Value error, ")
+    message = _PLAIN_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
     name = data.get("name") or data.get("instance") if isinstance(data, Mapping) else None
     line = f"{kind} '{name}'" if isinstance(name, str) else f"{origin}: {kind}"
     line += f": {place}: {message}" if place else f": {message}"
