@@ -29,5 +29,9 @@ class SolverError(DdloptError, RuntimeError):
     """A solver is missing, failed, or claimed something that the independent check refuted."""
 
 
+class SolverMissingError(SolverError, UnknownNameError):
+    """A solver that ddlopt knows but that is not installed; the message says how to install it."""
+
+
 class InfeasibleError(SolverError):
     """The problem has no solution, and that is proven."""

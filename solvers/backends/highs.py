@@ -59,7 +59,7 @@ class Highs:
     ------
     UnknownNameError
         For an option that HiGHS does not have.
-    ValueError
+    OptionError
         For a value that it does not take, or an option that :class:`~ddlopt.solvers.contracts.Limits` governs.
     """
 
@@ -177,8 +177,8 @@ def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:
         row = int(np.searchsorted(linear.matrix.indptr, place, side="right")) - 1
         column = linear.columns[linear.matrix.indices[place]].name
         raise SolverError(
-            f"constraint '{linear.rows[row].name}' has coefficient {linear.matrix.data[place]:.3g} at '{column}', which "
-            f"HiGHS would drop (it keeps what exceeds {smallest:.3g}); rescale the formulation"
+            f"constraint '{linear.rows[row].name}' has coefficient {linear.matrix.data[place]:.3g} at '{column}', "
+            f"which HiGHS would drop (it keeps what exceeds {smallest:.3g}); rescale the formulation"
         )
     status = highs.passModel(
         columns,

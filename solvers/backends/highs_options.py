@@ -9,7 +9,7 @@ from typing import Any
 
 import highspy
 
-from ddlopt.models.errors import UnknownNameError
+from ddlopt.models.errors import OptionError, UnknownNameError
 
 _GOVERNED = {"time_limit": "time_s", "mip_rel_gap": "gap", "threads": "threads"}
 _TYPES = {
@@ -39,16 +39,16 @@ def check_options(options: Mapping[str, Any]) -> None:
     ------
     UnknownNameError
         For a name that HiGHS does not know.
-    ValueError
+    OptionError
         For a value that it does not take, or an option that ``Limits`` governs.
     """
     highs = highspy.Highs()
     highs.silent()
     for name, value in options.items():
         if name in _GOVERNED:
-            raise ValueError(f"HiGHS option '{name}' is set by Limits.{_GOVERNED[name]}")
+            raise OptionError(f"HiGHS option '{name}' is set by Limits.{_GOVERNED[name]}")
         if name == "random_seed":
-            raise ValueError("HiGHS option 'random_seed' is set by the seed of the solve")
+            raise OptionError("HiGHS option 'random_seed' is set by the seed of the solve")
         found, kind = highs.getOptionType(name)
         if found != highspy.HighsStatus.kOk:
             near = difflib.get_close_matches(name, option_names(), n=3)
@@ -57,9 +57,9 @@ def check_options(options: Mapping[str, Any]) -> None:
         python, words = _TYPES[kind]
         # A bool is an int to Python, but not to HiGHS.
         if not isinstance(value, python) or (isinstance(value, bool) and kind != highspy.HighsOptionType.kBool):
-            raise ValueError(f"HiGHS option '{name}' must be {words}, got {value!r}")
+            raise OptionError(f"HiGHS option '{name}' must be {words}, got {value!r}")
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise ValueError(f"HiGHS option '{name}' does not take the value {value!r}; see {_MANUAL}")
+            raise OptionError(f"HiGHS option '{name}' does not take the value {value!r}; see {_MANUAL}")
 
 
 _MANUAL = "https://ergo-code.github.io/HiGHS/stable/options/definitions"

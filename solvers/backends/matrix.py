@@ -1,8 +1,8 @@
 """A linear Pyomo model as arrays.
 
 Pyomo's ``LinearStandardFormCompiler`` serves every expression through one general walker. The rows of most models are
-sums of variables and of coefficient times variable, so those are read here directly, several times faster; whatever else
-occurs goes through Pyomo's walker.
+sums of variables and of coefficient times variable, so those are read here directly, several times faster; whatever
+else occurs goes through Pyomo's walker.
 """
 
 from collections.abc import Iterator
@@ -50,8 +50,9 @@ Vector = npt.NDArray[np.float64]
 class LinearModel:
     """Minimise or maximise ``cost @ x + offset`` with ``row_lower <= matrix @ x <= row_upper`` and bounds on x.
 
-    ``columns[j]`` and ``rows[i]`` are the Pyomo data of column j and row i; ``matrix`` is a CSR array without duplicates.
-    Every variable of the model's active blocks is a column; a fixed one has equal bounds and counts as continuous.
+    ``columns[j]`` and ``rows[i]`` are the Pyomo data of column j and row i; ``matrix`` is a CSR array without
+    duplicates. Every variable of the model's active blocks is a column; a fixed one has equal bounds and counts as
+    continuous.
     """
 
     maximise: bool

@@ -1,0 +1,305 @@
+"""Any other solver that Pyomo drives, by name: the same outcome, and no verdict believed without values."""
+
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.common.errors import ApplicationError, InfeasibleConstraintException, PyomoException
+from pyomo.opt import TerminationCondition
+
+from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameError
+from ddlopt.solvers.backends.contracts import Outcome
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
+
+
+@dataclass(frozen=True)
+class Driver:
+    """How Pyomo reaches a solver, and the solver's own names for what every solve needs.
+
+    Parameters
+    ----------
+    plugin : str
+        Pyomo's name of the interface.
+    install : str
+        How to install the solver.
+    time, gap, seed : str
+        Options for the time limit in seconds, the relative gap and the random seed.
+    threads : str or None
+        Option for the number of threads; None where there is only one.
+    from_log : bool
+        The interface reads the dual bound from a log, where it is rounded, so it is not used.
+    fixed_options : mapping
+        Options that every solve gets.
+    """
+
+    plugin: str
+    install: str
+    time: str
+    gap: str
+    threads: str | None
+    seed: str
+    from_log: bool = False
+    fixed_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+DRIVERS: Mapping[str, Driver] = {
+    "cbc": Driver(
+        plugin="cbc",
+        install="apt-get install coinor-cbc",
+        time="sec",
+        gap="ratio",
+        threads="threads",
+        seed="randomCbcSeed",
+        from_log=True,
+        fixed_options={"timeMode": "elapsed", "allow": 0},
+    ),
+    "cplex": Driver(
+        plugin="cplex_direct",
+        install="pip install cplex",
+        time="timelimit",
+        gap="mip_tolerances_mipgap",
+        threads="threads",
+        seed="randomseed",
+    ),
+    "glpk": Driver(
+        plugin="glpk",
+        install="apt-get install glpk-utils",
+        time="tmlim",
+        gap="mipgap",
+        threads=None,
+        seed="seed",
+        from_log=True,
+    ),
+    "gurobi": Driver(
+        plugin="gurobi_direct",
+        install="pip install gurobipy",
+        time="TimeLimit",
+        gap="MIPGap",
+        threads="Threads",
+        seed="Seed",
+        fixed_options={"MIPGapAbs": 0},
+    ),
+    "scip": Driver(
+        plugin="scip_direct",
+        install="pip install pyscipopt",
+        time="limits/time",
+        gap="limits/gap",
+        threads="lp/threads",
+        seed="randomization/randomseedshift",
+    ),
+    "xpress": Driver(
+        plugin="xpress_direct",
+        install="pip install xpress",
+        time="maxtime",
+        gap="miprelstop",
+        threads="threads",
+        seed="randomseed",
+        fixed_options={"mipabsstop": 0},
+    ),
+}
+
+_VERDICTS: Mapping[Any, tuple[Status, str]] = {
+    TerminationCondition.optimal: (Status.OPTIMAL, ""),
+    TerminationCondition.globallyOptimal: (Status.OPTIMAL, ""),
+    TerminationCondition.infeasible: (Status.INFEASIBLE, "infeasible"),
+    TerminationCondition.unbounded: (Status.UNBOUNDED, "unbounded"),
+    TerminationCondition.infeasibleOrUnbounded: (Status.NO_SOLUTION, "infeasible or unbounded"),
+    TerminationCondition.error: (Status.ERROR, "the solver failed"),
+    TerminationCondition.internalSolverError: (Status.ERROR, "the solver failed"),
+    TerminationCondition.invalidProblem: (Status.ERROR, "the solver refused the model"),
+    TerminationCondition.solverFailure: (Status.ERROR, "the solver failed"),
+    TerminationCondition.licensingProblems: (Status.ERROR, "the solver has no licence for this model"),
+}
+_STOPS: Mapping[Any, str] = {
+    TerminationCondition.maxTimeLimit: "time limit",
+    TerminationCondition.userInterrupt: "interrupted",
+}
+_FAILURES = (ApplicationError, PyomoException, ValueError, RuntimeError, AttributeError, KeyError, OSError)
+
+
+@dataclass(frozen=True)
+class PyomoSolver:
+    """A solver by the name that Pyomo knows it under.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`DRIVERS`, or any other interface of Pyomo; those take no limits.
+    options : mapping
+        The solver's own options, passed on as they are.
+
+    Raises
+    ------
+    UnknownNameError
+        If Pyomo has no interface of that name.
+    SolverMissingError
+        If the solver is not installed.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in DRIVERS and self.name not in set(pyo.SolverFactory):
+            known = ", ".join(sorted({"highs", *DRIVERS}))
+            raise UnknownNameError(f"there is no solver '{self.name}'; there are: {known}")
+        if not self.installed():
+            hint = f"; try: {DRIVERS[self.name].install}" if self.name in DRIVERS else ""
+            raise SolverMissingError(f"the solver '{self.name}' is not installed{hint}")
+
+    def installed(self) -> bool:
+        """Whether the solver can be run here."""
+        with _silence():
+            try:
+                return bool(self._plugin().available(exception_flag=False))
+            except _FAILURES:
+                return False
+
+    def solve(
+        self,
+        model: pyo.ConcreteModel,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        warm: bool = False,
+    ) -> Outcome:
+        """Solve ``model``; see :class:`~ddlopt.solvers.backends.contracts.Backend`.
+
+        ``progress`` hears of the end only. A start is passed on where the interface takes one and every integer
+        variable has a value.
+
+        Raises
+        ------
+        SolverError
+            If the solver fails, or cannot be told the limits.
+        """
+        started = time.perf_counter()
+        plugin = self._plugin()
+        settings = self._settings(limits, seed)
+        start = {"warmstart": True} if warm and _takes_start(plugin, model) else {}
+        try:
+            with _silence():
+                version = ".".join(str(part) for part in plugin.version() or ())
+                results = plugin.solve(model, load_solutions=False, options=settings, **start)
+        except InfeasibleConstraintException as problem:
+            return Outcome(Status.INFEASIBLE, runtime_s=time.perf_counter() - started, message=_first_line(problem))
+        except _FAILURES as problem:
+            raise SolverError(f"{self.name} failed: {_first_line(problem)}") from problem
+        status, message = self._verdict(results)
+        objective = None
+        if status in (Status.OPTIMAL, Status.NO_SOLUTION):
+            objective = _load(model, results)
+            if objective is not None and status is Status.NO_SOLUTION:
+                status = Status.FEASIBLE
+            elif objective is None and status is Status.OPTIMAL:
+                status, message = Status.ERROR, f"{self.name} says optimal but gives no values"
+        bound = None
+        if status in (Status.OPTIMAL, Status.FEASIBLE, Status.NO_SOLUTION):
+            gap = limits.gap if _integers(model) else 0.0
+            bound = self._bound(results, status, objective, gap, _maximises(model))
+        point = TracePoint(time.perf_counter() - started, objective, bound)
+        known = objective is not None or bound is not None
+        if known and progress is not None:
+            progress(point)
+        return Outcome(
+            status,
+            objective,
+            bound,
+            runtime_s=time.perf_counter() - started,
+            trace=(point,) if known else (),
+            message=message,
+            solver=f"{self.name} {version}".strip(),
+        )
+
+    def _plugin(self) -> Any:
+        return pyo.SolverFactory(DRIVERS[self.name].plugin if self.name in DRIVERS else self.name)
+
+    def _settings(self, limits: Limits, seed: int) -> dict[str, Any]:
+        """The solver's options for these limits."""
+        driver = DRIVERS.get(self.name)
+        if driver is None:
+            if limits.time_s is not None:
+                raise SolverError(
+                    f"ddlopt does not know how to tell '{self.name}' its time limit; set it in its options"
+                )
+            return dict(self.options)
+        # A solver whose bound is not known exactly must get closer than asked, see _bound.
+        gap = limits.gap / 2 if driver.from_log else limits.gap
+        settings = {**driver.fixed_options, driver.gap: gap, driver.seed: seed % 2**31}
+        if driver.threads is not None:
+            settings[driver.threads] = limits.threads
+        if limits.time_s is not None:
+            settings[driver.time] = math.ceil(limits.time_s) if self.name == "glpk" else limits.time_s
+        return {**settings, **self.options}
+
+    def _verdict(self, results: Any) -> tuple[Status, str]:
+        condition = results.solver.termination_condition
+        stop = _STOPS.get(condition, f"{self.name} ended with: {condition}")
+        status, message = _VERDICTS.get(condition, (Status.NO_SOLUTION, stop))
+        if self.name == "glpk" and status is Status.UNBOUNDED:
+            # Pyomo takes GLPK's "no feasible solution" of an LP for unbounded.
+            return Status.NO_SOLUTION, "infeasible or unbounded"
+        return status, message
+
+    def _bound(
+        self, results: Any, status: Status, objective: float | None, gap: float, maximises: bool
+    ) -> float | None:
+        driver = DRIVERS.get(self.name)
+        if driver is not None and not driver.from_log:
+            reported = results.problem.upper_bound if maximises else results.problem.lower_bound
+            return float(reported) if isinstance(reported, int | float) and math.isfinite(reported) else None
+        if driver is None or status is not Status.OPTIMAL or objective is None:
+            return None
+        # |objective - bound| <= gap/2 max(|objective|, |bound|) is what the solver promised.
+        slack = gap / (2 - gap) * abs(objective)
+        return objective + slack if maximises else objective - slack
+
+
+def _load(model: pyo.ConcreteModel, results: Any) -> float | None:
+    """Set the variables to the incumbent and return its objective; None where there is none."""
+    if not len(results.solution) or not len(results.solution[0].variable):
+        return None
+    model.solutions.load_from(results)
+    for variable in model.component_data_objects(pyo.Var):
+        if variable.value is None:
+            # Pyomo leaves out what occurs in no constraint.
+            low, high = variable.bounds
+            variable.set_value(min(max(0.0, low or 0.0), high if high is not None else math.inf), skip_validation=True)
+    objectives = list(model.component_data_objects(pyo.Objective, active=True))
+    return float(pyo.value(objectives[0])) if objectives else 0.0
+
+
+def _maximises(model: pyo.ConcreteModel) -> bool:
+    return any(goal.sense == pyo.maximize for goal in model.component_data_objects(pyo.Objective, active=True))
+
+
+def _integers(model: pyo.ConcreteModel) -> list[Any]:
+    variables = model.component_data_objects(pyo.Var, active=True)
+    return [variable for variable in variables if not variable.is_continuous()]
+
+
+def _takes_start(plugin: Any, model: pyo.ConcreteModel) -> bool:
+    integers = _integers(model)
+    capable = bool(getattr(plugin, "warm_start_capable", bool)())
+    return capable and bool(integers) and all(variable.value is not None for variable in integers)
+
+
+def _first_line(problem: BaseException) -> str:
+    return (str(problem).strip() or type(problem).__name__).splitlines()[0]
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Pyomo from logging what the caller is told anyway."""
+    logger = logging.getLogger("pyomo")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
