@@ -196,7 +196,7 @@ class _Document(BaseModel):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.digest == other.digest  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)

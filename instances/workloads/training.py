@@ -170,13 +170,14 @@ def table_traffic_bytes(owners: Owners, servers: int, batch: int) -> npt.NDArray
 def compute_s(
     workload: Workload, owners: Owners, servers: int, gpus_per_server: int, accelerator: Accelerator
 ) -> float:
-    """Time of forward and backward passes on the server with the most to look up, to three significant digits.
+    """Time of forward and backward passes on the GPU with the most to look up, to three significant digits.
 
-    A table's owner looks up the rows for the samples of *all* servers; a server's GPUs share that work evenly.
+    A table lives on one GPU of its owner, which looks up the rows for the samples of *all* servers; an owner deals its
+    tables out to its GPUs in turn.
     """
-    batch = workload.batch_per_gpu * gpus_per_server
     layers_s = sum(accelerator.forward_s(layer, workload.batch_per_gpu) for layer in workload.layers)
-    lookups_s = np.zeros(servers)
-    for server, table in owners:
-        lookups_s[server] += accelerator.lookup_s(table, servers * batch) / gpus_per_server
+    samples = servers * gpus_per_server * workload.batch_per_gpu
+    lookups_s = np.zeros((servers, gpus_per_server))
+    for place, (server, table) in enumerate(owners):
+        lookups_s[server, place // servers % gpus_per_server] += accelerator.lookup_s(table, samples)
     return float(f"{PASSES * (layers_s + lookups_s.max()):.3g}")
