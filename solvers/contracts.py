@@ -158,8 +158,13 @@ def relative_gap(objective: float | None, bound: float | None) -> float | None:
 class Method(Protocol):
     """Anything that answers an instance of one family: ``Exact(formulation, backend)`` or a heuristic."""
 
-    name: str
-    family: str
+    @property
+    def name(self) -> str:
+        """Kebab-case name, as in the catalogue."""
+
+    @property
+    def family(self) -> str:
+        """Family of the instances that it answers."""
 
     def refuses(self, instance: Any) -> str | None:
         """Why the method does not cover the instance; None if it does."""
