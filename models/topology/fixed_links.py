@@ -1,0 +1,128 @@
+"""Best rings and routes on links that are given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, Literal
+
+import pyomo.environ as pyo
+
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.solution import TopologyDesign
+from ddlopt.models.topology.throughput import (
+    Order,
+    add_demand,
+    add_flows,
+    all_bytes,
+    generator_orders,
+    read_design,
+    unit_bytes,
+)
+
+
+@dataclass(frozen=True)
+class FixedLinks:
+    r"""Rings and routes of least iteration time when the links :math:`m_{ij}` are laid already: a linear program.
+
+    The formulation of :class:`~ddlopt.models.topology.rings_and_routes.RingsAndRoutes` with its links fixed, a maximum
+    concurrent flow in which every group also chooses how to share its gradient among candidate rings:
+
+    .. math::
+        \max\ \lambda \quad \text{s.t.} \quad
+        \textstyle\sum_r \beta_{kr} = \lambda, \quad
+        \sum_s f^s_{ij} \le m_{ij}, \quad
+        \sum_u f^s_{uv} - \sum_w f^s_{vw} = \lambda T_{sv} + \sum_k c_k \sum_{r:\ v = \mathrm{succ}_r(s)} \beta_{kr},
+
+    with bytes measured in a unit U, so that the busiest link carries U / λ bytes. Only links that are there have flows,
+    about n² d of them; it polishes what heuristics find for a few dozen servers.
+
+    Parameters
+    ----------
+    links : tuple of (int, int, int)
+        As in :class:`~ddlopt.models.topology.solution.TopologyDesign`: (i, j, count), i < j for duplex optics.
+    rings : tuple of tuple of orders, optional
+        For each all-reduce group the candidate rings, each a cyclic order of its members. Default: the "+p" rings.
+
+    Ports
+    -----
+    ``flow[s, i, j]``, ``demand[s, t]``, ``load[i, j]``
+        Units of U, times λ; the flow is absent without host forwarding.
+    ``ring_share[k, r]``
+        Part of group k's gradient on its r-th candidate ring, times λ.
+    ``throughput``
+        λ.
+    ``links_carry_their_load[i, j]``
+        Its dual is the worth of one more link from i to j.
+    ``objective``
+        -λ, to be minimised.
+    """
+
+    links: tuple[tuple[int, int, int], ...]
+    rings: tuple[tuple[Order, ...], ...] | None = None
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def refuses(self, instance: TopologyInstance) -> str | None:
+        """Links or rings that are not of this instance."""
+        for i, j, _ in self.links:
+            if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
+                return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"
+        groups = instance.allreduce_groups
+        if self.rings is not None:
+            if len(self.rings) != len(groups):
+                return f"candidate rings are given for {len(self.rings)} groups, but it has {len(groups)}"
+            for k, (listed, group) in enumerate(zip(self.rings, groups, strict=True)):
+                if not listed or any(tuple(sorted(order)) != group.members for order in listed):
+                    return f"the candidate rings of allreduce_groups[{k}] must be orders of its members, at least one"
+        return None
+
+    def scope(self, instance: TopologyInstance) -> str | None:
+        """Always the given links."""
+        return "fixed links"
+
+    def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
+        """Fill ``block`` with ring shares and flows on the links."""
+        counts: dict[tuple[int, int], int] = {}
+        for i, j, count in self.links:
+            counts[i, j] = counts.get((i, j), 0) + count
+            if instance.optics == "duplex":
+                counts[j, i] = counts.get((j, i), 0) + count
+        # Simple paths never load a link with more than everything, so that a lower throughput means no route at all.
+        least = unit_bytes(instance) / all_bytes(instance) * (1 - 1e-9)
+        block.throughput = pyo.Var(bounds=(least, None), doc="unit over the busiest link's load")
+        block.objective = pyo.Expression(expr=-block.throughput)
+        add_demand(block, instance, self._orders(instance), block.throughput)
+        if instance.host_forwarding:
+            add_flows(block, sorted(counts))
+        else:
+            block.ARCS = pyo.Set(dimen=2, initialize=list(block.DEMANDS))
+            block.load = pyo.Expression(block.ARCS, rule=lambda b, i, j: b.demand[i, j])
+
+        @block.Constraint(block.ARCS, doc="links carry their load")
+        def links_carry_their_load(b: Any, i: int, j: int) -> Any:
+            return b.load[i, j] <= counts.get((i, j), 0)
+
+    def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
+        """Nothing: a linear program needs no start."""
+
+    def read(self, block: pyo.Block, instance: TopologyInstance) -> TopologyDesign:
+        """The design on the given links.
+
+        Raises
+        ------
+        SolverError
+            If duplex links cannot be spread over planes.
+        """
+        links: dict[tuple[int, int], int] = {}
+        for i, j, count in self.links:
+            links[i, j] = links.get((i, j), 0) + count
+        return read_design(block, instance, links, self._orders(instance), pyo.value(block.throughput))
+
+    def objective_value(self, instance: TopologyInstance, value: float) -> float:
+        """Iteration time in seconds for -λ."""
+        return instance.iteration_time_s(unit_bytes(instance) / -value) if value < 0 else inf
+
+    def _orders(self, instance: TopologyInstance) -> Sequence[Sequence[Order]]:
+        if self.rings is not None:
+            return self.rings
+        return [generator_orders(group.members) for group in instance.allreduce_groups]
