@@ -116,11 +116,16 @@ class Highs:
                     solver=f"HiGHS {self.version}",
                 )
             _must(highs.setOptionValue("time_limit", left), "set the time limit")
-        watch.run(None if limits.time_s is None else limits.time_s + _GRACE_S)
-        return self._outcome(highs, linear, watch, want_duals)
-
-    def _outcome(self, highs: highspy.Highs, linear: LinearModel, watch: "_Watch", want_duals: bool) -> Outcome:
+        deadline_s = None if limits.time_s is None else limits.time_s + _GRACE_S
+        watch.run(deadline_s)
         end = highs.getModelStatus()
+        if end == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+            end = _which(highs, linear, _Watch(highs, linear.maximise, started, None), deadline_s)
+        return self._outcome(end, highs, linear, watch, want_duals)
+
+    def _outcome(
+        self, end: Any, highs: highspy.Highs, linear: LinearModel, watch: "_Watch", want_duals: bool
+    ) -> Outcome:
         status, message = _ENDS.get(end, (Status.ERROR, f"HiGHS ended with {end}, which ddlopt does not know"))
         info = highs.getInfo()
         if watch.overdue:
@@ -139,6 +144,8 @@ class Highs:
                     variable.set_value(value, skip_validation=True)
         if mip:
             bound = _finite(info.mip_dual_bound)
+            if bound is not None and objective is not None:
+                bound = _honest(bound, objective, highs.getOptionValue("mip_feasibility_tolerance")[1], linear.maximise)
         elif status is Status.OPTIMAL:
             bound = objective
         duals: dict[Any, float] = {}
@@ -203,6 +210,26 @@ def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:
         linear.integer.astype(np.int32),
     )
     _must(status, "take the model")
+
+
+def _which(highs: highspy.Highs, linear: LinearModel, watch: "_Watch", deadline_s: float | None) -> Any:
+    """Infeasible or unbounded? Without an objective a model cannot be unbounded, so that one is solved."""
+    columns = len(linear.columns)
+    highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), np.zeros(columns))
+    watch.run(deadline_s)
+    statuses = highspy.HighsModelStatus
+    known = {statuses.kOptimal: statuses.kUnbounded, statuses.kInfeasible: statuses.kInfeasible}
+    return known.get(highs.getModelStatus(), statuses.kUnboundedOrInfeasible)
+
+
+def _honest(bound: float, objective: float, tolerance: float, maximise: bool) -> float:
+    """The bound less what HiGHS may have pruned: nodes that improve by less than its tolerance, which is absolute.
+
+    That matters for small objectives only; from 1 on it is below the relative accuracy of everything else.
+    """
+    if objective == 0 or abs(objective) >= 1:
+        return bound
+    return max(bound, objective + tolerance) if maximise else min(bound, objective - tolerance)
 
 
 def _pass_start(highs: highspy.Highs, linear: LinearModel) -> None:

@@ -1,0 +1,169 @@
+import dataclasses
+
+import pytest
+from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError, SolverMissingError
+from ddlopt.solvers.backends import Highs, Outcome, backend
+from ddlopt.solvers.contracts import Limits, Method, Status, TracePoint
+from ddlopt.solvers.exact import Exact, lp_relaxation
+
+
+def exact(formulation, solver=None):
+    return Exact("cover-exact", "cover", formulation, solver or Highs())
+
+
+class Canned:
+    """A back end that loads the values it is told to and says what it is told to say."""
+
+    name = "canned"
+    options = {}  # noqa: RUF012
+
+    def __init__(self, outcome, values=()):
+        self.outcome, self.values = outcome, values
+
+    def solve(self, model, limits, seed=0, progress=None, warm=False):
+        self.warm, self.limits = warm, limits
+        for k, value in enumerate(self.values):
+            model.cover.take[k].set_value(value)
+        return self.outcome
+
+
+def test_is_a_method(cover):
+    assert isinstance(exact(cover.minimise()), Method)
+
+
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+@pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "glpk"])
+def test_optimum_is_that_of_brute_force(cover, sense, solver):
+    try:
+        chosen = backend(solver)
+    except SolverMissingError as missing:
+        pytest.skip(str(missing))
+    result = exact(getattr(cover, sense)(), chosen).solve(cover.instance, Limits())
+    assert result.status is Status.OPTIMAL
+    assert result.checked
+    assert result.objective == cover.brute_force(cover.instance)
+    assert result.bound == pytest.approx(result.objective, rel=1e-4)
+    assert result.bound <= result.objective
+    assert result.scope is None
+    assert result.scope_bound is None
+    assert result.provenance["solver"].lower().startswith(solver)
+
+
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+def test_trace_speaks_of_the_instance(cover, sense):
+    heard = []
+    result = exact(getattr(cover, sense)()).solve(cover.instance, Limits(), progress=heard.append)
+    assert tuple(heard) == result.trace
+    incumbents = [point.incumbent for point in result.trace if point.incumbent is not None]
+    bounds = [point.bound for point in result.trace if point.bound is not None]
+    assert incumbents == sorted(incumbents, reverse=True)
+    assert bounds == sorted(bounds)
+    assert incumbents[-1] == pytest.approx(result.objective)
+    assert all(0 <= a.time_s <= b.time_s <= result.runtime_s for a, b in zip(result.trace, result.trace[1:], strict=False))
+
+
+def test_bound_within_a_scope_is_no_bound_of_the_instance(cover):
+    result = exact(cover.minimise(only_pairs=True)).solve(cover.instance, Limits())
+    assert result.objective == cover.brute_force(cover.instance, size=2) > cover.brute_force(cover.instance)
+    assert result.scope == "pairs"
+    assert result.scope_bound == pytest.approx(result.objective)
+    assert result.bound == 1.0  # the combinatorial one
+    assert result.status is Status.FEASIBLE
+
+
+def test_infeasible(cover):
+    heavy = cover.instance.model_copy(update={"need": 100})
+    result = exact(cover.minimise()).solve(heavy, Limits())
+    assert (result.status, result.objective, result.solution) == (Status.INFEASIBLE, None, None)
+
+
+def test_infeasible_within_a_scope_proves_nothing(cover):
+    heavy = cover.instance.model_copy(update={"need": 30})
+    assert exact(cover.minimise()).solve(heavy, Limits()).status is Status.OPTIMAL
+    result = exact(cover.minimise(only_pairs=True)).solve(heavy, Limits())
+    assert result.status is Status.NO_SOLUTION
+    assert result.message == "there is no solution among those searched (pairs)"
+
+
+def test_what_the_formulation_refuses(cover):
+    empty = cover.Instance(name="empty", weights=(), costs=(), need=1)
+    with pytest.raises(NotApplicableError, match="cover-exact does not cover 'empty': nothing to choose from"):
+        exact(cover.minimise()).solve(empty, Limits())
+
+
+def test_claim_that_is_not_what_evaluate_finds(cover):
+    with pytest.raises(SolverError, match=r"claims 28, but evaluate finds 18"):
+        exact(cover.minimise(lie=10.0)).solve(cover.instance, Limits())
+
+
+def test_values_that_break_a_constraint(cover):
+    liar = Canned(Outcome(Status.OPTIMAL, 4.0, 4.0), values=(1, 0, 0, 0, 0))
+    with pytest.raises(SolverError, match="fails the check: need"):
+        exact(cover.minimise(), liar).solve(cover.instance, Limits())
+
+
+def test_bound_of_a_maximisation_is_turned_round(cover):
+    early = Outcome(Status.FEASIBLE, 13.0, 25.0, trace=(TracePoint(0.5, 14.0, 25.0),), message="time limit")
+    result = exact(cover.maximise(), Canned(early, values=(0, 1, 1, 0, 1))).solve(cover.instance, Limits())
+    assert sum(cover.instance.costs) == 39
+    assert (result.objective, result.bound) == (26.0, 14.0)
+    assert (result.trace[0].incumbent, result.trace[0].bound) == (25.0, 14.0)
+
+
+def test_start_is_passed_on_and_kept_when_nothing_better_is_found(cover):
+    start = cover.Solution(instance="small", chosen=(1, 2, 3))
+    nothing = Canned(Outcome(Status.NO_SOLUTION, None, 3.0, message="time limit"))
+    result = exact(cover.minimise(), nothing).solve(cover.instance, Limits(), start=start)
+    assert nothing.warm
+    assert (result.status, result.objective, result.bound) == (Status.FEASIBLE, 22.0, 3.0)
+    assert result.solution == start
+    assert result.message == "kept the start; time limit"
+
+
+def test_start_that_is_worse_is_not_kept(cover):
+    start = cover.Solution(instance="small", chosen=(0, 1, 2, 3, 4))
+    result = exact(cover.minimise()).solve(cover.instance, Limits(), start=start)
+    assert result.objective == 18
+    assert result.trace[0].incumbent == 39
+
+
+def test_infeasible_start_is_no_answer(cover):
+    start = cover.Solution(instance="small", chosen=())
+    nothing = Canned(Outcome(Status.NO_SOLUTION, message="time limit"))
+    result = exact(cover.minimise(), nothing).solve(cover.instance, Limits(), start=start)
+    assert (result.status, result.solution, result.bound) == (Status.NO_SOLUTION, None, 1.0)
+
+
+def test_start_for_another_instance(cover):
+    start = cover.Solution(instance="other", instance_digest="0" * 64, chosen=(4,))
+    with pytest.raises(SolutionError, match="made for instance 'other'"):
+        exact(cover.minimise()).solve(cover.instance, Limits(), start=start)
+
+
+def test_time_limit_counts_the_building(cover):
+    short = Canned(Outcome(Status.NO_SOLUTION))
+    exact(cover.minimise(), short).solve(cover.instance, Limits(time_s=50.0, gap=0.01, threads=2))
+    assert 0 < short.limits.time_s < 50.0
+    assert dataclasses.replace(short.limits, time_s=None) == Limits(gap=0.01, threads=2)
+    result = exact(cover.minimise()).solve(cover.instance, Limits(time_s=1e-9))
+    assert (result.status, result.message) == (Status.NO_SOLUTION, "time limit passed while the model was built")
+
+
+@pytest.mark.parametrize("status", [Status.UNBOUNDED, Status.ERROR])
+def test_other_ends(cover, status):
+    result = exact(cover.minimise(), Canned(Outcome(status, message="so it is"))).solve(cover.instance, Limits())
+    assert (result.status, result.message, result.bound) == (status, "so it is", None)
+
+
+def test_lp_relaxation(cover):
+    # Greedy by cost per weight: 9/9, 5/5, then 3 of the 7 at 8/7 each.
+    relaxed = lp_relaxation(cover.minimise(), cover.instance)
+    assert relaxed.objective == pytest.approx(9 + 5 + 3 * 8 / 7)
+    turned = lp_relaxation(cover.maximise(), cover.instance)
+    assert turned.model_objective == pytest.approx(39 - relaxed.objective)
+    assert turned.objective == pytest.approx(relaxed.objective)
+
+
+def test_lp_relaxation_without_optimum(cover):
+    with pytest.raises(SolverError, match="the LP relaxation for 'small' is infeasible"):
+        lp_relaxation(cover.minimise(), cover.instance.model_copy(update={"need": 100}))
