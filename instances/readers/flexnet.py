@@ -42,6 +42,12 @@ class _Device(IntEnum):
     TYPE, ID, NODE, PROPERTY, BANDWIDTH = range(5)
 
 
+class _Connection(IntEnum):
+    """Fields of table Connection: so many links from one node to another."""
+
+    SOURCE, TARGET, LINKS = range(3)
+
+
 class _Type(IntEnum):
     """Values of enum SimTaskType."""
 
@@ -96,6 +102,7 @@ def _fields(data: bytes) -> dict[str, Any]:
     nodes = servers + _number(graph, _Graph.SWITCHES, _UINT32)
     if not 1 < servers <= len(data):
         raise ValueError(f"nnode is {servers}")
+    _refuse_odd_connections(graph, nodes)
     ends = {
         _number(device, _Device.ID, _UINT64): divmod(_number(device, _Device.PROPERTY, _UINT64), nodes)
         for device in _tables(graph, _Graph.DEVICES)
@@ -124,6 +131,14 @@ def _fields(data: bytes) -> dict[str, Any]:
         "traffic_bytes": traffic,
         "compute_s": float(f"{max(busy_ms.values()) / 1e3:.6g}"),
     }
+
+
+def _refuse_odd_connections(graph: Table, nodes: int) -> None:
+    """The simulated network is of no interest, but it ends the file: reading it finds what was cut off."""
+    for connection in _tables(graph, _Graph.CONNECTIONS):
+        source, target, _ = (_number(connection, field, _UINT32) for field in _Connection)
+        if max(source, target) >= nodes:
+            raise ValueError(f"a connection from node {source} to node {target}, but there are {nodes} nodes")
 
 
 def _position(table: Table, field: int) -> int:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.instances.workloads.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance
+from ddlopt.models.errors import InstanceError
+from ddlopt.models.topology import TopologyInstance
 
 PASSES = 3
 """A training step costs three forward passes: one forward, two backward (gradients of inputs and of weights)."""
@@ -117,6 +118,9 @@ def training_job(
     InstanceError
         If the numbers make no instance, e.g. a degree as large as the number of servers.
     """
+    for what, number, least in (("servers", servers, 2), ("gpus_per_server", gpus_per_server, 1)):
+        if number < least:
+            raise InstanceError(f"{what} is {number}; a training job needs at least {least}")
     batch = workload.batch_per_gpu * gpus_per_server
     owners = table_owners(workload.tables, servers)
     strategy = (
@@ -137,7 +141,7 @@ def training_job(
             "link_bandwidth_bytes_per_s": link_bandwidth_bytes_per_s,
             "optics": optics,
             "allreduce_groups": [
-                AllReduceGroup(members=tuple(range(servers)), gradient_bytes=workload.gradient_bytes).model_dump()
+                {"members": range(servers), "gradient_bytes": workload.gradient_bytes},
             ],
             "traffic_bytes": table_traffic_bytes(owners, servers, batch),
             "compute_s": compute_s(workload, owners, servers, gpus_per_server, accelerator),

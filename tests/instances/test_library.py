@@ -1,0 +1,213 @@
+"""The bundled library: every file as made, every best known solution as good as it says."""
+
+import gzip
+import json
+
+import pytest
+
+from ddlopt.instances import best, find, library, library_folder, load, names, schema, store_best
+from ddlopt.instances.library.make import text_of, topology_instances
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import InstanceError, SolutionError, UnknownNameError
+from ddlopt.models.topology import Ring, Route, TopologyDesign, TopologyInstance, evaluate
+
+MADE = {f"topology/{instance.name}": instance for instance in topology_instances()}
+JOBS = ("dlrm", "bert", "candle", "ncf", "resnet50", "vgg16")
+
+
+def test_files_are_what_make_writes():
+    assert set(names("topology")) == set(MADE)
+    for name, instance in MADE.items():
+        assert (library_folder("topology") / f"{instance.name}.json").read_text(encoding="utf-8") == text_of(
+            instance
+        ), name
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_instance_loads_and_states_its_source(name):
+    instance = load(name)
+    assert instance == MADE[name]
+    assert name == f"{instance.family}/{instance.name}"
+    assert len(instance.source) > 20
+    assert (library_folder("topology") / f"{instance.name}.json").stat().st_size < 500_000
+
+
+def test_what_the_library_must_hold():
+    wanted = {"danoint"} | {f"all-to-all-n{n}-d2" for n in range(5, 17)}
+    wanted |= {f"all-to-all-n{n}-d{d}" for n in (8, 12, 16) for d in (3, 4)}
+    wanted |= {f"{job}-n{n}-d4" for job in JOBS for n in (12, 16, 128)} | {f"{job}-n12-d4-duplex" for job in JOBS}
+    wanted |= {"dlrm-n16-d4-duplex", "dlrm-n128-d4-duplex", "dlrm-n128-d8"}
+    assert {f"topology/{name}" for name in wanted} <= set(names())
+    assert {load(name).optics for name in names()} == {"one_way", "duplex"}
+    assert {load(name).overlap for name in names()} == {"none", "full"}
+    assert {load(name).host_forwarding for name in names()} == {True, False}
+
+
+def test_danoint_is_the_benchmark():
+    danoint = load("danoint")
+    assert danoint.traffic_bytes.sum() == 552
+    assert (danoint.servers, danoint.degree, danoint.parallel_links) == (8, 2, False)
+    assert danoint.iteration_time_s(65.6666667) == 65.6666667
+
+
+def test_names_are_in_the_order_of_their_numbers():
+    stems = [name for name in names("topology") if name.startswith("topology/all-to-all")]
+    assert stems.index("topology/all-to-all-n9-d2") < stems.index("topology/all-to-all-n10-d2")
+    assert names() == names("topology")
+    assert not any(".best" in name for name in names())
+
+
+def test_names_with_and_without_family():
+    assert find("danoint") == find("topology/danoint") == "topology/danoint"
+    assert find("danoin") is None
+    assert load("danoint") == load("topology/danoint")
+
+
+@pytest.mark.parametrize("call", [load, best, lambda name: store_best(name, None)])
+def test_unknown_name_offers_close_ones(call):
+    with pytest.raises(UnknownNameError, match="no instance or file 'topology/danoin'; do you mean topology/danoint"):
+        call("topology/danoin")
+    with pytest.raises(UnknownNameError, match="no instance or file 'zzz'; the library has topology/"):
+        call("zzz")
+
+
+def test_unknown_family():
+    with pytest.raises(UnknownNameError, match="no family 'gossip'; there are: topology"):
+        names("gossip")
+    with pytest.raises(UnknownNameError, match="no family 'gossip'"):
+        schema("gossip")
+
+
+def test_load_from_files(tmp_path):
+    danoint = load("danoint")
+    plain, packed = tmp_path / "a.json", tmp_path / "b.json.gz"
+    plain.write_text(danoint.to_json())
+    packed.write_bytes(gzip.compress(text_of(danoint).encode()))
+    assert load(plain) == load(str(packed)) == danoint
+
+
+# Best known solutions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_best_known_solution_is_stored_and_right(name):
+    solution = best(name)
+    assert solution is not None, f"no best known solution of {name} is stored"
+    instance = load(name)
+    assert solution.instance_digest == instance.digest
+    rounded, exact = evaluate(instance, solution), evaluate(instance, solution, exact=True)
+    assert rounded.violations == exact.violations == ()
+    assert float(rounded.objective) == pytest.approx(float(exact.objective), rel=1e-9)
+
+
+@pytest.fixture
+def own_library(tmp_path, monkeypatch):
+    """A library of one instance in a folder of its own."""
+    monkeypatch.setattr(library, "library_folder", lambda family: tmp_path)
+    (tmp_path / "tiny-n4-d2.json").write_text(text_of(MADE["topology/tiny-n4-d2"]))
+    return tmp_path
+
+
+def ring_design(count, **more):
+    """Everything along the ring 0 -> 1 -> 2 -> 3 -> 0 of ``count`` links a hop."""
+    along = {(i, j): tuple((i + step) % 4 for step in range((j - i) % 4 + 1)) for i in range(4) for j in range(4)}
+    pairs = [(0, 1), (1, 3), (2, 0), (3, 1)]
+    return TopologyDesign(
+        instance="tiny-n4-d2",
+        links=tuple((i, (i + 1) % 4, count) for i in range(4)),
+        rings=(Ring(group=0, members=(0, 1, 2, 3), share=1.0, paths=tuple((i, (i + 1) % 4) for i in range(4))),),
+        routes=tuple(Route(source=i, target=j, paths=(along[i, j],), fractions=(1.0,)) for i, j in pairs),
+        **more,
+    )
+
+
+def test_only_better_solutions_are_stored(own_library):
+    single, double = ring_design(1), ring_design(2)
+    assert best("tiny-n4-d2") is None
+    assert store_best("tiny-n4-d2", single)
+    assert best("tiny-n4-d2") == single
+    assert store_best("topology/tiny-n4-d2", double)
+    assert not store_best("tiny-n4-d2", double)
+    assert not store_best("tiny-n4-d2", single)
+    assert best("tiny-n4-d2") == double
+    assert sorted(file.name for file in own_library.iterdir()) == ["tiny-n4-d2.best.json", "tiny-n4-d2.json"]
+
+
+def test_large_solutions_are_compressed(own_library, monkeypatch):
+    assert store_best("tiny-n4-d2", ring_design(1))
+    monkeypatch.setattr(library, "_LARGEST_PLAIN_BYTES", 100)
+    assert store_best("tiny-n4-d2", ring_design(2))
+    assert sorted(file.name for file in own_library.iterdir()) == ["tiny-n4-d2.best.json.gz", "tiny-n4-d2.json"]
+    assert best("tiny-n4-d2") == ring_design(2)
+    packed = (own_library / "tiny-n4-d2.best.json.gz").read_bytes()
+    assert packed[4:8] == bytes(4), "a time stamp would make the file differ from run to run"
+
+
+def test_broken_or_foreign_solutions_are_refused(own_library):
+    good = ring_design(2)
+    with pytest.raises(SolutionError, match="'topology/tiny-n4-d2': the solution is not feasible: out_degree at"):
+        store_best("tiny-n4-d2", ring_design(3))
+    with pytest.raises(SolutionError, match="was made for instance 'tiny-n4-d2'"):
+        store_best("tiny-n4-d2", ring_design(2, instance_digest="0" * 64))
+    with pytest.raises(SolutionError, match="not feasible: "):
+        store_best("tiny-n4-d2", good.model_copy(update={"routes": ()}))
+    assert best("tiny-n4-d2") is None
+
+
+def test_an_infeasible_best_gives_way(own_library):
+    (own_library / "tiny-n4-d2.best.json").write_text(ring_design(3).to_json())
+    assert store_best("tiny-n4-d2", ring_design(1))
+    assert best("tiny-n4-d2") == ring_design(1)
+
+
+def test_nothing_is_left_of_a_failed_write(own_library, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        store_best("tiny-n4-d2", ring_design(1))
+    assert [file.name for file in own_library.iterdir()] == ["tiny-n4-d2.json"]
+
+
+# Schema ---------------------------------------------------------------------------------------------------------------
+
+
+def test_schema_names_every_field():
+    document = schema("topology")
+    assert document["$schema"].startswith("https://json-schema.org/")
+    assert set(document["properties"]) == set(TopologyInstance.model_fields)
+    assert set(document["required"]) == {"name", "servers", "degree", "link_bandwidth_bytes_per_s", "traffic_bytes"}
+    assert set(schema("topology", solution=True)["properties"]) == set(TopologyDesign.model_fields)
+
+
+@pytest.mark.parametrize("name", names())
+def test_library_follows_the_schema(name):
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema checks files against the published schema")
+    file = library_folder("topology") / f"{name.split('/')[1]}.json"
+    jsonschema.Draft202012Validator(schema("topology")).validate(json.loads(file.read_text(encoding="utf-8")))
+    solution = best(name)
+    if solution is not None:
+        jsonschema.Draft202012Validator(schema("topology", solution=True)).validate(json.loads(solution.to_json()))
+
+
+def test_schema_refuses_what_reading_refuses():
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema checks files against the published schema")
+    validator = jsonschema.Draft202012Validator(schema("topology"))
+    good = json.loads(text_of(MADE["topology/tiny-n4-d2"]))
+    validator.validate(good)
+    for field, bad in [("servers", 1), ("degree", 0), ("optics", "fibre"), ("compute_s", -1), ("colour", 1)]:
+        assert not validator.is_valid(good | {field: bad}), field
+        with pytest.raises(InstanceError):
+            TopologyInstance.from_data(good | {field: bad})
+
+
+def test_schema_of_solutions_accepts_a_design():
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema checks files against the published schema")
+    validator = jsonschema.Draft202012Validator(schema("topology", solution=True))
+    validator.validate(json.loads(ring_design(2).to_json()))
+    assert not validator.is_valid(json.loads(ring_design(2).to_json()) | {"links": [[0, 1]]})
+
+
+def test_instances_are_of_the_family_they_say():
+    assert all(isinstance(load(name), Instance) and load(name).family == name.split("/")[0] for name in names())
