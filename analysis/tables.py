@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -80,9 +81,10 @@ def _rows(results: Iterable[Result], instances: Iterable[Instance]) -> tuple[lis
 def table(results: Sequence[Result], instances: Iterable[Instance] = (), title: str | None = None) -> Table:
     """A table for the terminal; a line between instances."""
     headers, rows = _rows(results, instances)
-    drawn = Table(title=title, title_justify="left")
+    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for header in headers:
-        drawn.add_column(header, justify="left" if header in _LEFT else "right", no_wrap=True)
+        text = header in _LEFT
+        drawn.add_column(header, justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for place, (result, row) in enumerate(zip(results, rows, strict=True)):
         last = place + 1 == len(results) or results[place + 1].instance != result.instance
         style = _COLOURS.get(result.status, "")

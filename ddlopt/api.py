@@ -24,9 +24,7 @@ def families() -> tuple[str, ...]:
 
 def names(family_name: str | None = None) -> tuple[str, ...]:
     """Names of the bundled instances, of one family or of all, as :func:`load` takes them."""
-    if family_name is not None:
-        family(family_name)
-    return tuple(instances.names(family_name))
+    return instances.names(family_name)
 
 
 def methods(family_name: str) -> tuple[str, ...]:
@@ -207,9 +205,7 @@ def convert(path: str | Path, source_format: str) -> Instance:
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     """JSON schema of a family's instances, or of its solutions."""
-    kind = family(family_name)
-    document = kind.solution if solution else kind.instance
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document.model_json_schema()}
+    return instances.schema(family_name, solution=solution)
 
 
 def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Limits:

@@ -65,7 +65,7 @@ def list_(family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help=
         headers = list(sizes(known[0])) if known else []
         instances = Table(title=f"{name}: instances", title_justify="left")
         for header in ("instance", *headers, "source"):
-            instances.add_column(header, justify="right" if header in headers else "left", no_wrap=header != "source")
+            instances.add_column(header, justify="right" if header in headers else "left", no_wrap=True, max_width=72)
         for full, instance in zip(ddlopt.names(name), known, strict=True):
             instances.add_row(full, *(str(size) for size in sizes(instance).values()), instance.source)
         methods = Table("method", "kind", "what it does", title=f"{name}: methods", title_justify="left")
@@ -134,8 +134,6 @@ def solve(
         _picture(plot)
     instance = ddlopt.load(name)
     chosen = method or ddlopt.default_method(instance)
-    if method is None:
-        _tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
     with LiveLine() as line:
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
@@ -145,6 +143,8 @@ def solve(
         files.write_whole(out, result.solution.to_json() + "\n")
     if plot and result.solution is not None:
         _draw_solutions([result], [instance], plot)
+    if method is None:
+        _tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
     if as_json:
         print(tables.json_text(result.to_data()))
     else:
@@ -353,12 +353,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _explain(problem: Exception) -> tuple[str, int]:
-    from ddlopt.models.errors import DdloptError, SolverError
+    from ddlopt.models.errors import DdloptError, SolverError, SolverMissingError
 
     if hasattr(problem, "format_message"):  # a usage error of Typer, whichever Click it carries
         return f"{problem.format_message()} (see ddlopt --help)", BAD_INPUT
     if isinstance(problem, DdloptError):
-        return str(problem), NO_ANSWER if isinstance(problem, SolverError) else BAD_INPUT
+        failed = isinstance(problem, SolverError) and not isinstance(problem, SolverMissingError)
+        return str(problem), NO_ANSWER if failed else BAD_INPUT
     what = f"internal error: {type(problem).__name__}: {problem}"
     return f"{what} (please report it; DDLOPT_TRACEBACK=1 shows where)", NO_ANSWER
 

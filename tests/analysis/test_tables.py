@@ -99,9 +99,7 @@ def test_the_terminal_table_shows_every_row_and_rules_between_instances(instance
     console.print(tables.table(results, [instance]))
     lines = console.export_text().splitlines()
     row = next(line for line in lines if "alpha" in line)
-    assert [cell.strip() for cell in row.strip("│┃").split("│")] == [
-        *("square", "4", "2", "alpha", "feasible", "20 ms", "–", "–", "0.00 s", "–")
-    ]
+    assert row.split() == ["square", "4", "2", "alpha", "feasible", "20", "ms", "–", "–", "0.00", "s", "–"]
     first, second, third = (
         next(i for i, line in enumerate(lines) if name in line) for name in ("alpha", "beta", "gamma")
     )

@@ -1,0 +1,174 @@
+"""Bad input: one clear line on standard error, exit code 2, nothing written."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+
+import ddlopt
+from ddlopt.cli import run
+
+TINY = "topology/tiny-n4-d2"
+
+
+def written(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def instance_with(**changes):
+    return json.dumps({**ddlopt.load(TINY).model_dump(mode="json"), **changes})
+
+
+@pytest.fixture(scope="module")
+def tiny_solution():
+    return ddlopt.solve(TINY, "topology-finder").solution.to_json()
+
+
+@pytest.fixture
+def refused(capsys, tmp_path):
+    """Run a command line that must be refused; the one line it says."""
+
+    def call(*arguments):
+        before = sorted(file.name for file in tmp_path.iterdir())
+        code = run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert code == 2, err
+        assert out == ""
+        assert len(err.splitlines()) == 1, err
+        assert err.startswith("ddlopt: ")
+        assert sorted(file.name for file in tmp_path.iterdir()) == before
+        return err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["solv", TINY], "No such command 'solv'"),
+        (["solve"], "Missing argument"),
+        (["solve", "topology/danoin"], "danoint"),
+        (["solve", "missing.json"], "missing.json"),
+        (["solve", TINY, "--method", "magic"], "no method 'magic'; it has: min-congestion, "),
+        (["solve", TINY, "--method", "rings-and-routes", "--solver", "magic"], "magic"),
+        (["solve", TINY, "--method", "min-congestion"], "min-congestion does not cover"),
+        (["solve", TINY, "--time-limit", "nan"], "time limit must be a positive number of seconds, got nan"),
+        (["solve", TINY, "--time-limit", "-1"], "time limit must be a positive number of seconds, got -1"),
+        (["solve", TINY, "--time-limit", "soon"], "--time-limit"),
+        (["solve", TINY, "--gap", "2"], "gap must be at least 0 and less than 1, got 2.0"),
+        (["solve", TINY, "--gap", "nan"], "got nan"),
+        (["solve", TINY, "--threads", "0"], "threads must be at least 1, got 0"),
+        (["solve", TINY, "--seed", "-1"], "seed must not be negative, got -1"),
+        (["solve", TINY, "--colour", "red"], "--colour"),
+        (["solve", TINY, "--start", "missing.json"], "missing.json: cannot be read"),
+        (["compare", TINY], "--methods"),
+        (["compare", TINY, "--methods", ","], "names no method"),
+        (["compare", TINY, "--methods", "topology-finder,magic"], "no method 'magic'"),
+        (["compare", TINY, "--methods", "ideal-switch", "--json", "--csv"], "cannot both"),
+        (["compare", TINY, "--methods", "ideal-switch", "--plot", "a.bmp"], "must end in .png, .svg, .pdf"),
+        (["check", TINY, "missing.json"], "missing.json: cannot be read"),
+        (["list", "magic"], "no family 'magic'; there are: topology"),
+        (["show", "magic"], "no instance or file 'magic'"),
+        (["schema", "magic"], "no family 'magic'"),
+        (["generate", "magic", "--kind", "random", "--servers", "4", "--degree", "2"], "no family 'magic'"),
+        (["generate", "topology", "--kind", "magic", "--servers", "4", "--degree", "2"], "magic"),
+        (["generate", "topology", "--kind", "random", "--servers", "1", "--degree", "1"], "servers is 1"),
+        (["generate", "topology", "--kind", "random", "--servers", "4", "--degree", "4"], "degree is 4"),
+        (["generate", "topology", "--kind", "random", "--servers", "4", "--degree", "0"], "degree is 0"),
+        (["generate", "topology", "--kind", "random", "--servers", "4", "--degree", "2", "--set", "x"], "NAME=VALUE"),
+        (["generate", "topology", "--kind", "random", "--servers", "4", "--degree", "2", "--set", "x=1"], "'x'"),
+        (["convert", "missing.fbuf", "--from", "flexnet"], "missing.fbuf"),
+        (["convert", "missing.fbuf", "--from", "magic"], "no format 'magic'; there are: flexnet, miplib"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_wrong_command_line(refused, monkeypatch, tmp_path, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ('{"family": "topology", "name": "x", ', "not valid JSON"),
+        ("[1, 2]", "instance"),
+        ("\x00\xff", "not valid JSON"),
+        (lambda: instance_with(servers=1), "servers"),
+        (lambda: instance_with(degree=0), "degree"),
+        (lambda: instance_with(degree=4), "degree is 4, but 4 servers have at most 3 neighbours"),
+        (lambda: instance_with(compute_s=-1), "compute_s"),
+        (lambda: instance_with(colour="red"), "colour"),
+        (lambda: instance_with(traffic_bytes=[[0, 1], [1, 0]]), "traffic_bytes"),
+        (lambda: instance_with(traffic_bytes=[[1, 0, 0, 0], [0] * 4, [0] * 4, [0] * 4]), "diagonal"),
+        (lambda: instance_with(traffic_bytes=[[0, -1, 0, 0], [0] * 4, [0] * 4, [0] * 4]), "negative"),
+        (lambda: instance_with(traffic_bytes=[[0, "NaN", 0, 0], [0] * 4, [0] * 4, [0] * 4]), "traffic_bytes"),
+        (lambda: instance_with(traffic_bytes=None).replace("null", "[[0, NaN], [1, 0]]"), "NaN"),
+        (lambda: instance_with(allreduce_groups=[{"members": [0, 12], "gradient_bytes": 1}]), "server 12"),
+        (lambda: instance_with(family="magic"), "magic"),
+    ],
+)
+@pytest.mark.parametrize("verb", [["show"], ["solve", "--method", "topology-finder", "--out", "a.json"]])
+def test_a_wrong_instance(refused, monkeypatch, tmp_path, verb, text, says):
+    monkeypatch.chdir(tmp_path)
+    file = written(tmp_path, "instance.json", text if isinstance(text, str) else text())
+    assert says in refused(verb[0], file, *verb[1:])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda text: text[: len(text) // 2], "not valid JSON"),
+        (lambda text: "{}", "topology design"),
+        (lambda text: text.replace('"topology"', '"magic"'), "magic"),
+        (lambda text: json.dumps({**json.loads(text), "instance_digest": "0" * 64}), "made for instance"),
+        (lambda text: json.dumps({**json.loads(text), "links": [[0, 1]]}), "links"),
+        (lambda text: json.dumps({**json.loads(text), "links": [[0, 1, 1.5]]}), "links"),
+    ],
+)
+def test_a_wrong_solution(refused, tmp_path, tiny_solution, spoil, says):
+    file = written(tmp_path, "solution.json", spoil(tiny_solution))
+    assert says in refused("check", TINY, file)
+    assert says in refused("solve", TINY, "--method", "rings-and-routes", "--start", file)
+
+
+def test_a_solution_of_another_instance(refused, tmp_path, tiny_solution):
+    file = written(tmp_path, "solution.json", tiny_solution)
+    assert "made for instance 'tiny-n4-d2'" in refused("check", "topology/tiny-n5-d2", file)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["solve", TINY, "--method", "topology-finder", "--out"],
+        ["solve", TINY, "--method", "topology-finder", "--plot"],
+        ["compare", TINY, "--methods", "topology-finder", "--plot"],
+        ["generate", "topology", "--kind", "random", "--servers", "4", "--degree", "2", "-o"],
+        ["schema", "topology", "-o"],
+    ],
+    ids=" ".join,
+)
+def test_a_place_that_does_not_exist(refused, tmp_path, verb):
+    assert "does not exist" in refused(*verb, tmp_path / "missing" / "file.png")
+    folder = tmp_path / "folder.png"
+    folder.mkdir()
+    assert "is a folder" in refused(*verb, folder)
+
+
+@pytest.mark.skipif(find_spec("cplex") is not None, reason="CPLEX is installed here")
+def test_a_solver_that_is_not_installed(refused):
+    says = refused("solve", TINY, "--method", "rings-and-routes", "--solver", "cplex")
+    assert "the solver 'cplex' is not installed" in says
+
+
+def test_a_defect_is_one_line_too(capsys, monkeypatch):
+    monkeypatch.delenv("DDLOPT_TRACEBACK", raising=False)
+    monkeypatch.setattr(ddlopt, "load", lambda name: 1 / 0)
+    assert run(["show", TINY]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ddlopt: internal error: ZeroDivisionError: division by zero")
+    monkeypatch.setenv("DDLOPT_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        run(["show", TINY])
