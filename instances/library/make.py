@@ -31,9 +31,11 @@ def topology_instances() -> Iterator[TopologyInstance]:
         for degree in (2, 3, 4) if servers in (8, 12, 16) else (2,):
             yield generate("all-to-all", servers, degree)
     for job in JOBS:
-        for servers in (12, 16, 128):
-            yield topoopt_job(job, servers)
-        yield topoopt_job(job, 12, optics="duplex", name=f"{job}-n12-d4-duplex")
+        if job != "dlrm-stress":
+            yield topoopt_job(job, 12)
+            yield topoopt_job(job, 12, optics="duplex", name=f"{job}-n12-d4-duplex")
+        yield topoopt_job(job, 16)
+        yield topoopt_job(job, 128)
     yield topoopt_job("dlrm", 16, optics="duplex", name="dlrm-n16-d4-duplex")
     yield topoopt_job("dlrm", 128, optics="duplex", name="dlrm-n128-d4-duplex")
     yield topoopt_job("dlrm", 128, degree=8)

@@ -22,15 +22,16 @@ _DEDICATED: dict[str, Callable[[], Workload]] = {
     "ncf": lambda: networks.ncf(32, 10**6, 64, 128, 100, [4096] * 7, 128),
     "resnet50": lambda: networks.resnet50(128),
     "vgg16": lambda: networks.vgg16(64),
+    "dlrm-stress": lambda: networks.dlrm(128, 10**7, 128, 100, [2048] * 8, [4096] * 15 + [1], 2048),
 }
-"""Jobs of the dedicated 128-server cluster."""
+"""Jobs of the dedicated 128-server cluster; ``dlrm-stress`` is the largest of its all-to-all experiments."""
 
 _SHARED: dict[str, Callable[[], Workload]] = _DEDICATED | {
     "dlrm": lambda: networks.dlrm(16, 10**7, 256, 100, [1024] * 8, [2048] * 15 + [1], 256),
     "bert": lambda: networks.bert(6, 768, 256, 16),
     "candle": lambda: networks.candle([4096] * 12, [4096] * 8 + [1], 256),
 }
-"""Jobs of the shared cluster, 16 servers each; NCF and ResNet-50 are not among them and keep the dedicated sizes."""
+"""Jobs of the shared cluster, 16 servers each; what does not run there keeps the dedicated size."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,6 @@ def topoopt_job(
         setting.link_gigabit_per_s * GIGABIT_PER_S,
         setting.gpus_per_server,
         optics,
-        name=name,
+        name=name or f"{job}-n{servers}-d{degree}",
         source=setting.source,
     )

@@ -36,7 +36,7 @@ def test_what_the_library_must_hold():
     wanted = {"danoint"} | {f"all-to-all-n{n}-d2" for n in range(5, 17)}
     wanted |= {f"all-to-all-n{n}-d{d}" for n in (8, 12, 16) for d in (3, 4)}
     wanted |= {f"{job}-n{n}-d4" for job in JOBS for n in (12, 16, 128)} | {f"{job}-n12-d4-duplex" for job in JOBS}
-    wanted |= {"dlrm-n16-d4-duplex", "dlrm-n128-d4-duplex", "dlrm-n128-d8"}
+    wanted |= {"dlrm-n16-d4-duplex", "dlrm-n128-d4-duplex", "dlrm-n128-d8", "dlrm-stress-n128-d4"}
     assert {f"topology/{name}" for name in wanted} <= set(names())
     assert {load(name).optics for name in names()} == {"one_way", "duplex"}
     assert {load(name).overlap for name in names()} == {"none", "full"}
