@@ -1,0 +1,239 @@
+"""Near-optimal fractional routing and ring shares on fixed links, with a bound that certifies them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.topology import Path, Ring, Route, TopologyDesign, TopologyInstance
+from ddlopt.models.topology.assembly import NEGLIGIBLE, Pair, decompose
+from ddlopt.models.topology.metric import metric_bound
+from ddlopt.models.topology.planes import Plane
+from ddlopt.solvers.topology.balance_kernel import balance_kernel
+from ddlopt.solvers.topology.kernels import Floats, Ints, capacities
+
+SOFTEST = 2.0
+"""First exponent of the potential, relative to the busiest link; higher ones commit to the first trees too early."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How accurately to balance: sweeps over all sources, last exponent, kicks per ring and sweep, rings per group."""
+
+    sweeps: int = 80
+    sharpest: float = 2000.0
+    kicks: int = 10
+    columns: int = 64
+    tolerance: float = 1e-4
+
+
+@dataclass(frozen=True)
+class Job:
+    """What an instance wants to send, as arrays for the kernels."""
+
+    instance: TopologyInstance
+
+    @cached_property
+    def traffic(self) -> Floats:
+        """(n, n) bytes of model-parallel traffic."""
+        return np.ascontiguousarray(self.instance.traffic_bytes, dtype=np.float64).copy()
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """(groups,) numbers of members."""
+        return np.array([len(group.members) for group in self.instance.allreduce_groups], dtype=np.int64)
+
+    @cached_property
+    def members(self) -> Ints:
+        """(groups, largest) members, -1 where there are no more."""
+        table = np.full((len(self.sizes), max(self.sizes, default=0)), -1, dtype=np.int64)
+        for row, group in zip(table, self.instance.allreduce_groups, strict=True):
+            row[: len(group.members)] = group.members
+        return table
+
+    @cached_property
+    def hop_bytes(self) -> Floats:
+        """(groups,) bytes on each hop of a ring that carries the whole gradient."""
+        return np.array([group.hop_bytes for group in self.instance.allreduce_groups], dtype=np.float64)
+
+    def no_orders(self, columns: int) -> Ints:
+        """A table for ``columns`` rings of each group, still empty."""
+        return np.full((len(self.sizes) * columns, self.members.shape[1]), -1, dtype=np.int64)
+
+    def orders(self, rings: Mapping[int, Sequence[Sequence[int]]], columns: int) -> Ints:
+        """The table with the first ``columns`` of the given rings of each group."""
+        table = self.no_orders(columns)
+        for group, known in rings.items():
+            for place, ring in enumerate(known[:columns]):
+                table[group * columns + place, : len(ring)] = ring
+        return table
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Routes and ring shares on fixed links.
+
+    Parameters
+    ----------
+    congestion_bytes : float
+        Largest load per link.
+    flow : (n, n * d) array
+        Model-parallel bytes of each source on each arc of ``heads``.
+    rings : tuple of (group, members in ring order, share, one path per hop)
+    length : (n * d,) array
+        Arc lengths whose metric bound is close to the congestion; infinite where there is no arc.
+    """
+
+    job: Job
+    heads: Ints
+    congestion_bytes: float
+    flow: Floats
+    rings: tuple[tuple[int, tuple[int, ...], float, tuple[Path, ...]], ...]
+    length: Floats
+    planes: tuple[Plane, ...] = field(default=())
+
+    @cached_property
+    def bound_bytes(self) -> float:
+        """What the busiest link carries at least on these links, whatever the rings and routes."""
+        d = self.heads.shape[1]
+        arcs = np.flatnonzero(np.isfinite(self.length))
+        lengths = {(int(a) // d, int(self.heads.flat[a])): float(self.length[a]) for a in arcs}
+        design = TopologyDesign(instance=self.job.instance.name, links=links_of(self.job.instance, self.heads))
+        bound = metric_bound(self.job.instance, design, freedom="any", lengths=lengths)
+        return min(float(bound.max_link_load_bytes), self.congestion_bytes)
+
+    def design(self) -> TopologyDesign:
+        """The design in words: links, planes, rings and routes."""
+        instance, d = self.job.instance, self.heads.shape[1]
+        used = np.flatnonzero(self.flow.any(axis=0))
+        arcs = [(int(a) // d, int(self.heads.flat[a])) for a in used]
+        if instance.host_forwarding:
+            flows = decompose(arcs, self.flow[:, used], instance.traffic_bytes)
+        else:
+            flows = {
+                (int(s), int(t)): [((int(s), int(t)), 1.0)] for s, t in np.argwhere(instance.traffic_bytes > 0)
+            }
+        routes = []
+        for (source, target), paths in sorted(flows.items()):
+            total = sum(amount for _, amount in paths)
+            kept = [(path, amount) for path, amount in paths if amount > NEGLIGIBLE * total]
+            rest = sum(amount for _, amount in kept)
+            fractions = tuple(amount / rest for _, amount in kept)
+            routes.append(
+                Route(source=source, target=target, paths=tuple(path for path, _ in kept), fractions=fractions)
+            )
+        return TopologyDesign(
+            instance=instance.name,
+            instance_digest=instance.digest,
+            links=links_of(instance, self.heads),
+            planes=planes_of(instance, self.heads),
+            rings=tuple(
+                Ring(group=group, members=members, share=share, paths=paths)
+                for group, members, share, paths in self.rings
+            ),
+            routes=tuple(routes),
+        )
+
+
+def heads_of(instance: TopologyInstance, links: Mapping[Pair, int]) -> Ints:
+    """The table of link ends, (n, d): one-way links by ordered pair, duplex links once per pair (either order).
+
+    The columns are no planes; see :func:`planes_of`.
+    """
+    table = np.full((instance.servers, instance.degree), -1, dtype=np.int64)
+    used = Counter[int]()
+    for (i, j), count in sorted(links.items()):
+        for tail, head in [(i, j), (j, i)] if instance.optics == "duplex" else [(i, j)]:
+            for _ in range(count):
+                if used[tail] == instance.degree:
+                    raise InfeasibleError(f"server {tail} has more than {instance.degree} links")
+                table[tail, used[tail]] = head
+                used[tail] += 1
+    return table
+
+
+def links_of(instance: TopologyInstance, heads: Ints) -> tuple[tuple[int, int, int], ...]:
+    """The links of a table as in :attr:`TopologyDesign.links`."""
+    counts = Counter(
+        (v, int(w))
+        for v, row in enumerate(heads)
+        for w in row
+        if w >= 0 and (v < w or instance.optics == "one_way")
+    )
+    return tuple((i, j, count) for (i, j), count in sorted(counts.items()))
+
+
+def planes_of(instance: TopologyInstance, heads: Ints) -> tuple[Plane, ...]:
+    """The planes of a duplex table whose columns are matchings; none for one-way optics, which need not show them."""
+    if instance.optics == "one_way":
+        return ()
+    return tuple(tuple((v, int(w)) for v, w in enumerate(column) if v < w) for column in heads.T)
+
+
+def balance(job: Job, heads: Ints, orders: Ints | None = None, effort: Effort = Effort()) -> Balance:
+    """Route the job's traffic and share out its rings on fixed links so that the busiest link carries little.
+
+    Parameters
+    ----------
+    job : Job
+    heads : (n, d) array
+        Far ends of each server's links, -1 for idle ports; for duplex optics each column a matching.
+    orders : (groups * columns, largest) array, optional
+        Rings to begin with; those found come in addition, unless ``effort.kicks`` is negative.
+    effort : Effort
+
+    Raises
+    ------
+    InfeasibleError
+        If some traffic or ring has no path on these links.
+    """
+    known = job.no_orders(effort.columns) if orders is None else orders.copy()
+    congestion, _, flow, length, shares, cells, cell_counts = balance_kernel(
+        heads,
+        job.traffic,
+        job.members,
+        job.sizes,
+        job.hop_bytes,
+        known,
+        job.instance.host_forwarding,
+        job.instance.optics == "duplex",
+        effort.kicks,
+        effort.sweeps,
+        SOFTEST,
+        effort.sharpest,
+        effort.tolerance,
+        np.inf,
+    )
+    if not np.isfinite(congestion):
+        raise InfeasibleError(f"'{job.instance.name}': the links leave some traffic or some ring without a path")
+    rings = []
+    columns = len(known) // max(1, len(job.sizes))
+    for c in np.flatnonzero(shares > NEGLIGIBLE):
+        group = int(c) // columns
+        members = tuple(int(v) for v in known[c, : job.sizes[group]])
+        rings.append((group, members, float(shares[c]), hop_paths(heads, members, cells[c, : cell_counts[c]])))
+    return Balance(job, heads, float(congestion), flow, tuple(rings), length)
+
+
+def hop_paths(heads: Ints, ring: Sequence[int], cells: Ints) -> tuple[Path, ...]:
+    """Paths of a ring's hops from the (source, arc) cells that they use."""
+    n, d = heads.shape
+    before: dict[int, dict[int, int]] = {}
+    for cell in cells.tolist():
+        source, arc = divmod(cell, n * d)
+        before.setdefault(source, {})[int(heads.flat[arc])] = arc // d
+    paths = []
+    for source, target in zip(ring, [*ring[1:], ring[0]], strict=True):
+        path = [target]
+        while path[-1] != source:
+            path.append(before[source][path[-1]])
+        paths.append(tuple(reversed(path)))
+    return tuple(paths)
+
+
+def bound_links(heads: Ints) -> Floats:
+    """(n * d,) number of parallel links of each arc; see :func:`~ddlopt.solvers.topology.kernels.capacities`."""
+    return np.asarray(capacities(heads))

@@ -1,0 +1,260 @@
+"""Numba kernels of the local search on links: moves that keep a table of links realisable, and annealing of its hop count.
+
+The table of :mod:`~ddlopt.solvers.topology.kernels` gets a meaning for its columns here. With duplex optics column p is the
+matching of plane p. With one-way optics a column may be *closed*: a single cycle through all servers, kept as such. Duplex
+columns are closed in neighbouring pairs whose union is such a cycle. All moves keep degrees, planes and closed columns.
+"""
+
+# mypy: disable-error-code="untyped-decorator"
+
+import numpy as np
+from numba import njit
+
+from ddlopt.solvers.topology.kernels import Floats, Ints
+
+MOST_CHANGES = 6
+"""Cells of the table that a move changes at most."""
+
+_DEBRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BIT = np.zeros(64, np.int64)
+for _position in range(64):
+    _BIT[((0x03F79D71B4CB0A89 << _position) & 0xFFFFFFFFFFFFFFFF) >> 58] = _position
+
+
+@njit(cache=True)
+def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
+    """Sum of traffic times hops; where there is no path it counts as n hops.
+
+    All servers are searched at once, breadth first on bit sets: what v reaches in h + 1 hops is what its neighbours reach in h.
+    """
+    n, d = heads.shape
+    words = (n + 63) // 64
+    reach = np.zeros((n, words), np.uint64)
+    for v in range(n):
+        reach[v, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+    wider = reach.copy()
+    left = np.sum(traffic, axis=1)
+    total = 0.0
+    rest = left.sum()
+    for hops in range(1, n):
+        grown = False
+        for v in range(n):
+            for k in range(d):
+                w = heads[v, k]
+                if w >= 0:
+                    for i in range(words):
+                        wider[v, i] |= reach[w, i]
+            for i in range(words):
+                fresh = wider[v, i] & ~reach[v, i]
+                while fresh:
+                    low = fresh & (~fresh + np.uint64(1))
+                    t = (i << 6) + _BIT[(low * _DEBRUIJN) >> np.uint64(58)]
+                    total += hops * traffic[v, t]
+                    rest -= traffic[v, t]
+                    fresh ^= low
+                    grown = True
+        if not grown or not forwarding or rest <= 0.0:
+            break
+        reach[:] = wider
+    return total + n * max(rest, 0.0)
+
+
+@njit(cache=True)
+def is_closed(heads: Ints, column: int, duplex: bool) -> bool:
+    """Whether the column (with duplex optics: it and the next) is one cycle through all servers."""
+    n = len(heads)
+    v, steps = 0, 0
+    while True:
+        v = heads[v, column + (steps & 1 if duplex else 0)]
+        steps += 1
+        if v < 0 or steps > n:
+            return False
+        if v == 0 and (not duplex or steps & 1 == 0):
+            return steps == n
+
+
+@njit(cache=True)
+def _set(heads: Ints, v: int, k: int, w: int, changes: Ints, count: int) -> int:
+    changes[count, 0], changes[count, 1], changes[count, 2] = v, k, heads[v, k]
+    heads[v, k] = w
+    return count + 1
+
+
+@njit(cache=True)
+def _swap_servers(heads: Ints, a: int, b: int) -> None:
+    """Give server a the links of b and the reverse: the same network, other places in it."""
+    for v in range(len(heads)):
+        for k in range(heads.shape[1]):
+            if heads[v, k] == a:
+                heads[v, k] = b
+            elif heads[v, k] == b:
+                heads[v, k] = a
+    for k in range(heads.shape[1]):
+        heads[a, k], heads[b, k] = heads[b, k], heads[a, k]
+
+
+@njit(cache=True)
+def undo(heads: Ints, changes: Ints, count: int) -> None:
+    """Take back the ``count`` changes of a move, last first; a count of -1 is a swap of two servers."""
+    if count < 0:
+        _swap_servers(heads, changes[0, 0], changes[0, 1])
+    for i in range(count - 1, -1, -1):
+        heads[changes[i, 0], changes[i, 1]] = changes[i, 2]
+
+
+@njit(cache=True)
+def _legal(heads: Ints, changes: Ints, count: int, parallel: bool) -> bool:
+    """No changed link leads home, nor repeats another where ``parallel`` links are forbidden."""
+    d = heads.shape[1]
+    for i in range(count):
+        v, k = changes[i, 0], changes[i, 1]
+        w = heads[v, k]
+        if w == v:
+            return False
+        if w >= 0 and not parallel:
+            for other in range(d):
+                if other != k and heads[v, other] == w:
+                    return False
+    return True
+
+
+@njit(cache=True)
+def _swap_colours(heads: Ints, closed: Ints) -> None:
+    """Swap two open planes along a random alternating path or cycle: other planes, same links, hence other moves."""
+    n, d = heads.shape
+    p, q = np.random.randint(d), np.random.randint(d)
+    if p == q or closed[p] or closed[q]:
+        return
+    inside = np.full(n, False)
+    stack = np.empty(n, np.int64)
+    stack[0] = np.random.randint(n)
+    inside[stack[0]] = True
+    waiting = 1
+    while waiting:
+        waiting -= 1
+        v = stack[waiting]
+        for k in (p, q):
+            w = heads[v, k]
+            if w >= 0 and not inside[w]:
+                inside[w] = True
+                stack[waiting] = w
+                waiting += 1
+        heads[v, p], heads[v, q] = heads[v, q], heads[v, p]
+
+
+@njit(cache=True)
+def move(heads: Ints, closed: Ints, duplex: bool, parallel: bool, swaps: float, changes: Ints) -> int:
+    """Apply a random move; returns its number of changes (see :func:`undo`), 0 where the attempt failed.
+
+    ``closed`` (d,) marks closed columns. Open columns exchange the ends of two links, closed ones likewise or (one-way) of three
+    so that they stay closed; open one-way links also of three. ``swaps`` of the moves swap the places of two servers.
+    """
+    n, d = heads.shape
+    a, k = np.random.randint(n), np.random.randint(d)
+    c = np.random.randint(n)
+    count = 0
+    if np.random.random() < swaps:
+        if a == c:
+            return 0
+        changes[0, 0], changes[0, 1] = a, c
+        _swap_servers(heads, a, c)
+        return -1
+    if duplex:
+        if not closed[k] and np.random.random() < 0.2:
+            _swap_colours(heads, closed)
+        b, e = heads[a, k], heads[c, k]
+        if a == c or b == c:
+            return 0
+        count = _set(heads, a, k, c, changes, count)
+        count = _set(heads, c, k, a, changes, count)
+        if b >= 0:
+            count = _set(heads, b, k, e, changes, count)
+        if e >= 0:
+            count = _set(heads, e, k, b, changes, count)
+        if closed[k] and not is_closed(heads, k - (closed[k] - 1), True):
+            undo(heads, changes, count)
+            return 0
+    elif closed[k]:
+        e = np.random.randint(n)
+        if a == c or c == e or a == e:
+            return 0
+        # c is to be the first of the two on the way from a.
+        v = heads[a, k]
+        while v != c and v != e:
+            v = heads[v, k]
+        if v == e:
+            c, e = e, c
+        b, x, f = heads[a, k], heads[c, k], heads[e, k]
+        count = _set(heads, a, k, x, changes, count)
+        count = _set(heads, e, k, b, changes, count)
+        count = _set(heads, c, k, f, changes, count)
+    else:
+        m = np.random.randint(d)
+        if closed[m] or (a == c and k == m):
+            return 0
+        b, x = heads[a, k], heads[c, m]
+        if b == x:
+            return 0
+        if np.random.random() < 0.15:
+            e, o = np.random.randint(n), np.random.randint(d)
+            if closed[o] or (e == a and o == k) or (e == c and o == m):
+                return 0
+            f = heads[e, o]
+            count = _set(heads, a, k, x, changes, count)
+            count = _set(heads, c, m, f, changes, count)
+            count = _set(heads, e, o, b, changes, count)
+        else:
+            count = _set(heads, a, k, x, changes, count)
+            count = _set(heads, c, m, b, changes, count)
+    if not _legal(heads, changes, count, parallel):
+        undo(heads, changes, count)
+        return 0
+    return count
+
+
+@njit(cache=True)
+def anneal_hops(
+    heads: Ints,
+    closed: Ints,
+    traffic: Floats,
+    duplex: bool,
+    parallel: bool,
+    forwarding: bool,
+    moves: int,
+    hot: float,
+    cold: float,
+    swaps: float,
+) -> tuple[float, Ints]:
+    """Simulated annealing of :func:`hop_volume`; returns the least volume and its table.
+
+    Temperatures fall geometrically from ``hot`` to ``cold``, as parts of the mean size of a move's change.
+    """
+    table, best = heads.copy(), heads.copy()
+    changes = np.empty((MOST_CHANGES, 3), np.int64)
+    current = hop_volume(table, traffic, forwarding)
+    least = current
+    scale, sampled = 0.0, 0
+    for _ in range(60):
+        count = move(table, closed, duplex, parallel, swaps, changes)
+        if count:
+            scale += abs(hop_volume(table, traffic, forwarding) - current)
+            sampled += 1
+            undo(table, changes, count)
+    if sampled == 0 or scale == 0.0:
+        return least, best
+    temperature = hot * scale / sampled
+    cooling = (cold / hot) ** (1.0 / max(1, moves))
+    for _ in range(moves):
+        temperature *= cooling
+        count = move(table, closed, duplex, parallel, swaps, changes)
+        if count == 0:
+            continue
+        trial = hop_volume(table, traffic, forwarding)
+        if trial <= current - temperature * np.log(1.0 - np.random.random()):
+            current = trial
+            if current < least:
+                least = current
+                best[:] = table
+        else:
+            undo(table, changes, count)
+    return least, best
