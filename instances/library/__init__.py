@@ -108,7 +108,8 @@ def store_best(name: str, solution: Solution) -> bool:
         if rival.feasible and rival.objective is not None and rival.objective <= judged.objective:
             return False
     plain, packed = _best_files(full)
-    data = (solution.to_json(indent=None) + "\n").encode()
+    signed = solution.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
+    data = (signed.to_json(indent=None) + "\n").encode()
     if len(data) > _LARGEST_PLAIN_BYTES:
         write_whole(packed, gzip.compress(data, mtime=0))
         plain.unlink(missing_ok=True)

@@ -125,11 +125,12 @@ def test_only_better_solutions_are_stored(own_library):
     single, double = ring_design(1), ring_design(2)
     assert best("tiny-n4-d2") is None
     assert store_best("tiny-n4-d2", single)
-    assert best("tiny-n4-d2") == single
+    assert best("tiny-n4-d2").links == single.links
+    assert best("tiny-n4-d2").instance_digest == load("tiny-n4-d2").digest
     assert store_best("topology/tiny-n4-d2", double)
     assert not store_best("tiny-n4-d2", double)
     assert not store_best("tiny-n4-d2", single)
-    assert best("tiny-n4-d2") == double
+    assert best("tiny-n4-d2").links == double.links
     assert sorted(file.name for file in own_library.iterdir()) == ["tiny-n4-d2.best.json", "tiny-n4-d2.json"]
 
 
@@ -138,7 +139,7 @@ def test_large_solutions_are_compressed(own_library, monkeypatch):
     monkeypatch.setattr(library, "_LARGEST_PLAIN_BYTES", 100)
     assert store_best("tiny-n4-d2", ring_design(2))
     assert sorted(file.name for file in own_library.iterdir()) == ["tiny-n4-d2.best.json.gz", "tiny-n4-d2.json"]
-    assert best("tiny-n4-d2") == ring_design(2)
+    assert best("tiny-n4-d2").links == ring_design(2).links
     packed = (own_library / "tiny-n4-d2.best.json.gz").read_bytes()
     assert packed[4:8] == bytes(4), "a time stamp would make the file differ from run to run"
 
@@ -157,7 +158,7 @@ def test_broken_or_foreign_solutions_are_refused(own_library):
 def test_an_infeasible_best_gives_way(own_library):
     (own_library / "tiny-n4-d2.best.json").write_text(ring_design(3).to_json())
     assert store_best("tiny-n4-d2", ring_design(1))
-    assert best("tiny-n4-d2") == ring_design(1)
+    assert best("tiny-n4-d2").links == ring_design(1).links
 
 
 def test_nothing_is_left_of_a_failed_write(own_library, monkeypatch):
