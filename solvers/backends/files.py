@@ -61,8 +61,8 @@ def write_model(
 def _write(model: pyo.ConcreteModel, path: Path, kind: Kind) -> tuple[Path, ...]:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         draft = Path(folder) / f"model.{kind}"
-        _, symbols = model.write(str(draft), format=kind, io_options={"symbolic_solver_labels": True})
-        names = _names(model.solutions.symbol_map[symbols])
+        _, symbols = model.write(str(draft), io_options={"symbolic_solver_labels": True})
+        names = _names(model, model.solutions.symbol_map[symbols])
         (Path(folder) / "model.names").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
         ends = {draft: path, draft.with_suffix(".names"): path.with_name(path.name + ".names.json")}
         ends |= {other: path.with_suffix(other.suffix) for other in sorted(Path(folder).iterdir()) if other not in ends}
@@ -71,11 +71,11 @@ def _write(model: pyo.ConcreteModel, path: Path, kind: Kind) -> tuple[Path, ...]
     return tuple(ends.values())
 
 
-def _names(symbols: Any) -> dict[str, dict[str, str]]:
+def _names(model: pyo.ConcreteModel, symbols: Any) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {"variables": {}, "constraints": {}}
     sections = {pyo.Var: "variables", pyo.Constraint: "constraints"}
     for symbol, component in symbols.bySymbol.items():
         section = sections.get(getattr(component, "ctype", None))
-        if section is not None:
+        if section is not None and component.model() is model:  # writers add a variable of their own
             found[section][symbol] = component.name
     return found

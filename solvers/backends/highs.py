@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
-from ddlopt.solvers.backends.matrix import LinearModel, linear_model
+from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
 _ENDS: Mapping[Any, tuple[Status | None, str]] = {
@@ -137,11 +137,7 @@ class Highs:
         objective = bound = None
         if incumbent and status in (Status.OPTIMAL, Status.FEASIBLE):
             # The solution's own objective, for it may be better than the one HiGHS reports after its last improvement.
-            values = np.asarray(highs.getSolution().col_value)
-            objective = float(linear.cost @ values + linear.offset)
-            for variable, value in zip(linear.columns, values.tolist(), strict=True):
-                if not variable.fixed:
-                    variable.set_value(value, skip_validation=True)
+            objective = load_values(linear, np.asarray(highs.getSolution().col_value))
         if mip:
             bound = _finite(info.mip_dual_bound)
             if bound is not None and objective is not None:
@@ -347,8 +343,7 @@ def _must(status: Any, what: str) -> None:
 
 
 def _figures(info: Any, linear: LinearModel, mip: bool) -> dict[str, float]:
-    rows, columns = linear.matrix.shape
-    figures: dict[str, float] = {"rows": rows, "columns": columns, "nonzeros": linear.matrix.nnz}
+    figures = linear.figures
     if mip:
         figures["nodes"] = max(0, info.mip_node_count)
     figures["simplex_iterations"] = max(0, info.simplex_iteration_count)

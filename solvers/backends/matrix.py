@@ -44,6 +44,7 @@ _HANDLED = frozenset(
 )
 
 Vector = npt.NDArray[np.float64]
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,54 @@ class LinearModel:
     integer: npt.NDArray[np.bool_]
     columns: list[Any]
     rows: list[Any]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Size of the model."""
+        return {"rows": len(self.rows), "columns": len(self.columns), "nonzeros": self.matrix.nnz}
+
+
+def load_values(linear: LinearModel, values: Vector) -> float:
+    """Give the Pyomo variables their values, fixed ones excepted, and return the objective there."""
+    for variable, value in zip(linear.columns, values.tolist(), strict=True):
+        if not variable.fixed:
+            variable.set_value(value, skip_validation=True)
+    return float(linear.cost @ values + linear.offset)
+
+
+def plain_model(linear: LinearModel, with_values: bool = False) -> pyo.ConcreteModel | None:
+    """The same model with one variable ``x[j]`` a column and one constraint ``row[i]`` a row, constants at the sides.
+
+    None where a row without variables makes it infeasible.
+    """
+    matrix, none = linear.matrix, {-np.inf: None, np.inf: None}
+    empty = np.diff(matrix.indptr) == 0
+    if (empty & ((linear.row_lower > _TOLERANCE) | (linear.row_upper < -_TOLERANCE))).any():
+        return None
+    with PauseGC():
+        plain = pyo.ConcreteModel()
+        plain.x = pyo.Var(range(len(linear.columns)))
+        for j, (variable, column) in enumerate(zip(plain.x.values(), linear.columns, strict=True)):
+            low, high = float(linear.lower[j]), float(linear.upper[j])
+            variable.bounds = none.get(low, low), none.get(high, high)
+            variable.domain = pyo.Integers if linear.integer[j] else pyo.Reals
+            if with_values and column.value is not None:
+                variable.set_value(column.value, skip_validation=True)
+        x, index, data = plain.x, matrix.indices.tolist(), matrix.data.tolist()
+        plain.row = pyo.Constraint(pyo.Any)
+        for i in np.flatnonzero(~empty).tolist():
+            terms = range(matrix.indptr[i], matrix.indptr[i + 1])
+            body = LinearExpression(
+                linear_coefs=[data[k] for k in terms], linear_vars=[x[index[k]] for k in terms], constant=0
+            )
+            low, high = float(linear.row_lower[i]), float(linear.row_upper[i])
+            plain.row[i] = (body, low) if low == high else (none.get(low, low), body, none.get(high, high))
+        costly = np.flatnonzero(linear.cost).tolist()
+        goal = LinearExpression(
+            linear_coefs=linear.cost[costly].tolist(), linear_vars=[x[j] for j in costly], constant=linear.offset
+        )
+        plain.objective = pyo.Objective(expr=goal, sense=pyo.maximize if linear.maximise else pyo.minimize)
+    return plain
 
 
 def linear_model(model: pyo.ConcreteModel) -> LinearModel:

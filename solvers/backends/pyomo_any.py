@@ -1,4 +1,9 @@
-"""Any other solver that Pyomo drives, by name: the same outcome, and no verdict believed without values."""
+"""Any other solver that Pyomo drives, by name: the same outcome, and no verdict believed without values.
+
+A model is restated in plain rows before Pyomo hands it over, because the interfaces differ in what they make of the
+rest: that of SCIP gets the sides of a range wrong where its body has a constant (Pyomo 6.10.1 with PySCIPOpt 6.3), and
+others leave variables without a value or refuse a row without variables.
+"""
 
 import logging
 import math
@@ -8,12 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
-from pyomo.common.errors import ApplicationError, InfeasibleConstraintException, PyomoException
+from pyomo.common.errors import ApplicationError, PyomoException
 from pyomo.opt import TerminationCondition
 
 from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameError
 from ddlopt.solvers.backends.contracts import Outcome
+from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values, plain_model
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
 
@@ -168,7 +175,7 @@ class PyomoSolver:
         progress: ProgressCallback | None = None,
         warm: bool = False,
     ) -> Outcome:
-        """Solve ``model``; see :class:`~ddlopt.solvers.backends.contracts.Backend`.
+        """Solve a linear ``model``; see :class:`~ddlopt.solvers.backends.contracts.Backend`.
 
         ``progress`` hears of the end only. A start is passed on where the interface takes one and every integer
         variable has a value.
@@ -176,32 +183,35 @@ class PyomoSolver:
         Raises
         ------
         SolverError
-            If the solver fails, or cannot be told the limits.
+            If the model is not linear, or the solver fails or cannot be told the limits.
         """
         started = time.perf_counter()
+        linear = linear_model(model)
+        plain = plain_model(linear, with_values=warm)
+        if plain is None:
+            message = "a constraint without variables does not hold"
+            return Outcome(Status.INFEASIBLE, runtime_s=time.perf_counter() - started, message=message)
         plugin = self._plugin()
         settings = self._settings(limits, seed)
-        start = {"warmstart": True} if warm and _takes_start(plugin, model) else {}
+        start = {"warmstart": True} if warm and _takes_start(plugin, linear) else {}
         try:
             with _silence():
                 version = ".".join(str(part) for part in plugin.version() or ())
-                results = plugin.solve(model, load_solutions=False, options=settings, **start)
-        except InfeasibleConstraintException as problem:
-            return Outcome(Status.INFEASIBLE, runtime_s=time.perf_counter() - started, message=_first_line(problem))
+                results = plugin.solve(plain, load_solutions=False, options=settings, **start)
         except _FAILURES as problem:
             raise SolverError(f"{self.name} failed: {_first_line(problem)}") from problem
         status, message = self._verdict(results)
         objective = None
         if status in (Status.OPTIMAL, Status.NO_SOLUTION):
-            objective = _load(model, results)
+            objective = _load(linear, plain, results)
             if objective is not None and status is Status.NO_SOLUTION:
                 status = Status.FEASIBLE
             elif objective is None and status is Status.OPTIMAL:
                 status, message = Status.ERROR, f"{self.name} says optimal but gives no values"
         bound = None
         if status in (Status.OPTIMAL, Status.FEASIBLE, Status.NO_SOLUTION):
-            gap = limits.gap if _integers(model) else 0.0
-            bound = self._bound(results, status, objective, gap, _maximises(model))
+            gap = limits.gap if linear.integer.any() else 0.0
+            bound = self._bound(results, status, objective, gap, linear.maximise)
         point = TracePoint(time.perf_counter() - started, objective, bound)
         known = objective is not None or bound is not None
         if known and progress is not None:
@@ -214,6 +224,7 @@ class PyomoSolver:
             trace=(point,) if known else (),
             message=message,
             solver=f"{self.name} {version}".strip(),
+            figures=linear.figures,
         )
 
     def _plugin(self) -> Any:
@@ -260,33 +271,21 @@ class PyomoSolver:
         return objective + slack if maximises else objective - slack
 
 
-def _load(model: pyo.ConcreteModel, results: Any) -> float | None:
-    """Set the variables to the incumbent and return its objective; None where there is none."""
+def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any) -> float | None:
+    """Give the incumbent's values to the model and return its objective; None where there is none."""
     if not len(results.solution) or not len(results.solution[0].variable):
         return None
-    model.solutions.load_from(results)
-    for variable in model.component_data_objects(pyo.Var):
-        if variable.value is None:
-            # Pyomo leaves out what occurs in no constraint.
-            low, high = variable.bounds
-            variable.set_value(min(max(0.0, low or 0.0), high if high is not None else math.inf), skip_validation=True)
-    objectives = list(model.component_data_objects(pyo.Objective, active=True))
-    return float(pyo.value(objectives[0])) if objectives else 0.0
+    plain.solutions.load_from(results)
+    values = np.array([np.nan if plain.x[j].value is None else plain.x[j].value for j in range(len(linear.columns))])
+    # Pyomo leaves out what occurs nowhere; any value within its bounds will do.
+    values = np.where(np.isnan(values), np.clip(0.0, linear.lower, linear.upper), values)
+    return load_values(linear, values)
 
 
-def _maximises(model: pyo.ConcreteModel) -> bool:
-    return any(goal.sense == pyo.maximize for goal in model.component_data_objects(pyo.Objective, active=True))
-
-
-def _integers(model: pyo.ConcreteModel) -> list[Any]:
-    variables = model.component_data_objects(pyo.Var, active=True)
-    return [variable for variable in variables if not variable.is_continuous()]
-
-
-def _takes_start(plugin: Any, model: pyo.ConcreteModel) -> bool:
-    integers = _integers(model)
+def _takes_start(plugin: Any, linear: LinearModel) -> bool:
     capable = bool(getattr(plugin, "warm_start_capable", bool)())
-    return capable and bool(integers) and all(variable.value is not None for variable in integers)
+    valued = (column.value is not None for column, whole in zip(linear.columns, linear.integer, strict=True) if whole)
+    return capable and bool(linear.integer.any()) and all(valued)
 
 
 def _first_line(problem: BaseException) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pyomo.environ as pyo
 import pytest
+
 from ddlopt.models import catalogue
 from ddlopt.models.contracts import Evaluation, Instance, Solution, Violation
 
@@ -90,7 +91,9 @@ def brute_force(instance, size=None):
 @pytest.fixture
 def cover(monkeypatch):
     """The family, registered for one test."""
-    kind = catalogue.Family("cover", "least cost that weighs enough", CoverInstance, CoverSolution, evaluate, lambda _: 1.0)
+    kind = catalogue.Family(
+        "cover", "least cost that weighs enough", CoverInstance, CoverSolution, evaluate, lambda _: 1.0
+    )
     monkeypatch.setitem(catalogue._FAMILIES, "cover", lambda: kind)
     catalogue.family.cache_clear()
     small = CoverInstance(name="small", weights=(3, 5, 7, 9, 11), costs=(4, 5, 8, 9, 13), need=17)

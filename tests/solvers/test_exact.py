@@ -1,6 +1,7 @@
 import dataclasses
 
 import pytest
+
 from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError, SolverMissingError
 from ddlopt.solvers.backends import Highs, Outcome, backend
 from ddlopt.solvers.contracts import Limits, Method, Status, TracePoint
@@ -59,7 +60,9 @@ def test_trace_speaks_of_the_instance(cover, sense):
     assert incumbents == sorted(incumbents, reverse=True)
     assert bounds == sorted(bounds)
     assert incumbents[-1] == pytest.approx(result.objective)
-    assert all(0 <= a.time_s <= b.time_s <= result.runtime_s for a, b in zip(result.trace, result.trace[1:], strict=False))
+    assert all(
+        0 <= a.time_s <= b.time_s <= result.runtime_s for a, b in zip(result.trace, result.trace[1:], strict=False)
+    )
 
 
 def test_bound_within_a_scope_is_no_bound_of_the_instance(cover):

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pyomo.environ as pyo
 import pytest
+
 from ddlopt.models.errors import SolverMissingError
 from ddlopt.solvers.backends import Backend, backend
 from ddlopt.solvers.contracts import Limits, Status

@@ -1,0 +1,47 @@
+import json
+
+import highspy
+import pytest
+
+from ddlopt.models.errors import NotApplicableError, OptionError
+from ddlopt.solvers.backends.files import write_model
+
+
+@pytest.mark.parametrize("kind", ["mps", "lp", "nl"])
+def test_same_bytes_every_time(cover, tmp_path, kind):
+    first = write_model(cover.minimise(), cover.instance, tmp_path / f"a.{kind}")
+    second = write_model(cover.minimise(), cover.instance, tmp_path / f"b.{kind}")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert {*first, *second} == set(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["mps", "lp"])
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+def test_another_solver_reads_the_same_problem(cover, tmp_path, kind, sense):
+    path, names, *_ = write_model(getattr(cover, sense)(), cover.instance, tmp_path / f"a.{kind}")
+    highs = highspy.Highs()
+    highs.silent()
+    highs.readModel(str(path))
+    highs.run()
+    assert highs.getObjectiveValue() == pytest.approx(18 if sense == "minimise" else 39 - 18)
+    variables = json.loads(names.read_text())["variables"]
+    values = highs.getSolution().col_value
+    taken = {variables.get(name) for name, value in zip(highs.getLp().col_names_, values, strict=True) if value > 0.5}
+    taken.discard(None)  # a column of the writer's own, for the constant of the objective
+    assert taken == {"cover.take[0]", "cover.take[1]", "cover.take[3]"}
+
+
+def test_names_of_constraints(cover, tmp_path):
+    _, names, *_ = write_model(cover.minimise(), cover.instance, tmp_path / "a.lp")
+    assert list(json.loads(names.read_text())["constraints"].values()) == ["cover.enough"]
+
+
+def test_refusals_write_nothing(cover, tmp_path):
+    with pytest.raises(OptionError, match=r"written as mps, lp, nl, not as 'txt' \(a.txt\)"):
+        write_model(cover.minimise(), cover.instance, tmp_path / "a.txt")
+    with pytest.raises(OptionError, match="cannot be written: No such file or directory"):
+        write_model(cover.minimise(), cover.instance, tmp_path / "nowhere" / "a.lp")
+    empty = cover.Instance(name="empty", weights=(), costs=(), need=1)
+    with pytest.raises(NotApplicableError, match="nothing to choose from"):
+        write_model(cover.minimise(), empty, tmp_path / "a.lp")
+    assert not list(tmp_path.iterdir())
