@@ -166,7 +166,7 @@ class _Run:
 
     def _is_better(self, start: Any, solution: Any, claimed: float | None) -> bool:
         evaluation = family_of(self.method.family).evaluate(self.instance, start)
-        if not evaluation.feasible:
+        if evaluation.violations or evaluation.objective is None:
             return False
         return solution is None or (claimed is not None and float(evaluation.objective) < claimed)
 

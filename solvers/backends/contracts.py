@@ -50,8 +50,13 @@ class Outcome:
 class Backend(Protocol):
     """Anything that solves a Pyomo model."""
 
-    name: str
-    options: Mapping[str, Any]
+    @property
+    def name(self) -> str:
+        """Name of the solver."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The solver's own options."""
 
     def solve(
         self,

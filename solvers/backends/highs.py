@@ -16,28 +16,28 @@ from ddlopt.solvers.backends.highs_options import check_options
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
-_ENDS: Mapping[Any, tuple[Status | None, str]] = {
+_ENDS: Mapping[str, tuple[Status | None, str]] = {
     # None: FEASIBLE if there is an incumbent, NO_SOLUTION otherwise.
-    highspy.HighsModelStatus.kOptimal: (Status.OPTIMAL, ""),
-    highspy.HighsModelStatus.kModelEmpty: (Status.OPTIMAL, ""),
-    highspy.HighsModelStatus.kInfeasible: (Status.INFEASIBLE, "infeasible"),
-    highspy.HighsModelStatus.kUnbounded: (Status.UNBOUNDED, "unbounded"),
-    highspy.HighsModelStatus.kUnboundedOrInfeasible: (Status.NO_SOLUTION, "infeasible or unbounded"),
-    highspy.HighsModelStatus.kTimeLimit: (None, "time limit"),
-    highspy.HighsModelStatus.kInterrupt: (None, "interrupted"),
-    highspy.HighsModelStatus.kHighsInterrupt: (None, "interrupted"),
-    highspy.HighsModelStatus.kIterationLimit: (None, "iteration limit"),
-    highspy.HighsModelStatus.kSolutionLimit: (None, "node or solution limit"),
-    highspy.HighsModelStatus.kMemoryLimit: (None, "memory limit"),
-    highspy.HighsModelStatus.kObjectiveBound: (None, "objective bound reached"),
-    highspy.HighsModelStatus.kObjectiveTarget: (None, "objective target reached"),
-    highspy.HighsModelStatus.kUnknown: (None, "HiGHS ended without a conclusion"),
-    highspy.HighsModelStatus.kNotset: (Status.ERROR, "HiGHS did not start"),
-    highspy.HighsModelStatus.kLoadError: (Status.ERROR, "HiGHS could not load the model"),
-    highspy.HighsModelStatus.kModelError: (Status.ERROR, "HiGHS found the model faulty"),
-    highspy.HighsModelStatus.kPresolveError: (Status.ERROR, "HiGHS failed in presolve"),
-    highspy.HighsModelStatus.kSolveError: (Status.ERROR, "HiGHS failed in the solve"),
-    highspy.HighsModelStatus.kPostsolveError: (Status.ERROR, "HiGHS failed in postsolve"),
+    "kOptimal": (Status.OPTIMAL, ""),
+    "kModelEmpty": (Status.OPTIMAL, ""),
+    "kInfeasible": (Status.INFEASIBLE, "infeasible"),
+    "kUnbounded": (Status.UNBOUNDED, "unbounded"),
+    "kUnboundedOrInfeasible": (Status.NO_SOLUTION, "infeasible or unbounded"),
+    "kTimeLimit": (None, "time limit"),
+    "kInterrupt": (None, "interrupted"),
+    "kHighsInterrupt": (None, "interrupted"),
+    "kIterationLimit": (None, "iteration limit"),
+    "kSolutionLimit": (None, "node or solution limit"),
+    "kMemoryLimit": (None, "memory limit"),
+    "kObjectiveBound": (None, "objective bound reached"),
+    "kObjectiveTarget": (None, "objective target reached"),
+    "kUnknown": (None, "HiGHS ended without a conclusion"),
+    "kNotset": (Status.ERROR, "HiGHS did not start"),
+    "kLoadError": (Status.ERROR, "HiGHS could not load the model"),
+    "kModelError": (Status.ERROR, "HiGHS found the model faulty"),
+    "kPresolveError": (Status.ERROR, "HiGHS failed in presolve"),
+    "kSolveError": (Status.ERROR, "HiGHS failed in the solve"),
+    "kPostsolveError": (Status.ERROR, "HiGHS failed in postsolve"),
 }
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
 _TRACE_STEP_S = 0.25
@@ -126,7 +126,9 @@ class Highs:
     def _outcome(
         self, end: Any, highs: highspy.Highs, linear: LinearModel, watch: "_Watch", want_duals: bool
     ) -> Outcome:
-        status, message = _ENDS.get(end, (Status.ERROR, f"HiGHS ended with {end}, which ddlopt does not know"))
+        status, message = _ENDS.get(
+            end.name, (Status.ERROR, f"HiGHS ended with {end.name}, which ddlopt does not know")
+        )
         info = highs.getInfo()
         if watch.overdue:
             message = "time limit"

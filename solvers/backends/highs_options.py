@@ -12,7 +12,7 @@ import highspy
 from ddlopt.models.errors import OptionError, UnknownNameError
 
 _GOVERNED = {"time_limit": "time_s", "mip_rel_gap": "gap", "threads": "threads"}
-_TYPES = {
+_TYPES: Mapping[Any, tuple[Any, str]] = {
     highspy.HighsOptionType.kBool: (bool, "true or false"),
     highspy.HighsOptionType.kInt: (int, "an integer"),
     highspy.HighsOptionType.kDouble: ((int, float), "a number"),

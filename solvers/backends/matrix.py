@@ -245,7 +245,7 @@ def _assemble(reader: _Reader, rows: list[Any], maximise: bool, offset: float) -
     end = reader.ends[-1]
     matrix = sparse.csr_array((data[:end], index[:end], np.array(reader.ends, dtype=np.int32)), shape=shape)
     matrix.sum_duplicates()
-    cost = np.bincount(index[end:], weights=data[end:], minlength=shape[1])
+    cost = np.bincount(index[end:], weights=data[end:], minlength=shape[1]).astype(np.float64)
     row_lower, row_upper = np.array(reader.row_lower), np.array(reader.row_upper)
     _refuse_nan(matrix, cost, offset, row_lower, row_upper, rows)
     used = np.zeros(shape[1], dtype=bool)

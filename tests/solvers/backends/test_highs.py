@@ -60,7 +60,7 @@ def test_options_arrive():
 
 
 def test_every_end_that_highs_knows_has_a_status():
-    assert set(highs_module._ENDS) == set(highspy.HighsModelStatus.__members__.values())
+    assert set(highs_module._ENDS) == set(highspy.HighsModelStatus.__members__)
 
 
 def test_an_end_that_is_not_known_is_an_error(monkeypatch):
