@@ -1,7 +1,7 @@
 """Handing a model to HiGHS: our arrays beside Pyomo's own interfaces, the same model in the same run.
 
 An assignment-like model (each client to one open site): n² + n columns, n² + n rows, 3 n² nonzeros. "Hand over" is from
-the finished Pyomo model to HiGHS holding it; "both" adds building that model from the same rules. Best of the repetitions.
+the finished Pyomo model to HiGHS holding it; "both" adds building that model from the same rules. Best of the repeats.
 """
 
 import argparse
