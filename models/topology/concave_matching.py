@@ -105,7 +105,8 @@ class ConcaveMatching:
             expr=sum(float(traffic[i, j]) * self.weight(c) * block.copy[i, j, c] for i, j in pairs for c in most)
         )
         block.objective = pyo.Expression(expr=block.value)
-        leaving, entering = defaultdict(list), defaultdict(list)
+        leaving: dict[int, list[Pair]] = defaultdict(list)
+        entering: dict[int, list[Pair]] = defaultdict(list)
         for i, j in pairs:
             leaving[i].append((i, j))
             (leaving if duplex else entering)[j].append((i, j))

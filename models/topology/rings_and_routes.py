@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.levels import add_levels, add_servers_between
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.throughput import (
     LARGEST_ENUMERATED_GROUP,
@@ -57,7 +57,7 @@ class RingsAndRoutes:
     if t is exactly ℓ hops from s, else 0, for ℓ up to the depth at which degree d could have reached everybody. Then
 
     .. math::
-        & n^1_{st} \le x_{st},\quad n^1_{st} \le \lambda - \underline\lambda (1 - x_{st}),\quad
+        & n^1_{st} \le x_{st},\quad
           \textstyle\sum_t n^1_{st} \le d \lambda,\quad \sum_s n^1_{st} \le d \lambda \\
         & \textstyle\sum_t n^{\ell+1}_{st} \le d \sum_t n^\ell_{st},\quad
           \sum_s n^{\ell+1}_{st} \le d \sum_s n^\ell_{st},\quad \sum_\ell n^\ell_{st} \le \lambda,\quad
@@ -73,7 +73,9 @@ class RingsAndRoutes:
         p_{swt} \le n^1_{sw},\quad p_{swt} \le n^1_{wt},\quad \textstyle\sum_t p_{swt} \le d\, n^1_{sw},\quad
         \sum_s p_{swt} \le d\, n^1_{wt},\quad n^2_{st} \le \sum_w p_{swt} .
 
-    With ``form="congestion"`` the same constraints hold with λ = 1.
+    With ``form="congestion"`` the same constraints hold with λ = 1, and :math:`\sum_j \sum_s f^s_{ij} \le d z`,
+    likewise for what comes in. The relaxation of the throughput form is never weaker: scaled by z its solutions satisfy
+    all of this, and it has ``load <= x`` as well, for which the congestion form only knows :math:`\bar z`.
 
     Parameters
     ----------
@@ -115,7 +117,9 @@ class RingsAndRoutes:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: TopologyInstance) -> str | None:
-        """Groups too large to list all their rings."""
+        """Groups too large to list all their rings; a congestion said to be achievable that cannot be."""
+        if self.achievable_bytes is not None and self.achievable_bytes < unit_bytes(instance):
+            return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {unit_bytes(instance):g}"
         largest = max((len(group.members) for group in instance.allreduce_groups), default=0)
         if self.rings == "all" and largest > LARGEST_ENUMERATED_GROUP:
             return (
@@ -157,11 +161,12 @@ class RingsAndRoutes:
 
         else:
             _add_copies(block, instance, worst)
+            if self.strengthening != "none":
+                _add_node_capacities(block, instance)
         if self.strengthening != "none" and instance.host_forwarding:
-            least = 1 / worst if self.form == "throughput" else 1.0
-            _add_levels(block, instance, rate, least)
+            add_levels(block, instance, rate)
             if self.strengthening == "two-hop":
-                _add_servers_between(block, instance)
+                add_servers_between(block, instance)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Links, planes and copies of a design; the rest follows from them."""
@@ -296,113 +301,12 @@ def _add_copies(block: pyo.Block, instance: TopologyInstance, worst: float) -> N
         return b.copy_load[i, j, c] <= worst * copy_of(b, i, j, c)
 
 
-def _add_levels(block: pyo.Block, instance: TopologyInstance, rate: Any, least: float) -> None:
-    """``near[s, t, l]``: rate if t is exactly l hops from s; the volume of each source's flow follows."""
-    n, d, duplex, unit = instance.servers, instance.degree, instance.optics == "duplex", unit_bytes(instance)
-    depth = len(list(level_sizes(n - 1, d, duplex)))
-    pairs = list(itertools.permutations(range(n), 2))
-    others = {s: [t for t in range(n) if t != s] for s in range(n)}
-    growth = d - 1 if duplex else d
-    traffic = instance.traffic_bytes / unit
-    weight = {(k, s, t): instance.allreduce_groups[k].hop_bytes / unit for k, s, t in block.HOPS}
-    block.PAIRS = pyo.Set(dimen=2, initialize=pairs)
-    block.LEVELS = pyo.RangeSet(1, depth)
-    block.DEEPER = pyo.RangeSet(2, depth)
-    block.near = pyo.Var(block.PAIRS, block.LEVELS, bounds=(0, 1), doc="rate if t is exactly l hops from s")
-    block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, 1), doc="share of a hop that l links can serve")
+def _add_node_capacities(block: pyo.Block, instance: TopologyInstance) -> None:
+    """What the links of a server carry together: without it a fractional solution spreads thin over all pairs."""
+    touched = {v: [arc for arc in block.ARCS if v in arc] for v in block.SERVERS}
+    block.USED = pyo.Set(initialize=[v for v in block.SERVERS if touched[v]])
 
-    @block.Constraint(block.PAIRS, doc="neighbours are joined by a link")
-    def neighbours_have_a_link(b: Any, s: int, t: int) -> Any:
-        return b.near[s, t, 1] <= b.links_between[s, t]
-
-    @block.Constraint(block.PAIRS, doc="the same from the other side of the product with the rate")
-    def strangers_are_not_near(b: Any, s: int, t: int) -> Any:
-        return b.near[s, t, 1] <= rate - least * (1 - b.links_between[s, t])
-
-    @block.Constraint(block.SERVERS, doc="at most d neighbours out")
-    def neighbours_out(b: Any, s: int) -> Any:
-        return sum(b.near[s, t, 1] for t in others[s]) <= d * rate
-
-    @block.Constraint(block.SERVERS, doc="at most d neighbours in")
-    def neighbours_in(b: Any, t: int) -> Any:
-        return sum(b.near[s, t, 1] for s in others[t]) <= d * rate
-
-    @block.Constraint(block.SERVERS, block.DEEPER, doc="a level is at most growth times the one before")
-    def levels_grow_out(b: Any, s: int, level: int) -> Any:
-        return sum(b.near[s, t, level] - growth * b.near[s, t, level - 1] for t in others[s]) <= 0
-
-    @block.Constraint(block.SERVERS, block.DEEPER, doc="the same towards a target")
-    def levels_grow_in(b: Any, t: int, level: int) -> Any:
-        return sum(b.near[s, t, level] - growth * b.near[s, t, level - 1] for s in others[t]) <= 0
-
-    @block.Constraint(block.PAIRS, doc="a pair has one distance")
-    def one_distance(b: Any, s: int, t: int) -> Any:
-        return sum(b.near[s, t, level] for level in b.LEVELS) <= rate
-
-    if duplex:
-
-        @block.Constraint(block.LINKS, block.LEVELS, doc="duplex distances are symmetric")
-        def near_is_mutual(b: Any, s: int, t: int, level: int) -> Any:
-            return b.near[s, t, level] == b.near[t, s, level]
-
-    @block.Constraint(block.HOPS, block.LEVELS, doc="hops are short where members are near")
-    def hops_are_near(b: Any, k: int, s: int, t: int, level: int) -> Any:
-        return b.near_hop[k, s, t, level] <= b.near[s, t, level]
-
-    @block.Constraint(block.HOPS, doc="a hop has one distance")
-    def hop_has_one_distance(b: Any, k: int, s: int, t: int) -> Any:
-        return sum(b.near_hop[k, s, t, level] for level in b.LEVELS) <= b.hop[k, s, t]
-
-    sends = instance.node_bytes[0] / unit
-
-    @block.Constraint(block.FLOWS, doc="flow takes links, and what is for i does not pass it")
-    def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
-        return b.flow[s, i, j] <= float(sends[s] - (traffic[s, i] if i != s else 0)) * b.near[i, j, 1]
-
-    block.SOURCES = pyo.Set(initialize=sorted({s for s, _ in block.DEMANDS}))
-    targets = {s: [t for t in others[s] if (s, t) in block.DEMANDS] for s in block.SOURCES}
-    hops = {s: [(k, t) for k, i, t in block.HOPS if i == s] for s in block.SOURCES}
-
-    @block.Constraint(block.SOURCES, doc="volume of a source's flow is at least bytes times distance")
-    def volume_covers_distance(b: Any, s: int) -> Any:
-        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
-        saved = sum(
-            (depth + 1 - level)
-            * (
-                sum(float(traffic[s, t]) * b.near[s, t, level] for t in targets[s])
-                + sum(weight[k, s, t] * b.near_hop[k, s, t, level] for k, t in hops[s])
-            )
-            for level in b.LEVELS
-        )
-        return volume + saved >= (depth + 1) * sum(b.demand[s, t] for t in targets[s])
-
-
-def _add_servers_between(block: pyo.Block, instance: TopologyInstance) -> None:
-    """``between[s, w, t]``: rate if links lead from s to w and from w to t."""
-    if len(block.LEVELS) < 2:
-        return
-    n, d = instance.servers, instance.degree
-    growth = d - 1 if instance.optics == "duplex" else d
-    others = {(s, t): [w for w in range(n) if w not in (s, t)] for s, t in block.PAIRS}
-    block.TRIPLES = pyo.Set(dimen=3, initialize=list(itertools.permutations(range(n), 3)))
-    block.between = pyo.Var(block.TRIPLES, bounds=(0, 1), doc="rate if links lead from s over w to t")
-
-    @block.Constraint(block.TRIPLES, doc="a link leads to the server between")
-    def first_link_is_laid(b: Any, s: int, w: int, t: int) -> Any:
-        return b.between[s, w, t] <= b.near[s, w, 1]
-
-    @block.Constraint(block.TRIPLES, doc="a link leads on from the server between")
-    def second_link_is_laid(b: Any, s: int, w: int, t: int) -> Any:
-        return b.between[s, w, t] <= b.near[w, t, 1]
-
-    @block.Constraint(block.PAIRS, doc="a neighbour has a limited number of other neighbours")
-    def neighbours_lead_on(b: Any, s: int, w: int) -> Any:
-        return sum(b.between[s, w, t] for t in others[s, w]) <= growth * b.near[s, w, 1]
-
-    @block.Constraint(block.PAIRS, doc="the same towards a target")
-    def neighbours_are_led_to(b: Any, w: int, t: int) -> Any:
-        return sum(b.between[s, w, t] for s in others[w, t]) <= growth * b.near[w, t, 1]
-
-    @block.Constraint(block.PAIRS, doc="two hops have a server between")
-    def two_hops_have_a_server_between(b: Any, s: int, t: int) -> Any:
-        return b.near[s, t, 2] <= sum(b.between[s, w, t] for w in others[s, t])
+    @block.Constraint(block.USED, [0, 1], doc="d links out (in) carry d times the congestion at most")
+    def server_is_within_congestion(b: Any, v: int, end: int) -> Any:
+        arcs = [arc for arc in touched[v] if arc[end] == v]
+        return sum(b.load[arc] for arc in arcs) <= instance.degree * b.congestion if arcs else pyo.Constraint.Skip
