@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.common.errors import ApplicationError, PyomoException
 from pyomo.opt import TerminationCondition
 
 from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameError
@@ -110,12 +109,13 @@ DRIVERS: Mapping[str, Driver] = {
     ),
 }
 
+_EITHER = "infeasible or unbounded"
 _VERDICTS: Mapping[Any, tuple[Status, str]] = {
     TerminationCondition.optimal: (Status.OPTIMAL, ""),
     TerminationCondition.globallyOptimal: (Status.OPTIMAL, ""),
     TerminationCondition.infeasible: (Status.INFEASIBLE, "infeasible"),
     TerminationCondition.unbounded: (Status.UNBOUNDED, "unbounded"),
-    TerminationCondition.infeasibleOrUnbounded: (Status.NO_SOLUTION, "infeasible or unbounded"),
+    TerminationCondition.infeasibleOrUnbounded: (Status.NO_SOLUTION, _EITHER),
     TerminationCondition.error: (Status.ERROR, "the solver failed"),
     TerminationCondition.internalSolverError: (Status.ERROR, "the solver failed"),
     TerminationCondition.invalidProblem: (Status.ERROR, "the solver refused the model"),
@@ -126,7 +126,6 @@ _STOPS: Mapping[Any, str] = {
     TerminationCondition.maxTimeLimit: "time limit",
     TerminationCondition.userInterrupt: "interrupted",
 }
-_FAILURES = (ApplicationError, PyomoException, ValueError, RuntimeError, AttributeError, KeyError, OSError)
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class PyomoSolver:
         with _silence():
             try:
                 return bool(self._plugin().available(exception_flag=False))
-            except _FAILURES:
+            except Exception:  # each interface has its own kinds
                 return False
 
     def solve(
@@ -194,13 +193,14 @@ class PyomoSolver:
         plugin = self._plugin()
         settings = self._settings(limits, seed)
         start = {"warmstart": True} if warm and _takes_start(plugin, linear) else {}
-        try:
-            with _silence():
-                version = ".".join(str(part) for part in plugin.version() or ())
-                results = plugin.solve(plain, load_solutions=False, options=settings, **start)
-        except _FAILURES as problem:
-            raise SolverError(f"{self.name} failed: {_first_line(problem)}") from problem
+        results = self._run(plugin, plain, settings, **start)
         status, message = self._verdict(results)
+        if message == _EITHER:
+            # A model without an objective cannot be unbounded, so that one tells which of the two.
+            plain.objective.set_value(0.0)
+            known = {Status.OPTIMAL: Status.UNBOUNDED, Status.INFEASIBLE: Status.INFEASIBLE}
+            status = known.get(self._verdict(self._run(plugin, plain, settings))[0], status)
+            message = str(status) if status in known.values() else message
         objective = None
         if status in (Status.OPTIMAL, Status.NO_SOLUTION):
             objective = _load(linear, plain, results)
@@ -223,12 +223,19 @@ class PyomoSolver:
             runtime_s=time.perf_counter() - started,
             trace=(point,) if known else (),
             message=message,
-            solver=f"{self.name} {version}".strip(),
+            solver=" ".join([self.name, ".".join(str(part) for part in plugin.version() or ())]).strip(),
             figures=linear.figures,
         )
 
     def _plugin(self) -> Any:
         return pyo.SolverFactory(DRIVERS[self.name].plugin if self.name in DRIVERS else self.name)
+
+    def _run(self, plugin: Any, plain: pyo.ConcreteModel, settings: Mapping[str, Any], **start: bool) -> Any:
+        try:
+            with _silence():
+                return plugin.solve(plain, load_solutions=False, options=dict(settings), **start)
+        except Exception as problem:  # each interface has its own kinds
+            raise SolverError(f"{self.name} failed: {_first_line(problem)}") from problem
 
     def _settings(self, limits: Limits, seed: int) -> dict[str, Any]:
         """The solver's options for these limits."""
@@ -254,7 +261,7 @@ class PyomoSolver:
         status, message = _VERDICTS.get(condition, (Status.NO_SOLUTION, stop))
         if self.name == "glpk" and status is Status.UNBOUNDED:
             # Pyomo takes GLPK's "no feasible solution" of an LP for unbounded.
-            return Status.NO_SOLUTION, "infeasible or unbounded"
+            return Status.NO_SOLUTION, _EITHER
         return status, message
 
     def _bound(

@@ -112,7 +112,6 @@ def test_optimal_without_values_is_an_error(plugin):
         (TerminationCondition.maxTimeLimit, (1,), Status.FEASIBLE, "time limit"),
         (TerminationCondition.maxTimeLimit, (), Status.NO_SOLUTION, "time limit"),
         (TerminationCondition.userInterrupt, (1,), Status.FEASIBLE, "interrupted"),
-        (TerminationCondition.infeasibleOrUnbounded, (), Status.NO_SOLUTION, "infeasible or unbounded"),
         (TerminationCondition.licensingProblems, (), Status.ERROR, "the solver has no licence for this model"),
         (TerminationCondition.maxIterations, (), Status.NO_SOLUTION, "gurobi ended with: maxIterations"),
     ],
@@ -124,6 +123,26 @@ def test_ends(plugin, condition, values, status, message):
     assert outcome.objective == (1 if values else None)
     assert outcome.bound == (None if status is Status.ERROR else 1.75)
     assert outcome.solver == "gurobi 1.2"
+
+
+@pytest.mark.parametrize(
+    ("without_objective", "status", "message"),
+    [
+        (TerminationCondition.optimal, Status.UNBOUNDED, "unbounded"),
+        (TerminationCondition.infeasible, Status.INFEASIBLE, "infeasible"),
+        (TerminationCondition.maxTimeLimit, Status.NO_SOLUTION, "infeasible or unbounded"),
+    ],
+)
+def test_infeasible_or_unbounded_is_settled_without_the_objective(plugin, without_objective, status, message):
+    def solve(self, model, load_solutions, options):
+        ask = model.objective.expr.is_constant() if hasattr(model.objective.expr, "is_constant") else True
+        results = SolverResults()
+        results.solver.termination_condition = without_objective if ask else TerminationCondition.infeasibleOrUnbounded
+        return results
+
+    plugin.solve = solve
+    outcome = PyomoSolver("gurobi").solve(model_of_one(), Limits())
+    assert (outcome.status, outcome.message, outcome.objective) == (status, message, None)
 
 
 def test_failure_of_the_solver(plugin):
