@@ -232,7 +232,7 @@ def test_all_to_all_on_six_servers():
 def test_danoint_is_found_and_bounded():
     """The published optimum, with a bound well above that of MIPLIB's own formulation after a quarter of an hour."""
     instance = make(DANOINT, parallel_links=False)
-    result = solve(instance, Limits(time_s=150, gap=1e-4))
+    result = solve(instance, Limits(time_s=60, gap=1e-4))
     assert 63.58 <= result.bound <= 65.6666667
     assert result.objective >= 65.6666666
 
@@ -252,7 +252,7 @@ def test_generators_may_miss_the_best_rings():
     some, every = solve(instance), solve(instance, rings="all")
     assert some.scope == "generator rings"
     assert every.scope is None
-    assert some.scope_bound == pytest.approx(13.5)
+    assert some.scope_bound == pytest.approx(13.5, rel=1e-5)
     assert every.objective == pytest.approx(9.5)
     assert some.bound <= every.objective + 1e-6, "what holds for generators must not pass for a bound on all rings"
 
