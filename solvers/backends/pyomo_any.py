@@ -125,6 +125,7 @@ _VERDICTS: Mapping[Any, tuple[Status, str]] = {
 _STOPS: Mapping[Any, str] = {
     TerminationCondition.maxTimeLimit: "time limit",
     TerminationCondition.userInterrupt: "interrupted",
+    TerminationCondition.feasible: "stopped by a limit",
 }
 
 
@@ -192,15 +193,15 @@ class PyomoSolver:
             return Outcome(Status.INFEASIBLE, runtime_s=time.perf_counter() - started, message=message)
         plugin = self._plugin()
         settings = self._settings(limits, seed)
-        start = {"warmstart": True} if warm and _takes_start(plugin, linear) else {}
+        start = _start(plugin, linear) if warm else {}
         results = self._run(plugin, plain, settings, **start)
         status, message = self._verdict(results)
         if message == _EITHER:
             # A model without an objective cannot be unbounded, so that one tells which of the two.
             plain.objective.set_value(0.0)
-            known = {Status.OPTIMAL: Status.UNBOUNDED, Status.INFEASIBLE: Status.INFEASIBLE}
-            status = known.get(self._verdict(self._run(plugin, plain, settings))[0], status)
-            message = str(status) if status in known.values() else message
+            told = {Status.OPTIMAL: Status.UNBOUNDED, Status.INFEASIBLE: Status.INFEASIBLE}
+            status = told.get(self._verdict(self._run(plugin, plain, settings))[0], status)
+            message = str(status) if status in told.values() else message
         objective = None
         if status in (Status.OPTIMAL, Status.NO_SOLUTION):
             objective = _load(linear, plain, results)
@@ -282,17 +283,23 @@ def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any) -> float 
     """Give the incumbent's values to the model and return its objective; None where there is none."""
     if not len(results.solution) or not len(results.solution[0].variable):
         return None
-    plain.solutions.load_from(results)
+    with _silence():
+        plain.solutions.load_from(results)
     values = np.array([np.nan if plain.x[j].value is None else plain.x[j].value for j in range(len(linear.columns))])
     # Pyomo leaves out what occurs nowhere; any value within its bounds will do.
     values = np.where(np.isnan(values), np.clip(0.0, linear.lower, linear.upper), values)
     return load_values(linear, values)
 
 
-def _takes_start(plugin: Any, linear: LinearModel) -> bool:
-    capable = bool(getattr(plugin, "warm_start_capable", bool)())
-    valued = (column.value is not None for column, whole in zip(linear.columns, linear.integer, strict=True) if whole)
-    return capable and bool(linear.integer.any()) and all(valued)
+def _start(plugin: Any, linear: LinearModel) -> dict[str, bool]:
+    """What tells the interface to start from the variables' values; nothing where it cannot."""
+    whole = [column for column, integer in zip(linear.columns, linear.integer, strict=True) if integer]
+    if not whole or any(column.value is None for column in whole):
+        return {}
+    if "warmstart_discrete_vars" in getattr(plugin, "config", ()):
+        plugin.config.warmstart_discrete_vars = True
+        return {}
+    return {"warmstart": True} if getattr(plugin, "warm_start_capable", bool)() else {}
 
 
 def _first_line(problem: BaseException) -> str:

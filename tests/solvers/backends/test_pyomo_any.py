@@ -152,3 +152,19 @@ def test_failure_of_the_solver(plugin):
     plugin.solve = fail
     with pytest.raises(SolverError, match=r"^gurobi failed: out of luck$"):
         PyomoSolver("gurobi").solve(model_of_one(), Limits())
+
+
+def test_scip_starts_from_the_values():
+    try:
+        solver = PyomoSolver("scip", {"limits/solutions": 1})
+    except SolverMissingError as missing:
+        pytest.skip(str(missing))
+
+    def first_solution(warm):
+        model = pyo.ConcreteModel()
+        model.x = pyo.Var(range(12), domain=pyo.Binary, initialize=lambda m, i: int(i in (2, 5)))
+        model.c = pyo.Constraint(expr=sum((3 + i) * model.x[i] for i in range(12)) <= 40)
+        model.o = pyo.Objective(expr=sum((5 + 2 * i) * model.x[i] for i in range(12)), sense=pyo.maximize)
+        return solver.solve(model, Limits(), warm=warm).objective
+
+    assert first_solution(warm=True) == pytest.approx(9 + 15) != first_solution(warm=False)
