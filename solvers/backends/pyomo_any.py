@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.opt import TerminationCondition
+from pyomo.opt import SolverStatus, TerminationCondition
 
 from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameError
 from ddlopt.solvers.backends.contracts import Outcome
@@ -283,8 +283,9 @@ def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any) -> float 
     """Give the incumbent's values to the model and return its objective; None where there is none."""
     if not len(results.solution) or not len(results.solution[0].variable):
         return None
-    with _silence():
-        plain.solutions.load_from(results)
+    # Pyomo refuses the values that come with an end it does not know; the verdict here is not its status.
+    results.solver.status = SolverStatus.ok
+    plain.solutions.load_from(results)
     values = np.array([np.nan if plain.x[j].value is None else plain.x[j].value for j in range(len(linear.columns))])
     # Pyomo leaves out what occurs nowhere; any value within its bounds will do.
     values = np.where(np.isnan(values), np.clip(0.0, linear.lower, linear.upper), values)
