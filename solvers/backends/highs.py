@@ -286,13 +286,12 @@ class _Watch:
         threading.Thread(target=work, name="highs", daemon=True).start()
         try:
             self._wait(ended, deadline_s)
-        except KeyboardInterrupt:
+        except BaseException as cause:
             self._stop.set()
             ended.wait()
-        except BaseException:
-            self._stop.set()
-            ended.wait()
-            raise
+            if not isinstance(cause, KeyboardInterrupt):
+                failures.insert(0, cause)
+        # HiGHS holds on to its callbacks, and with them to everything that they know.
         self._highs.disableCallbacks()
         if failures:
             raise failures[0]
