@@ -8,8 +8,8 @@ distances, and an automorphism of G maps a set of generators to one with the sam
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, permutations, product
-from math import prod
+from itertools import chain, combinations, combinations_with_replacement, permutations, product
+from math import comb, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ Indices = npt.NDArray[np.int64]
 
 MOST_HOMOMORPHISMS = 200_000
 """How many candidate homomorphisms :attr:`AbelianGroup.automorphisms` is ready to try."""
+
+_CACHED = 2**15
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,29 @@ class AbelianGroup:
             reached = self.add(frontier[:, None], chosen[None, :]).ravel()
             frontier = np.unique(reached[hops[reached] < 0])
             hops[frontier] = level
+        return hops
+
+    def distances_of_many(self, sets: Indices) -> Indices:
+        """(s, n) array: :meth:`distances` for each row of an (s, k) array of generators, -1 where there is no way."""
+        hops = np.full((len(sets), self.order), -1, dtype=np.int64)
+        hops[:, 0] = 0
+        before = self.translations[self.negate(np.arange(self.order))]
+        # As many searches advance together as stay in the cache.
+        together = max(1, _CACHED // self.order)
+        for begin in range(0, len(sets), together):
+            part, found = sets[begin : begin + together], hops[begin : begin + together]
+            rows = np.arange(len(part))[:, None] * self.order
+            places = [rows + before[column] for column in part.T]
+            reached = found == 0
+            for level in range(1, self.order):
+                further = reached.copy()
+                for place in places:
+                    further |= reached.take(place)
+                new = further & ~reached
+                if not new.any():
+                    break
+                found[new] = level
+                reached = further
         return hops
 
     def diameter(self, generators: Iterable[int]) -> int | None:
@@ -229,13 +254,28 @@ def generator_orbits(candidates: Sequence[int], size: int, automorphisms: Indice
     (s, size) int array
         The smallest set of each orbit.
     """
-    pool = sorted(set(candidates))
     choose = combinations_with_replacement if repetition else combinations
-    # The smallest set of an orbit starts with an element that is smallest in its own orbit.
-    leaders = [g for g in pool if g == automorphisms[:, g].min()]
     blocks = [np.zeros((0, size), dtype=np.int64)]
-    for leader in leaders:
-        rest = [g for g in pool if g >= leader] if repetition else [g for g in pool if g > leader]
-        sets = np.array([(leader, *others) for others in choose(rest, size - 1)], dtype=np.int64).reshape(-1, size)
+    for leader, rest in _leaders_and_rests(candidates, automorphisms, repetition):
+        flat = chain.from_iterable((leader, *others) for others in choose(rest, size - 1))
+        sets = np.fromiter(flat, dtype=np.int64).reshape(-1, size)
         blocks.append(sets[(smallest_images(sets, automorphisms) == sets).all(axis=1)])
     return np.concatenate(blocks)
+
+
+def orbit_candidates(candidates: Sequence[int], size: int, automorphisms: Indices, repetition: bool = False) -> int:
+    """How many sets :func:`generator_orbits` has to look at."""
+    leaders = _leaders_and_rests(candidates, automorphisms, repetition)
+    return sum(comb(len(rest) + (size - 2 if repetition and size > 1 else 0), size - 1) for _, rest in leaders)
+
+
+def _leaders_and_rests(
+    candidates: Sequence[int], automorphisms: Indices, repetition: bool
+) -> Iterator[tuple[int, list[int]]]:
+    """First elements of the smallest sets of orbits, and what may follow: nothing that has a smaller image."""
+    pool = sorted(set(candidates))
+    smallest = automorphisms.min(axis=0)
+    for leader in pool:
+        if smallest[leader] == leader:
+            follow = leader if repetition else leader + 1
+            yield leader, [g for g in pool if g >= follow and smallest[g] >= leader]

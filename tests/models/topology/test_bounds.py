@@ -4,8 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.optimize import linprog
+from full_routing import best_routing
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import AllReduceGroup, Ring, TopologyDesign, TopologyInstance, evaluate
@@ -47,29 +46,6 @@ def random_traffic(rng, n, density=1.0):
     traffic = np.where(rng.random((n, n)) < 0.2, 5 * traffic, traffic)
     np.fill_diagonal(traffic, 0)
     return traffic
-
-
-def best_routing(instance, counts):
-    """The least load of the busiest link over given links, by linear programming; inf if somebody cannot be reached."""
-    n, arcs, traffic = instance.servers, list(counts), instance.traffic_bytes
-    m = len(arcs)
-    node_arc = sp.lil_matrix((n, m))
-    for a, (i, j) in enumerate(arcs):
-        node_arc[i, a] += 1
-        node_arc[j, a] -= 1
-    supply = np.diag(traffic.sum(axis=1)) - traffic
-    balance = sp.hstack([sp.block_diag([node_arc] * n), sp.csr_matrix((n * n, 1))])
-    load = sp.hstack(
-        [sp.hstack([sp.eye(m)] * n), -sp.csr_matrix(np.array(list(counts.values()), dtype=float)[:, None])]
-    )
-    cost = np.zeros(n * m + 1)
-    cost[-1] = 1
-    upper = [None] * (n * m + 1)
-    if not instance.host_forwarding:
-        upper[:-1] = [None if arc[0] == s else 0.0 for s in range(n) for arc in arcs]
-    bounds = [(0, top) for top in upper]
-    found = linprog(cost, load, np.zeros(m), balance, supply.ravel(), bounds=bounds, method="highs")
-    return found.fun if found.status == 0 else inf
 
 
 def every_network(instance):
@@ -241,8 +217,16 @@ def test_level_sizes(degree, duplex, sizes):
 def test_abelian_balls():
     assert [abelian_ball(D, 3, directed=True) for D in range(1, 5)] == [4, 10, 20, 35]
     assert [abelian_ball(D, 2, directed=False) for D in range(1, 6)] == [2 * D * D + 2 * D + 1 for D in range(1, 6)]
-    assert abelian_level_sizes(16, 2, directed=True) == [2, 3, 4, 5, 1]
-    assert abelian_level_sizes(12, 2, directed=False) == [4, 7]
+    for k, order in ((2, 60), (3, 90)):
+        directed, undirected = abelian_level_sizes(order, k), abelian_level_sizes(order, 2 * k, duplex=True)
+        for radius in range(4):
+            assert 1 + sum(directed[:radius]) == min(order, abelian_ball(radius, k, directed=True))
+            assert 1 + sum(undirected[:radius]) == min(order, abelian_ball(radius, k, directed=False))
+    assert abelian_level_sizes(16, 2) == [2, 3, 4, 5, 1]
+    assert abelian_level_sizes(16, 3, duplex=True) == [3, 4, 4, 4]
+    assert abelian_level_sizes(16, 4, exponent=2) == abelian_level_sizes(16, 4, True, exponent=2) == [4, 6, 4, 1]
+    assert abelian_level_sizes(9, 1) == [1] * 8
+    assert abelian_level_sizes(9, 1, duplex=True) == [1]
 
 
 def regular_network(rng, n, degree):

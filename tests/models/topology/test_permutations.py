@@ -15,7 +15,7 @@ def closed(group, generators):
     return sorted({*generators, *group.negate(list(generators)).tolist()})
 
 
-@pytest.mark.parametrize("k", [2, 3, 12, 16, 97, 360])
+@pytest.mark.parametrize("k", [2, 3, 12, 16, 60])
 def test_totients_are_the_generators_of_rings(k):
     assert len(totients(k)) == totient(k)
     for p in range(1, k):
