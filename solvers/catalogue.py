@@ -46,6 +46,12 @@ def _circulant(solver: str) -> Method:
     return Exact("circulant", "topology", CirculantDesign(), backend(solver))
 
 
+def _circulant_enumeration(_: str) -> Method:
+    from ddlopt.solvers.topology.circulant_enumeration import CirculantEnumeration
+
+    return CirculantEnumeration()
+
+
 def _topology_finder(_: str) -> Method:
     from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
@@ -99,6 +105,13 @@ _ENTRIES = (
     Entry("rings-and-routes", "topology", "exact", "any links and routes, rings from generators", _rings_and_routes),
     Entry("all-rings", "topology", "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
     Entry("circulant", "topology", "exact", "the best circulant for traffic that looks alike everywhere", _circulant),
+    Entry(
+        "circulant-enumeration",
+        "topology",
+        "exact",
+        "the same by generator sets up to automorphism, up to 128 servers",
+        _circulant_enumeration,
+    ),
     Entry("topology-finder", "topology", "heuristic", "TopoOpt's TopologyFinder as in the paper", _topology_finder),
     Entry(
         "topology-finder-released",
@@ -155,8 +168,8 @@ def _topology_default(instance: Any) -> str:
     general = "rings-and-routes" if instance.allreduce_groups else "min-congestion"
     if instance.servers <= _EXACT_SERVERS:
         return general
-    circulant = method("circulant", "topology")
-    return "link-exchange" if circulant.refuses(instance) else "circulant"
+    circulants = "circulant-enumeration"
+    return "link-exchange" if method(circulants, "topology").refuses(instance) else circulants
 
 
 _DEFAULTS: dict[str, Callable[[Any], str]] = {"topology": _topology_default}
