@@ -97,13 +97,19 @@ class Balance:
 
     @cached_property
     def bound_bytes(self) -> float:
-        """What the busiest link carries at least on these links, whatever the rings and routes."""
+        """What the busiest link carries at least on these links, whatever the rings and routes.
+
+        The better of the metric bounds of ``length`` and of equal lengths.
+        """
         d = self.heads.shape[1]
         arcs = np.flatnonzero(np.isfinite(self.length))
-        lengths = {(int(a) // d, int(self.heads.flat[a])): float(self.length[a]) for a in arcs}
         design = TopologyDesign(instance=self.job.instance.name, links=links_of(self.job.instance, self.heads))
-        bound = metric_bound(self.job.instance, design, freedom="any", lengths=lengths)
-        return min(float(bound.max_link_load_bytes), self.congestion_bytes)
+        values = []
+        for length in (self.length, np.ones_like(self.length)):
+            lengths = {(int(a) // d, int(self.heads.flat[a])): float(length[a]) for a in arcs}
+            bound = metric_bound(self.job.instance, design, freedom="any", lengths=lengths)
+            values.append(float(bound.max_link_load_bytes))
+        return min(max(values), self.congestion_bytes)
 
     def design(self) -> TopologyDesign:
         """The design in words: links, planes, rings and routes."""

@@ -1,8 +1,9 @@
 """Numba kernels of the local search on links: moves that keep a table of links realisable, and annealing of its hop count.
 
 The table of :mod:`~ddlopt.solvers.topology.kernels` gets a meaning for its columns here. With duplex optics column p is the
-matching of plane p. With one-way optics a column may be *closed*: a single cycle through all servers, kept as such. Duplex
-columns are closed in neighbouring pairs whose union is such a cycle. All moves keep degrees, planes and closed columns.
+matching of plane p. ``cycles`` (c, 2) lists pairs of columns that, followed in turn, are one cycle through all servers: with
+one-way optics a column and itself, with duplex optics two planes. Such columns are *closed*, the others open. All moves keep
+degrees, planes and cycles.
 """
 
 # mypy: disable-error-code="untyped-decorator"
@@ -60,17 +61,37 @@ def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
 
 
 @njit(cache=True)
-def is_closed(heads: Ints, column: int, duplex: bool) -> bool:
-    """Whether the column (with duplex optics: it and the next) is one cycle through all servers."""
+def follow(heads: Ints, first: int, second: int, ring: Ints) -> bool:
+    """Walk from server 0 along columns ``first`` and ``second`` in turn; whether that is one cycle through all servers.
+
+    Fills ``ring`` (n,) with the servers met.
+    """
     n = len(heads)
-    v, steps = 0, 0
-    while True:
-        v = heads[v, column + (steps & 1 if duplex else 0)]
-        steps += 1
-        if v < 0 or steps > n:
+    v = 0
+    for i in range(n):
+        ring[i] = v
+        v = heads[v, second if i & 1 else first]
+        if v < 0 or (v == 0 and i + 1 < n and (first == second or i & 1)):
             return False
-        if v == 0 and (not duplex or steps & 1 == 0):
-            return steps == n
+    return v == 0
+
+
+@njit(cache=True)
+def _stays_closed(heads: Ints, column: int, cycles: Ints) -> bool:
+    """Whether all cycles that use ``column`` still are cycles."""
+    ring = np.empty(len(heads), np.int64)
+    for i in range(len(cycles)):
+        if (cycles[i, 0] == column or cycles[i, 1] == column) and not follow(heads, cycles[i, 0], cycles[i, 1], ring):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _is_closed(column: int, cycles: Ints) -> bool:
+    for i in range(len(cycles)):
+        if cycles[i, 0] == column or cycles[i, 1] == column:
+            return True
+    return False
 
 
 @njit(cache=True)
@@ -119,11 +140,11 @@ def _legal(heads: Ints, changes: Ints, count: int, parallel: bool) -> bool:
 
 
 @njit(cache=True)
-def _swap_colours(heads: Ints, closed: Ints) -> None:
+def _swap_colours(heads: Ints, cycles: Ints) -> None:
     """Swap two open planes along a random alternating path or cycle: other planes, same links, hence other moves."""
     n, d = heads.shape
     p, q = np.random.randint(d), np.random.randint(d)
-    if p == q or closed[p] or closed[q]:
+    if p == q or _is_closed(p, cycles) or _is_closed(q, cycles):
         return
     inside = np.full(n, False)
     stack = np.empty(n, np.int64)
@@ -143,11 +164,11 @@ def _swap_colours(heads: Ints, closed: Ints) -> None:
 
 
 @njit(cache=True)
-def move(heads: Ints, closed: Ints, duplex: bool, parallel: bool, swaps: float, changes: Ints) -> int:
+def move(heads: Ints, cycles: Ints, duplex: bool, parallel: bool, swaps: float, changes: Ints) -> int:
     """Apply a random move; returns its number of changes (see :func:`undo`), 0 where the attempt failed.
 
-    ``closed`` (d,) marks closed columns. Open columns exchange the ends of two links, closed ones likewise or (one-way) of three
-    so that they stay closed; open one-way links also of three. ``swaps`` of the moves swap the places of two servers.
+    Links exchange their ends, two at a time; three at a time in a closed one-way column, where two would break the cycle, and
+    sometimes among open one-way links. The part ``swaps`` of the moves swap the places of two servers.
     """
     n, d = heads.shape
     a, k = np.random.randint(n), np.random.randint(d)
@@ -160,8 +181,8 @@ def move(heads: Ints, closed: Ints, duplex: bool, parallel: bool, swaps: float, 
         _swap_servers(heads, a, c)
         return -1
     if duplex:
-        if not closed[k] and np.random.random() < 0.2:
-            _swap_colours(heads, closed)
+        if np.random.random() < 0.2:
+            _swap_colours(heads, cycles)
         b, e = heads[a, k], heads[c, k]
         if a == c or b == c:
             return 0
@@ -171,10 +192,10 @@ def move(heads: Ints, closed: Ints, duplex: bool, parallel: bool, swaps: float, 
             count = _set(heads, b, k, e, changes, count)
         if e >= 0:
             count = _set(heads, e, k, b, changes, count)
-        if closed[k] and not is_closed(heads, k - (closed[k] - 1), True):
+        if not _stays_closed(heads, k, cycles):
             undo(heads, changes, count)
             return 0
-    elif closed[k]:
+    elif _is_closed(k, cycles):
         e = np.random.randint(n)
         if a == c or c == e or a == e:
             return 0
@@ -190,14 +211,14 @@ def move(heads: Ints, closed: Ints, duplex: bool, parallel: bool, swaps: float, 
         count = _set(heads, c, k, f, changes, count)
     else:
         m = np.random.randint(d)
-        if closed[m] or (a == c and k == m):
+        if _is_closed(m, cycles) or (a == c and k == m):
             return 0
         b, x = heads[a, k], heads[c, m]
         if b == x:
             return 0
         if np.random.random() < 0.15:
             e, o = np.random.randint(n), np.random.randint(d)
-            if closed[o] or (e == a and o == k) or (e == c and o == m):
+            if _is_closed(o, cycles) or (e == a and o == k) or (e == c and o == m):
                 return 0
             f = heads[e, o]
             count = _set(heads, a, k, x, changes, count)
@@ -213,48 +234,55 @@ def move(heads: Ints, closed: Ints, duplex: bool, parallel: bool, swaps: float, 
 
 
 @njit(cache=True)
+def mean_change(
+    heads: Ints, cycles: Ints, traffic: Floats, duplex: bool, parallel: bool, forwarding: bool, swaps: float
+) -> float:
+    """Mean size of the change of :func:`hop_volume` over some random moves."""
+    changes = np.empty((MOST_CHANGES, 3), np.int64)
+    current = hop_volume(heads, traffic, forwarding)
+    total, sampled = 0.0, 0
+    for _ in range(60):
+        count = move(heads, cycles, duplex, parallel, swaps, changes)
+        if count != 0:
+            total += abs(hop_volume(heads, traffic, forwarding) - current)
+            sampled += 1
+            undo(heads, changes, count)
+    return total / max(1, sampled)
+
+
+@njit(cache=True)
 def anneal_hops(
     heads: Ints,
-    closed: Ints,
+    cycles: Ints,
     traffic: Floats,
     duplex: bool,
     parallel: bool,
     forwarding: bool,
-    moves: int,
-    hot: float,
-    cold: float,
     swaps: float,
-) -> tuple[float, Ints]:
-    """Simulated annealing of :func:`hop_volume`; returns the least volume and its table.
+    moves: int,
+    temperature: float,
+    cooling: float,
+    best: Ints,
+    least: float,
+) -> float:
+    """One stage of simulated annealing of :func:`hop_volume` on ``heads`` in place; returns the least volume so far.
 
-    Temperatures fall geometrically from ``hot`` to ``cold``, as parts of the mean size of a move's change.
+    ``best`` gets the table of that volume where it is below ``least``. The temperature is multiplied by ``cooling`` with every
+    move.
     """
-    table, best = heads.copy(), heads.copy()
     changes = np.empty((MOST_CHANGES, 3), np.int64)
-    current = hop_volume(table, traffic, forwarding)
-    least = current
-    scale, sampled = 0.0, 0
-    for _ in range(60):
-        count = move(table, closed, duplex, parallel, swaps, changes)
-        if count:
-            scale += abs(hop_volume(table, traffic, forwarding) - current)
-            sampled += 1
-            undo(table, changes, count)
-    if sampled == 0 or scale == 0.0:
-        return least, best
-    temperature = hot * scale / sampled
-    cooling = (cold / hot) ** (1.0 / max(1, moves))
+    current = hop_volume(heads, traffic, forwarding)
     for _ in range(moves):
         temperature *= cooling
-        count = move(table, closed, duplex, parallel, swaps, changes)
+        count = move(heads, cycles, duplex, parallel, swaps, changes)
         if count == 0:
             continue
-        trial = hop_volume(table, traffic, forwarding)
+        trial = hop_volume(heads, traffic, forwarding)
         if trial <= current - temperature * np.log(1.0 - np.random.random()):
             current = trial
             if current < least:
                 least = current
-                best[:] = table
+                best[:] = heads
         else:
-            undo(table, changes, count)
-    return least, best
+            undo(heads, changes, count)
+    return least
