@@ -70,7 +70,7 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
 def comparison(results: Sequence[Result], title: str = "Heuristics against the optimum") -> Figure:
     """Bars of every method's objective on every instance, relative to the best found; the best bound as a line.
 
-    Results of a different network (status ``reference``) are left out.
+    Bars beyond 4 end in a point. Results of a different network (status ``reference``) are left out.
 
     Raises
     ------
@@ -82,26 +82,35 @@ def comparison(results: Sequence[Result], title: str = "Heuristics against the o
         raise OptionError("there is nothing to compare: no result has an objective")
     instances = list(dict.fromkeys(r.instance for r in shown))
     methods = list(dict.fromkeys(r.method for r in shown))
-    figure = Figure(figsize=(max(6.0, 1.2 + 0.34 * len(instances) * (len(methods) + 1)), 4.8), layout="constrained")
+    most = max(len({r.method for r in shown if r.instance == instance}) for instance in instances)
+    figure = Figure(figsize=(max(6.0, 1.2 + 0.34 * len(instances) * (most + 1)), 4.8), layout="constrained")
     axes = figure.add_subplot()
-    width = 0.8 / len(methods)
+    width = 0.8 / most
     for place, instance in enumerate(instances):
-        here = {r.method: r for r in shown if r.instance == instance}
-        best = min(float(r.objective) for r in here.values() if r.objective is not None) or 1.0
-        for number, method in enumerate(methods):
-            result = here.get(method)
-            if result is None or result.objective is None:
-                continue
-            ratio = result.objective / best
-            x = place + (number - (len(methods) - 1) / 2) * width
-            axes.bar(x, min(ratio, _WORST_SHOWN), 0.92 * width, color=_COLOURS[number % len(_COLOURS)], label=method)
+        here = {r.method: float(r.objective) for r in shown if r.instance == instance and r.objective is not None}
+        best = min(here.values()) or 1.0
+        bound = max((r.bound for r in shown if r.instance == instance and r.bound is not None), default=None)
+        line = 0.0 if bound is None else bound / best
+        for slot, method in enumerate(sorted(here, key=methods.index)):
+            ratio = here[method] / best
+            height = min(ratio, _WORST_SHOWN)
+            x = place + (slot - (len(here) - 1) / 2) * width
+            colour = _COLOURS[methods.index(method) % len(_COLOURS)]
+            axes.bar(x, height, 0.92 * width, color=colour, label=method)
+            if ratio > height:
+                axes.plot(x, height, marker="^", markersize=24 * width, color=colour)
             text = "1" if ratio < 1.0005 else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-            axes.text(x, min(ratio, _WORST_SHOWN) + 0.01, text, ha="center", va="bottom", fontsize=7, rotation=90)
-        bounds = [r.bound for r in here.values() if r.bound is not None]
-        if bounds:
-            axes.hlines(
-                max(bounds) / best, place - 0.44, place + 0.44, color="black", linewidth=1.6, label="best bound"
+            axes.text(
+                x,
+                max(height, line) + (0.14 if ratio > height else 0.02),
+                text,
+                ha="center",
+                va="bottom",
+                fontsize=7,
+                rotation=90,
             )
+        if bound is not None:
+            axes.hlines(line, place - 0.44, place + 0.44, color="black", linewidth=1.4, label="best bound")
     axes.set_xticks(np.arange(len(instances)), [name.rpartition("/")[2] for name in instances])
     axes.tick_params(axis="x", labelsize=8, rotation=0 if len(instances) <= 4 else 30)
     axes.set_xlim(-0.6, len(instances) - 0.4)
