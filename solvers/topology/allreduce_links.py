@@ -135,8 +135,10 @@ def _classes(instance: TopologyInstance) -> list[tuple[list[int], int, list[tupl
     weighted = []
     for (size, single), indices in bundles.items():
         weight = sum(instance.allreduce_groups[g].gradient_bytes * (2 * size - 1) / size for g in indices)
-        cosets = [coset(n, size, start) for start in range(n // size)]
-        lists = cosets if single < 0 else [instance.allreduce_groups[single].members]
+        if single < 0:
+            lists = [coset(n, size, start) for start in range(n // size)]
+        else:
+            lists = [instance.allreduce_groups[single].members]
         weighted.append((weight, size, indices, lists))
     weighted.sort(key=lambda item: (-item[0], -item[1], item[2]))
     return [(indices, size, lists) for _, size, indices, lists in weighted]

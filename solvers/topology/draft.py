@@ -26,12 +26,15 @@ class Draft:
         Ordered pairs for one-way optics; for duplex each undirected pair once, i < j.
     transmitters, receivers : (n,) arrays
         Free ports in each direction; the same array for duplex optics, where a port does both.
+    notes : dict
+        What is worth telling about how the links came about, for ``Result.details``.
     """
 
     def __init__(self, instance: TopologyInstance) -> None:
         self.instance = instance
         self.duplex = instance.optics == "duplex"
         self.links: Counter[Pair] = Counter()
+        self.notes: dict[str, float] = {}
         self.transmitters = np.full(instance.servers, instance.degree)
         self.receivers = self.transmitters if self.duplex else self.transmitters.copy()
 

@@ -12,12 +12,17 @@ from ddlopt.solvers.topology.routing import Pair
 
 Floats = npt.NDArray[np.float64]
 
-_SCALE = 2**40
-"""rustworkx matches with integer weights; this many steps between nothing and the largest weight."""
+_STEPS = 2**30
+"""rustworkx matches with integer weights: so many steps lie between nothing and the largest weight, and between two of
+them as many again for breaking ties."""
 
 
-def heaviest_matching(weights: Floats, allowed: npt.NDArray[np.bool_], perfect: bool = False) -> list[Pair]:
-    """A matching of largest total weight, by Edmonds' blossom algorithm.
+def heaviest_matching(
+    weights: Floats, allowed: npt.NDArray[np.bool_], rng: np.random.Generator, perfect: bool = False
+) -> list[Pair]:
+    """A matching of largest total weight, by Edmonds' blossom algorithm; one at random among equals.
+
+    Random ties matter: with equal traffic between all pairs, ties broken by number would join neighbours only.
 
     Parameters
     ----------
@@ -25,6 +30,8 @@ def heaviest_matching(weights: Floats, allowed: npt.NDArray[np.bool_], perfect: 
         Symmetric and not negative; only i < j is read.
     allowed : (n, n) array
         Pairs that may be matched.
+    rng : Generator
+        Of the ties.
     perfect : bool
         Match as many servers as possible first, and consider weights only then; otherwise only pairs of positive
         weight are matched.
@@ -38,7 +45,9 @@ def heaviest_matching(weights: Floats, allowed: npt.NDArray[np.bool_], perfect: 
     if not len(candidates):
         return []
     values = weights[candidates[:, 0], candidates[:, 1]]
-    scaled = np.rint(values / (values.max() or 1.0) * _SCALE).astype(np.int64).tolist()
+    steps = np.rint(values / (values.max() or 1.0) * _STEPS).astype(np.int64)
+    # All tie-breakers of a matching together stay below one step of weight.
+    scaled = (steps * _STEPS + rng.integers(0, _STEPS // len(weights), len(steps))).tolist()
     graph = rx.PyGraph()
     graph.add_nodes_from(range(len(weights)))
     graph.add_edges_from([(i, j, w) for (i, j), w in zip(candidates.tolist(), scaled, strict=True)])
@@ -50,6 +59,7 @@ def repeated_matching(
     draft: Draft,
     demand_bytes: Floats,
     rounds: int | None,
+    rng: np.random.Generator,
     perfect: bool = False,
     diminishing: Literal["halving", "harmonic"] = "halving",
 ) -> list[Pair]:
@@ -63,6 +73,8 @@ def repeated_matching(
         Symmetric worth of a first link.
     rounds : int or None
         Matchings wanted; None goes on until no free port is worth joining.
+    rng : Generator
+        Of ties between matchings.
     perfect : bool
         As in :func:`heaviest_matching`.
     diminishing : {"halving", "harmonic"}
@@ -78,7 +90,7 @@ def repeated_matching(
     worth = demand_bytes.astype(float)
     joined: list[Pair] = []
     while rounds is None or rounds > 0:
-        pairs = heaviest_matching(worth, draft.joinable(), perfect)
+        pairs = heaviest_matching(worth, draft.joinable(), rng, perfect)
         if not pairs:
             break
         draft.add(draft.two_way(pairs))

@@ -25,7 +25,7 @@ UNREACHABLE = np.iinfo(np.int32).max // 2
 """Distance of a server that no path reaches; larger than any number of hops, and two of them still add up."""
 
 SEARCH_STEPS = 20_000
-"""Links tried for one pair before its search for further paths, beyond the first, is given up."""
+"""Beginnings of paths held for one pair; further ones are forgotten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +106,10 @@ class PathSets:
 def k_shortest_paths(network: Network, pairs: Integers, k: int, seed: int = 0) -> PathSets:
     """The k loopless paths with fewest hops of each pair; all of them where there are fewer.
 
-    Among equally short paths the k are drawn uniformly at their shortest length, and in a random order of depth-first
-    search beyond it. The search extends a path only while the exact distance to the target still fits the length
-    sought, so that it rarely meets a dead end; it gives up on *further* paths of a pair after ``SEARCH_STEPS`` links.
+    Among equally short paths the k are drawn uniformly at their shortest length, and in a random order of the search
+    beyond it. The search goes from beginnings of paths to longer ones in order of the fewest hops that they can take
+    to the target. Where a pair has very many beginnings that lead nowhere, more than ``SEARCH_STEPS``, it may get fewer
+    than k paths, but never none.
 
     Parameters
     ----------
@@ -227,47 +228,51 @@ def _is_new(path: Any, found: Any, number: int, hops: int) -> bool:
 
 @numba.njit(cache=True)
 def _search(
-    first: Any, heads: Any, distances: Any, target: int, hops: int, path: Any, visited: Any, tried: Any, turn: Any,
-    found: Any, lengths: Any, number: int, steps: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Add loopless paths of exactly ``hops`` hops from path[0]; gives the number found so far and the steps left."""
-    k = len(found)
-    depth = 0
-    visited[path[0]] = True
-    tried[0], turn[0] = 0, np.random.randint(0, 1 << 30)  # noqa: NPY002
-    while depth >= 0:
-        v = path[depth]
-        degree = first[v + 1] - first[v]
-        if tried[depth] == degree or number == k or (steps <= 0 and number > 0):
-            visited[v] = False
-            depth -= 1
-            continue
-        w = heads[first[v] + (turn[depth] + tried[depth]) % degree]
-        tried[depth] += 1
-        steps -= 1
-        left = hops - depth - 1
-        if w == target:
-            if left == 0:
-                found[number, :hops] = path[:hops]
-                found[number, hops] = target
-                lengths[number] = hops
+    first: Any, heads: Any, distances: Any, source: int, target: int, tree: Any, found: Any, lengths: Any
+) -> int:
+    """Find loopless paths in order of length; gives their number, at most len(found).
+
+    Best-first search over beginnings of paths: ``tree`` holds for each its last server, its parent, its hops and the
+    next beginning of the same bucket. A bucket is the fewest hops of a path so begun, if loops were allowed.
+    """
+    n = len(first) - 1
+    buckets = np.full(n, -1, np.int32)
+    tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = source, -1, 0, -1
+    buckets[distances[source, target]] = 0
+    grown, number = 1, 0
+    for hops in range(n):
+        while buckets[hops] >= 0 and number < len(found):
+            here = buckets[hops]
+            buckets[hops] = tree[here, 3]
+            v, depth = tree[here, 0], tree[here, 2]
+            if v == target:
+                lengths[number] = depth
+                for position in range(depth, -1, -1):
+                    found[number, position] = tree[here, 0]
+                    here = tree[here, 1]
                 number += 1
-            continue
-        if visited[w] or distances[w, target] > left:
-            continue
-        depth += 1
-        path[depth] = w
-        visited[w] = True
-        tried[depth], turn[depth] = 0, np.random.randint(0, 1 << 30)  # noqa: NPY002
-    return number, steps
+                continue
+            degree = first[v + 1] - first[v]
+            turn = np.random.randint(0, 1 << 30)  # noqa: NPY002
+            for step in range(degree):
+                w = heads[first[v] + (turn + step) % degree]
+                least = depth + 1 + distances[w, target]
+                ancestor = here
+                while ancestor >= 0 and tree[ancestor, 0] != w:
+                    ancestor = tree[ancestor, 1]
+                if least >= n or ancestor >= 0 or grown == len(tree):
+                    continue
+                tree[grown, 0], tree[grown, 1], tree[grown, 2], tree[grown, 3] = w, here, depth + 1, buckets[least]
+                buckets[least] = grown
+                grown += 1
+    return number
 
 
 @numba.njit(cache=True)
 def _k_shortest(first: Any, heads: Any, distances: Any, pairs: Any, k: int, steps: int, seed: int) -> Any:
     n = len(first) - 1
     np.random.seed(seed)  # noqa: NPY002
-    path, tried, turn = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, np.int64)
-    visited = np.zeros(n, np.bool_)
+    path, tree = np.empty(n + 1, np.int32), np.empty((steps, 4), np.int32)
     found, lengths = np.empty((k, n + 1), np.int32), np.empty(k, np.int32)
     ways, counted = np.empty(n), -1
     owned = np.zeros(len(pairs) + 1, np.int32)
@@ -281,20 +286,15 @@ def _k_shortest(first: Any, heads: Any, distances: Any, pairs: Any, k: int, step
             counted = target
         hops = distances[source, target]
         number = 0
-        if ways[source] > k:
-            while number < k:
-                _draw_shortest(first, heads, distances, source, target, ways, path)
-                if _is_new(path, found, number, hops):
-                    found[number, : hops + 1] = path[: hops + 1]
-                    lengths[number] = hops
-                    number += 1
-        left = steps
-        while number < k and hops < n and (left > 0 or number == 0):
-            path[0] = source
-            number, left = _search(
-                first, heads, distances, target, hops, path, visited, tried, turn, found, lengths, number, left
-            )
-            hops += 1
+        if ways[source] <= k:
+            number = _search(first, heads, distances, source, target, tree, found, lengths)
+        # More shortest paths than wanted, or a search that ended before the first: draw.
+        while number < k and (ways[source] > k or number == 0):
+            _draw_shortest(first, heads, distances, source, target, ways, path)
+            if _is_new(path, found, number, hops):
+                found[number, : hops + 1] = path[: hops + 1]
+                lengths[number] = hops
+                number += 1
         for index in range(number):
             begin, end = starts[paths], starts[paths] + lengths[index] + 1
             if end > len(nodes):

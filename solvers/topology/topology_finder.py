@@ -56,6 +56,7 @@ class TopologyFinder(Heuristic):
     - Ports left over by rounding, or at servers outside all groups, go to further matchings (paper); the odd port of an
       odd degree, which the released code does not accept, goes to one perfect matching (released). What no traffic
       asks for stays dark.
+    - Among equally heavy matchings one is drawn at random.
     - Where some traffic or ring would have no path, the paper's variant starts again with one +1 ring over all servers
       laid first; so it does at once where there is no group, which is the paper's "at least one" ring port.
     - A generator without room, e.g. because parallel links are forbidden, gives way to the next larger one.
@@ -103,7 +104,7 @@ class TopologyFinder(Heuristic):
         self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[TopologyDesign, Mapping[str, Any]]:
         """The design, and in the details the ring ports, generators and dropped links."""
-        draft, rings = self._lay_links(instance)
+        draft, rings = self._lay_links(instance, np.random.default_rng(seed))
         laid = sum(draft.links.values())
         planes = draft.colour(rings.direct_bytes(instance), seed)
         network = draft.network()
@@ -111,6 +112,7 @@ class TopologyFinder(Heuristic):
         hop_paths = self._route_rings(instance, network, rings, seed)
         routes = self._route_traffic(instance, network, rings, hop_paths, seed)
         details = {
+            **draft.notes,
             "allreduce_degree": self._ring_degree(instance),
             "generators": {str(group): generators for group, generators in sorted(rings.generators.items())},
             "dropped_links": laid - sum(draft.links.values()),
@@ -120,33 +122,37 @@ class TopologyFinder(Heuristic):
     def _ring_degree(self, instance: TopologyInstance) -> int:
         return allreduce_degree(instance) if self.variant == "paper" else released_degree(instance, self.released_split)
 
-    def _lay_links(self, instance: TopologyInstance) -> tuple[Draft, Rings]:
+    def _lay_links(self, instance: TopologyInstance, rng: np.random.Generator) -> tuple[Draft, Rings]:
         degree = self._ring_degree(instance)
         if self.variant == "released":
             draft = Draft(instance)
             rings = released_rings(draft, degree)
             lower = np.tril(instance.traffic_bytes)
-            repeated_matching(draft, lower + lower.T, instance.degree - degree, perfect=True, diminishing="harmonic")
+            repeated_matching(
+                draft, lower + lower.T, instance.degree - degree, rng, perfect=True, diminishing="harmonic"
+            )
             return draft, rings
         # Only where servers forward can a ring over all of them join what has no link.
         if not instance.host_forwarding or instance.allreduce_groups:
-            draft, rings = self._lay_paper_links(instance, degree, backbone=False)
+            draft, rings = self._lay_paper_links(instance, degree, rng, backbone=False)
             if not instance.host_forwarding or all_joined(instance, draft.network()):
                 return draft, rings
-        return self._lay_paper_links(instance, degree, backbone=True)
+        return self._lay_paper_links(instance, degree, rng, backbone=True)
 
-    def _lay_paper_links(self, instance: TopologyInstance, degree: int, backbone: bool) -> tuple[Draft, Rings]:
+    def _lay_paper_links(
+        self, instance: TopologyInstance, degree: int, rng: np.random.Generator, backbone: bool
+    ) -> tuple[Draft, Rings]:
         draft = Draft(instance)
         if backbone and lay_backbone(draft):
             degree -= instance.degree - int(draft.transmitters.min())
         rings = paper_rings(draft, degree, self.primes_only)
-        self._lay_matchings(draft)
+        self._lay_matchings(draft, rng)
         return draft, rings
 
-    def _lay_matchings(self, draft: Draft) -> None:
+    def _lay_matchings(self, draft: Draft, rng: np.random.Generator) -> None:
         """Join model-parallel pairs by the free ports (paper)."""
         traffic = draft.instance.traffic_bytes
-        repeated_matching(draft, traffic + traffic.T, rounds=None)
+        repeated_matching(draft, traffic + traffic.T, None, rng)
 
     def _route_rings(
         self, instance: TopologyInstance, network: Network, rings: Rings, seed: int
