@@ -52,8 +52,8 @@ def metric_bound(
 ) -> MetricBound:
     r"""Bound on the busiest link's load for the *links of the design*, whatever the routes.
 
-    For any arc lengths :math:`\ell \ge 0`, a byte from s to t uses up at least :math:`dist_\ell(s, t)` of length, and an
-    arc of :math:`c_a` links offers :math:`c_a \ell_a` for each unit of z. Summed up,
+    For any arc lengths :math:`\ell \ge 0`, a byte from s to t uses up at least :math:`dist_\ell(s, t)` of length, and
+    an arc of :math:`c_a` links offers :math:`c_a \ell_a` for each unit of z. Summed up,
 
     .. math:: z \ge \frac{\sum_{st} D_{st}\, dist_\ell(s, t)}{\sum_a c_a \ell_a} ,
 
@@ -135,6 +135,8 @@ class _Network:
     def __init__(self, instance: TopologyInstance, design: TopologyDesign, freedom: Freedom) -> None:
         self.instance, self.design, self.freedom = instance, design, freedom
         counts = {arc: count for arc, count in sorted(design.link_counts(instance).items()) if count > 0}
+        if not counts:
+            raise InfeasibleError(f"'{instance.name}': the design has no links")
         self.arcs = list(counts)
         self.counts = np.array(list(counts.values()), dtype=float)
         self._tails, self._heads = (np.array(ends, dtype=np.int64) for ends in zip(*self.arcs, strict=True))
@@ -231,6 +233,8 @@ class _Network:
         for number, rings in enumerate(self._ring_costs(distance)):
             group = self.instance.allreduce_groups[number]
             k = len(group.members)
+            if not rings:
+                continue
             costs = [(Fraction(share), _whole(cost)) for _, _, share, cost in self._chosen(rings)]
             whole = sum(share for share, _ in costs)
             mean = sum((share * cost for share, cost in costs), Fraction(0)) / whole

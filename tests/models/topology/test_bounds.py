@@ -289,6 +289,19 @@ def test_metric_bound_gives_rings_the_freedom_asked_for():
     assert float(figures["shares", 2]) == evaluate(instance, design_of(counts, (near, far))).objective
 
 
+def test_metric_bound_of_unfinished_designs():
+    group = AllReduceGroup(members=(0, 1, 2), gradient_bytes=3)
+    instance = job(np.zeros((3, 3)), 1, allreduce_groups=(group,))
+    circle = {(0, 1): 1, (1, 2): 1, (2, 0): 1}
+    for exact in (False, True):
+        assert metric_bound(instance, design_of(circle), exact=exact).max_link_load_bytes == 0
+        assert metric_bound(instance, design_of(circle), "any", exact=exact).max_link_load_bytes == 4
+    with pytest.raises(InfeasibleError, match="no links"):
+        metric_bound(instance, design_of({}))
+    with pytest.raises(InfeasibleError, match="without any successor"):
+        metric_bound(instance, design_of({(0, 1): 1, (1, 2): 1}), "any")
+
+
 def test_metric_bound_without_forwarding_is_the_load_itself():
     traffic = np.zeros((3, 3))
     traffic[0, 1], traffic[1, 2] = 5, 9
