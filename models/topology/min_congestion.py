@@ -1,0 +1,353 @@
+"""Links and routes for any traffic: the least possible load of the busiest link."""
+
+import itertools
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.topology.assembly import assemble, decompose
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.hop_layers import Hops, add_hop_layers
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.server_symmetry import add_numbering, renumbering
+from ddlopt.models.topology.solution import TopologyDesign
+
+_INTEGRALITY = 1e-4
+
+
+@dataclass(frozen=True)
+class MinCongestion:
+    r"""Which links to lay and how to route given traffic so that the busiest link carries least.
+
+    The logical topology design problem, whose n = 8 and n = 24 cases are MIPLIB's ``danoint`` and ``dano3mip``. Let
+    :math:`x_{ijc} = 1` if at least c links lead from i to j (c = 1 only, without parallel links), :math:`f^s_{ij}` the
+    bytes from source s on them, :math:`g_{ijc}` the part of them on the c-th link, z the *congestion*, and
+    :math:`F_{si} = \sum_t T_{st} - T_{si}`:
+
+    .. math::
+        \min\ & z \\
+        & \textstyle\sum_{jc} x_{ijc} \le d,\quad \sum_{ic} x_{ijc} \le d,\quad x_{ij,c+1} \le x_{ijc} \in \{0, 1\} \\
+        & \textstyle\sum_u f^s_{uv} - \sum_w f^s_{vw} = T_{sv} \qquad v \ne s \\
+        & f^s_{ij} \le F_{si}\, x_{ij1},\qquad \textstyle\sum_s f^s_{ij} = \sum_c g_{ijc} \\
+        & g_{ijc} \le \bar z\, x_{ijc},\qquad g_{ijc} \le z - \underline z\, (1 - x_{ijc})
+
+    with a proven bound :math:`\underline z \le z` and any congestion :math:`\bar z` that some design has. Nothing
+    multiplies z: a pair's load is split over unary copies of its link. Duplex optics have one x for both directions
+    and :math:`\sum_c x_{ijc} = \sum_p y^p_{ij}` with every plane :math:`y^p` a matching, ordered by the partner of
+    server 0. Without host forwarding the load of a pair is :math:`T_{ij}`. Degrees may stay below d, as the instance
+    has it (``danoint`` itself wants equality).
+
+    **Server cuts.** The at most d links out of a server carry at most d z: :math:`\sum_{js} f^s_{ij} \le d z`, and
+    likewise in. A server that sends more than it gets cannot pass the difference on to others, so these add
+    :math:`\sum_v |\mathrm{in}_v - \mathrm{out}_v| / 2` to the volume of all loads (2.8 of the 63.6 on ``danoint``).
+
+    **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1 = x`, and
+    :math:`n^h_{st}` be 1 if t is exactly h hops from s, for h below the depth D at which degree d could have reached
+    everybody (``moore``, with the hop-weighted Moore bound). A last hop from w makes it so, :math:`p^h_{swt}`
+    (``between``):
+
+    .. math::
+        & \textstyle\sum_{h < D} n^h_{st} \le 1,\qquad
+          \sum_{st} f^s_{ij} \ge \sum_t T_{st} \bigl(D - \sum_{h < D} (D - h)\, n^h_{st}\bigr) \\
+        & \textstyle\sum_t n^h_{st} \le d \sum_t n^{h-1}_{st},\qquad \sum_s n^h_{st} \le d \sum_s n^{h-1}_{st} \\
+        & p^h_{swt} \le n^{h-1}_{sw},\quad p^h_{swt} \le x_{wt1},\quad
+          \textstyle\sum_t p^h_{swt} \le d\, n^{h-1}_{sw},\quad \sum_s p^h_{swt} \le d^{h-1} x_{wt1},\quad
+          n^h_{st} \le \sum_w p^h_{swt} .
+
+    All these are continuous: true distances satisfy them for integer x. Duplex: d - 1 in place of d, and
+    :math:`n^h_{st} = n^h_{ts}`.
+
+    **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are alike, or such
+    that the neighbours of one server come first.
+
+    Bytes are measured in what the busiest server sends or receives, divided by d, so that z is at least 1.
+
+    Parameters
+    ----------
+    server_cuts : bool
+    hops : {"none", "moore", "between"}
+    unlaid_links : bool
+        Whether rows of links not laid have :math:`\underline z`; without, :math:`g_{ijc} \le z`.
+    numbering : bool
+        Whether to break the symmetry of interchangeable servers.
+    proven_bytes : float, optional
+        A congestion that is known to be a lower bound. Default: the best combinatorial one.
+    achievable_bytes : float, optional
+        A congestion that some design is known to have; worse ones are excluded. Default: all bytes.
+
+    Ports
+    -----
+    ``link[i, j, c]``
+        1 if at least c links lead from i to j; for duplex i < j.
+    ``links_between[i, j]``, ``joined[i, j]``
+        Links from i to j, and whether there is one, for ordered pairs.
+    ``flow[s, i, j]``, ``link_load[i, j]``
+        Units from source s, and from all, on the links from i to j (no ``flow`` without host forwarding).
+    ``congestion``
+        z in units; also ``objective``.
+
+    References
+    ----------
+    R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation for wavelength-routed optical
+    networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated flows, congestion). MIPLIB 3,
+    ``danoint`` (D. Bienstock): the rows of links not laid. Server cuts in this form, hop layers and the numbering are
+    ours.
+    """
+
+    server_cuts: bool = True
+    hops: Hops = "between"
+    unlaid_links: bool = True
+    numbering: bool = True
+    proven_bytes: float | None = None
+    achievable_bytes: float | None = None
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def refuses(self, instance: TopologyInstance) -> str | None:
+        """All-reduce groups; a congestion said to be achievable that is proven not to be."""
+        if instance.allreduce_groups:
+            return "it routes given traffic and chooses no rings for all-reduce groups; use rings-and-routes"
+        proven = self._proven_bytes(instance)
+        if self.achievable_bytes is not None and self.achievable_bytes < proven:
+            return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {proven:g}"
+        return None
+
+    def scope(self, instance: TopologyInstance) -> str | None:
+        """All designs."""
+        return None
+
+    def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
+        """Fill ``block`` with links, flows and strengthenings.
+
+        Raises
+        ------
+        InfeasibleError
+            If the degree leaves some server without a way to all those that it must reach.
+        """
+        unit = unit_bytes(instance)
+        lowest = self._proven_bytes(instance) / unit
+        highest = min(self.achievable_bytes or inf, float(instance.traffic_bytes.sum())) / unit
+        # A hair of room on both sides: figures that come from solvers are right up to their tolerance.
+        lowest, highest = lowest * (1 - 1e-9), highest * (1 + 1e-9)
+        add_links(block, instance)
+        block.congestion = pyo.Var(bounds=(lowest, highest), doc="bytes on the busiest link, in units")
+        block.objective = pyo.Expression(expr=block.congestion)
+        _add_flows(block, instance)
+        _add_loads(block, instance, lowest if self.unlaid_links else 0.0, highest)
+        if self.server_cuts:
+            _add_server_cuts(block, instance.degree)
+        if self.hops != "none" and instance.host_forwarding:
+            add_hop_layers(block, instance, between=self.hops == "between")
+            _add_volumes(block, instance)
+        if self.numbering:
+            add_numbering(block, instance)
+
+    def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
+        """Links and planes of a design, its servers renumbered where the traffic does not mind; the rest follows."""
+        counts = solution.link_counts(instance)
+        number = renumbering(instance, counts) if self.numbering else list(range(instance.servers))
+        laid = {(number[i], number[j]): count for (i, j), count in counts.items()}
+        for i, j, c in block.link:
+            block.link[i, j, c].set_value(int(laid.get((i, j), 0) >= c))
+        if instance.optics == "duplex":
+            planes = [{(min(number[i], number[j]), max(number[i], number[j])) for i, j in p} for p in solution.planes]
+            planes.sort(key=lambda plane: -max((j for i, j in plane if i == 0), default=0))
+            for p, i, j in block.mate:
+                block.mate[p, i, j].set_value(int(p < len(planes) and (i, j) in planes[p]))
+
+    def read(self, block: pyo.Block, instance: TopologyInstance) -> TopologyDesign:
+        """The design that the values describe.
+
+        Raises
+        ------
+        SolverError
+            If a link is laid in part, or traffic has no path.
+        """
+        links = read_links(block)
+        joined = {pair for pair, count in links.items() if count}
+        if instance.optics == "duplex":
+            joined |= {(j, i) for i, j in joined}
+        if not instance.host_forwarding:
+            return assemble(instance, links, (), {})
+        arcs = sorted(joined)
+        flow = np.zeros((instance.servers, len(arcs)))
+        for column, (i, j) in enumerate(arcs):
+            for s in block.SOURCES:
+                if s != j:
+                    flow[s, column] = max(0.0, block.flow[s, i, j].value or 0.0)
+        paths = decompose(arcs, flow, instance.traffic_bytes / unit_bytes(instance))
+        return assemble(instance, links, (), paths)
+
+    def objective_value(self, instance: TopologyInstance, value: float) -> float:
+        """Iteration time in seconds for a congestion in units."""
+        return instance.iteration_time_s(value * unit_bytes(instance))
+
+    def _proven_bytes(self, instance: TopologyInstance) -> float:
+        return max(self.proven_bytes or 0.0, *congestion_bounds(instance).values())
+
+
+def unit_bytes(instance: TopologyInstance) -> float:
+    """What the d links of the busiest server carry at least, each."""
+    return float(instance.node_bytes.max()) / instance.degree
+
+
+def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
+    """``link``, degrees and planes; ``links_between`` and ``joined`` for ordered pairs ``ARCS``."""
+    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
+    others = {i: [j for j in range(n) if j != i] for i in range(n)}
+    ends = itertools.combinations(range(n), 2) if duplex else itertools.permutations(range(n), 2)
+    block.SERVERS = pyo.RangeSet(0, n - 1, doc="servers")
+    block.ARCS = pyo.Set(dimen=2, initialize=list(itertools.permutations(range(n), 2)), doc="ordered pairs")
+    block.LINKS = pyo.Set(dimen=2, initialize=list(ends), doc="pairs that a link may join")
+    block.COPIES = pyo.RangeSet(1, instance.most_links_of_a_pair, doc="links of a pair")
+    block.FURTHER = pyo.RangeSet(2, instance.most_links_of_a_pair, doc="links of a pair after the first")
+    block.link = pyo.Var(block.LINKS, block.COPIES, domain=pyo.Binary, doc="at least c links from i to j")
+
+    @block.Expression(block.ARCS, block.COPIES, doc="at least c links from i to j, for ordered pairs")
+    def laid(b: Any, i: int, j: int, c: int) -> Any:
+        return b.link[min(i, j), max(i, j), c] if duplex else b.link[i, j, c]
+
+    @block.Expression(block.ARCS, doc="there is a link from i to j")
+    def joined(b: Any, i: int, j: int) -> Any:
+        return b.laid[i, j, 1]
+
+    @block.Expression(block.ARCS, doc="links from i to j")
+    def links_between(b: Any, i: int, j: int) -> Any:
+        return sum(b.laid[i, j, c] for c in b.COPIES)
+
+    @block.Constraint(block.LINKS, block.FURTHER, doc="links of a pair are laid in order")
+    def links_are_ordered(b: Any, i: int, j: int, c: int) -> Any:
+        return b.link[i, j, c] <= b.link[i, j, c - 1]
+
+    @block.Constraint(block.SERVERS, doc="each server has d transmitters")
+    def transmitters_suffice(b: Any, i: int) -> Any:
+        return sum(b.links_between[i, j] for j in others[i]) <= d
+
+    if not duplex:
+
+        @block.Constraint(block.SERVERS, doc="each server has d receivers")
+        def receivers_suffice(b: Any, j: int) -> Any:
+            return sum(b.links_between[i, j] for i in others[j]) <= d
+
+        return
+
+    block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")
+    block.LATER_PLANES = pyo.RangeSet(1, d - 1, doc="planes after the first")
+    block.mate = pyo.Var(block.PLANES, block.LINKS, domain=pyo.Binary, doc="plane p joins i and j")
+
+    @block.Constraint(block.LINKS, doc="links lie on planes")
+    def links_lie_on_planes(b: Any, i: int, j: int) -> Any:
+        return b.links_between[i, j] == sum(b.mate[p, i, j] for p in b.PLANES)
+
+    @block.Constraint(block.PLANES, block.SERVERS, doc="each plane is a matching")
+    def planes_are_matchings(b: Any, p: int, i: int) -> Any:
+        return sum(b.mate[p, min(i, j), max(i, j)] for j in others[i]) <= 1
+
+    @block.Constraint(block.LATER_PLANES, doc="planes are ordered by the partner of server 0")
+    def planes_are_ordered(b: Any, p: int) -> Any:
+        return sum(j * b.mate[p, 0, j] for j in others[0]) <= sum(j * b.mate[p - 1, 0, j] for j in others[0])
+
+
+def read_links(block: pyo.Block) -> dict[tuple[int, int], int]:
+    """Links of each pair of ``LINKS``.
+
+    Raises
+    ------
+    SolverError
+        If one is laid in part.
+    """
+    links = {}
+    for i, j in block.LINKS:
+        values = [pyo.value(block.link[i, j, c]) for c in block.COPIES]
+        links[i, j] = sum(map(round, values))
+        for c, value in zip(block.COPIES, values, strict=True):
+            if abs(value - round(value)) > _INTEGRALITY:
+                raise SolverError(f"link[{i}, {j}, {c}] = {value:.6g} is not integral; solve to integrality")
+    return links
+
+
+def _add_flows(block: pyo.Block, instance: TopologyInstance) -> None:
+    """``flow`` with its conservation, and ``link_load``."""
+    n, traffic = instance.servers, instance.traffic_bytes / unit_bytes(instance)
+    if not instance.host_forwarding:
+        wanted = [(i, j) for i, j in block.ARCS if traffic[i, j] > 0]
+        block.WANTED = pyo.Set(dimen=2, initialize=wanted, doc="pairs with traffic")
+
+        @block.Expression(block.ARCS, doc="units from i to j")
+        def link_load(b: Any, i: int, j: int) -> Any:
+            return float(traffic[i, j])
+
+        @block.Constraint(block.WANTED, doc="traffic that nobody forwards has a link")
+        def traffic_has_a_link(b: Any, i: int, j: int) -> Any:
+            return b.joined[i, j] >= 1
+
+        return
+
+    others = {v: [u for u in range(n) if u != v] for v in range(n)}
+    sources = [s for s in range(n) if traffic[s].any()]
+    block.SOURCES = pyo.Set(initialize=sources, doc="servers that send")
+    block.FLOWS = pyo.Set(dimen=3, initialize=[(s, i, j) for s in sources for i, j in block.ARCS if j != s])
+    block.ELSEWHERE = pyo.Set(dimen=2, initialize=[(s, v) for s in sources for v in others[s]])
+    block.flow = pyo.Var(block.FLOWS, bounds=(0, None), doc="units from source s on the links from i to j")
+
+    @block.Expression(block.ARCS, doc="units on the links from i to j")
+    def link_load(b: Any, i: int, j: int) -> Any:
+        return sum(b.flow[s, i, j] for s in b.SOURCES if s != j)
+
+    @block.Constraint(block.ELSEWHERE, doc="what comes in and does not go on is delivered")
+    def flow_is_conserved(b: Any, s: int, v: int) -> Any:
+        arriving = sum(b.flow[s, u, v] for u in others[v])
+        return arriving - sum(b.flow[s, v, w] for w in others[v] if w != s) == float(traffic[s, v])
+
+    @block.Constraint(block.FLOWS, doc="flow takes links, and what is for i does not pass it")
+    def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
+        return b.flow[s, i, j] <= float(traffic[s].sum() - traffic[s, i]) * b.joined[i, j]
+
+
+def _add_loads(block: pyo.Block, instance: TopologyInstance, lowest: float, highest: float) -> None:
+    """No link carries more than the congestion; a pair's load is split over its links."""
+    if instance.most_links_of_a_pair == 1:
+
+        @block.Constraint(block.ARCS, doc="congestion covers the load of a link; none if it is not laid")
+        def load_is_within_congestion(b: Any, i: int, j: int) -> Any:
+            return b.link_load[i, j] <= b.congestion - lowest * (1 - b.joined[i, j])
+
+        return
+
+    block.copy_load = pyo.Var(block.ARCS, block.COPIES, bounds=(0, None), doc="units on the c-th link from i to j")
+
+    @block.Constraint(block.ARCS, doc="links carry the load of their pair")
+    def links_carry_the_load(b: Any, i: int, j: int) -> Any:
+        return sum(b.copy_load[i, j, c] for c in b.COPIES) == b.link_load[i, j]
+
+    @block.Constraint(block.ARCS, block.COPIES, doc="only links that are laid carry")
+    def only_laid_links_carry(b: Any, i: int, j: int, c: int) -> Any:
+        return b.copy_load[i, j, c] <= highest * b.laid[i, j, c]
+
+    @block.Constraint(block.ARCS, block.COPIES, doc="congestion covers the load of a link; none if it is not laid")
+    def load_is_within_congestion(b: Any, i: int, j: int, c: int) -> Any:
+        return b.copy_load[i, j, c] <= b.congestion - lowest * (1 - b.laid[i, j, c])
+
+
+def _add_server_cuts(block: pyo.Block, degree: int) -> None:
+    @block.Constraint(block.SERVERS, doc="d links out carry d times the congestion at most")
+    def server_sends_within_congestion(b: Any, i: int) -> Any:
+        return sum(b.link_load[i, j] for j in b.SERVERS if j != i) <= degree * b.congestion
+
+    @block.Constraint(block.SERVERS, doc="d links in carry d times the congestion at most")
+    def server_receives_within_congestion(b: Any, j: int) -> Any:
+        return sum(b.link_load[i, j] for i in b.SERVERS if i != j) <= degree * b.congestion
+
+
+def _add_volumes(block: pyo.Block, instance: TopologyInstance) -> None:
+    traffic = instance.traffic_bytes / unit_bytes(instance)
+    targets = {s: [t for t in range(instance.servers) if traffic[s, t] > 0] for s in block.SOURCES}
+
+    @block.Constraint(block.SOURCES, doc="a source's flow takes bytes times distance at least")
+    def volume_covers_distance(b: Any, s: int) -> Any:
+        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
+        return volume >= sum(float(traffic[s, t]) * b.hops_at_least[s, t] for t in targets[s])
