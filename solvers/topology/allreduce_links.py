@@ -51,7 +51,7 @@ def lay_backbone(draft: Draft, both_ways: bool = False) -> bool:
 
 
 def paper_rings(draft: Draft, budget: int, primes_only: bool = False) -> Rings:
-    """Give ring links to groups by descending bytes, as Algorithm 1 of the paper does.
+    """Give ring links to groups by descending bytes, as the paper's TopologyFinder does.
 
     A group's part of the budget is ceil(budget * its bytes / all all-reduce bytes). The paper counts one budget for the
     whole network; here every server counts its own, which is the same where all groups have the same servers and keeps
@@ -65,7 +65,7 @@ def paper_rings(draft: Draft, budget: int, primes_only: bool = False) -> Rings:
     budget : int
         Ports of each server for rings.
     primes_only : bool
-        Generators 1 and primes only, as the paper proposes for large groups.
+        Generators 1 and primes only.
     """
     groups = draft.instance.allreduce_groups
     rings = Rings()

@@ -73,7 +73,7 @@ def coin_change_mod(servers: int, coins: Iterable[int], seed: int | None = None)
 
     References
     ----------
-    W. Wang et al., "TopoOpt", NSDI 2023, Algorithm 4; ``SpMulMat::all_coin_change`` of the released FlexNet code.
+    W. Wang et al., "TopoOpt", NSDI 2023, CoinChangeMod; ``SpMulMat::all_coin_change`` of the released FlexNet code.
     """
     offsets = np.array(sorted({coin % servers for coin in coins} - {0}), dtype=np.int64)
     rng = None if seed is None else np.random.default_rng(seed)

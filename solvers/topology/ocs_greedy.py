@@ -32,8 +32,8 @@ class OcsGreedy(Heuristic):
 
     References
     ----------
-    The OCS-reconfig baseline of TopoOpt (NSDI 2023), ``DemandHeuristicNetworkOptimizer`` of its released code; there it
-    is run again every few milliseconds on the bytes that wait, here once on the bytes of an iteration.
+    The OCS-reconfig baseline of TopoOpt (NSDI 2023), ``DemandHeuristicNetworkOptimizer`` of its released code. That
+    reconfigures the network again and again for the bytes that wait; here it is laid once for those of an iteration.
     """
 
     family: ClassVar[str] = "topology"

@@ -6,7 +6,7 @@ the fingers of Chord.
 References
 ----------
 W. Wang et al., "TopoOpt: Co-optimizing network topology and parallelization strategy for distributed training jobs",
-NSDI 2023, Algorithm 3 and Theorem 2; the released FlexNet code, ``SpMulMat::choose_n_geo``.
+NSDI 2023, SelectPermutations; the released FlexNet code, ``SpMulMat::choose_n_geo``.
 """
 
 from bisect import bisect_left

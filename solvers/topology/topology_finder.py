@@ -69,7 +69,7 @@ class TopologyFinder(Heuristic):
     paths_per_pair : int
         k of the k shortest paths (paper); the paper gives no number.
     primes_only : bool
-        Ring generators 1 and primes only (paper), as proposed there for large groups.
+        Ring generators 1 and primes only (paper).
     released_split : {"all", "two", "rounded"}
         Ring ports in the released code: all of them (since June 2022), two (August 2021 to June 2022), or
         the rounded share of the bytes, made even (before).
@@ -77,7 +77,8 @@ class TopologyFinder(Heuristic):
     References
     ----------
     W. Wang et al., "TopoOpt: Co-optimizing network topology and parallelization strategy for distributed training
-    jobs", NSDI 2023, Algorithms 1 to 4. Released code: ``SpMulMat`` in ``src/runtime/network.cc`` of FlexNet.
+    jobs", NSDI 2023; roundings are our reading of it. Released code: ``SpMulMat`` in ``src/runtime/network.cc`` of
+    FlexNet.
     """
 
     variant: Variant = "paper"

@@ -14,7 +14,7 @@ from ddlopt.solvers.topology.select_permutations import choose_geometric, select
         (12, 3, (1, 5, 11)),  # 2.29 -> 5, 11.4 -> 11
         (12, 4, (1, 5, 11, 7)),  # 1.86 -> 5, 9.31 -> 11 (nearer than 7), then what is left
         (16, 2, (1, 3)),  # 4 is as near to 3 as to 5: the smaller
-        (16, 3, (1, 3, 7)),  # the +1, +3, +7 of the paper's 16-server example
+        (16, 3, (1, 3, 7)),  # 2.52 -> 3, 7.56 -> 7
         (16, 4, (1, 3, 5, 9)),
         (16, 1, (1,)),
         (16, 0, ()),
@@ -30,7 +30,7 @@ def test_paper_rule_gives_all_where_more_are_wanted():
 
 
 def test_exact_powers_are_hit_exactly():
-    """In Z_4097 with 8 = 4096 ** (1 / 4) the series 1, 8, 64, 512 is the multiplicative circulant of Theorem 2."""
+    """In Z_4097 with 8 = 4096 ** (1 / 4) the series 1, 8, 64, 512 is a multiplicative circulant."""
     assert select_permutations((1, 7, 8, 9, 63, 64, 65, 511, 512, 513), 4096, 4) == (1, 8, 64, 512)
 
 

@@ -61,7 +61,7 @@ class TestDegreeSplit:
 
 
 class TestPaper:
-    def test_the_16_server_example(self):
+    def test_sixteen_servers(self):
         """Rings +1, +3, +7 share the gradient: 2 * 15/16 * 48 / 3 bytes on every link, which is optimal."""
         result = solve(PAPER, instance(16, 3, [(range(16), 48.0)]))
         assert result.details["generators"] == {"0": [1, 3, 7]}
