@@ -346,15 +346,23 @@ def test_large_groups_are_refused_where_all_rings_are_listed():
     assert RingsAndRoutes(rings="relaxed").refuses(instance) is None
 
 
-def test_start_accepts_planes_in_any_order():
+def test_start_sets_links_and_planes():
     instance = make(all_to_all(4), optics="duplex", degree=2)
     links = ((0, 1, 1), (0, 3, 1), (1, 2, 1), (2, 3, 1))
     design = TopologyDesign(instance="x", links=links, planes=(((0, 1), (2, 3)), ((0, 3), (1, 2))))
     formulation = RingsAndRoutes()
-    model = build_model("topology", formulation, instance)
-    formulation.start(model.topology, instance, design)
-    assert pyo.value(model.topology.planes_are_ordered[0].expr)
-    assert model.topology.mate[0, 0, 3].value == 1
+    block = build_model("topology", formulation, instance).topology
+    formulation.start(block, instance, design)
+    assert {pair for pair in block.LINKS if block.link[pair].value} == {(i, j) for i, j, _ in links}
+    assert {key for key in block.MATES if block.mate[key].value} == {(0, 0, 1), (0, 2, 3), (1, 0, 3), (1, 1, 2)}
+
+
+def test_an_odd_number_of_servers_leaves_one_out_of_every_plane():
+    """Three servers on two planes have two links, not three: the relaxation must know."""
+    instance = make(all_to_all(3), optics="duplex", degree=2)
+    block = build_model("topology", RingsAndRoutes(), instance).topology
+    assert pyo.value(block.planes_leave_one_out.upper) == 2
+    assert solve(instance).objective == pytest.approx(2.0)
 
 
 def test_rings_of_every_answer_are_hamiltonian():
