@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import AllReduceGroup, Ring, TopologyDesign, TopologyInstance, evaluate
+from ddlopt.models.topology.min_congestion import MinCongestion
 from ddlopt.models.topology.planes import colour_planes
 from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.throughput import unit_bytes
@@ -158,6 +159,14 @@ def test_equals_brute_force(name):
     assert solve(instance, form="throughput").objective >= best * (1 - 1e-6)
     relaxed = lp_relaxation(RingsAndRoutes(rings="relaxed"), instance).objective
     assert relaxed <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("options", [{}, {"optics": "duplex"}, {"parallel_links": False}], ids=str)
+def test_equals_min_congestion_without_groups(options, seed):
+    instance = make(random_traffic(5, seed, 0.6), **options)
+    other = Exact("min-congestion", "topology", MinCongestion()).solve(instance, Limits(gap=1e-7))
+    assert solve(instance).objective == pytest.approx(other.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("strengthening", STRENGTHENINGS)
