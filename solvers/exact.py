@@ -11,7 +11,7 @@ from pyomo.common.gc_manager import PauseGC
 
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Formulation, Instance
-from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, TracePoint, empty_result, provenance
@@ -77,12 +77,23 @@ class Exact:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         if start is not None:
             start.belongs_to(instance)
-        model = build_model(self.family, self.formulation, instance)
+        try:
+            model = build_model(self.family, self.formulation, instance)
+            lower_bound = family_of(self.family).lower_bound(instance)
+        except InfeasibleError as proof:
+            return empty_result(
+                instance,
+                self.name,
+                Status.INFEASIBLE,
+                runtime_s=time.perf_counter() - began,
+                provenance=provenance(seed, limits.threads),
+                message=str(proof),
+            )
         block = model.component(self.family)
         if start is not None:
             self.formulation.start(block, instance, start)
         building_s = time.perf_counter() - began
-        run = _Run(self, instance, limits, seed, building_s)
+        run = _Run(self, instance, limits, seed, building_s, lower_bound)
         left = None if limits.time_s is None else limits.time_s - building_s
         if left is not None and left <= 0:
             outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
@@ -103,6 +114,7 @@ class _Run:
     limits: Limits
     seed: int
     building_s: float
+    lower_bound: float | None
 
     def value(self, value: float | None) -> float | None:
         """The instance's objective that a figure of the model stands for; None if it says nothing."""
@@ -151,9 +163,8 @@ class _Run:
         status = outcome.status
         if status is Status.INFEASIBLE and scope is not None:
             status, message = Status.NO_SOLUTION, f"there is no solution among those searched ({scope})"
-        lower_bound = family_of(method.family).lower_bound(self.instance)
-        if status is Status.NO_SOLUTION and lower_bound is not None:
-            common["bound"] = max(lower_bound, common["bound"] if common["bound"] is not None else lower_bound)
+        if status is Status.NO_SOLUTION:
+            common["bound"] = max((b for b in (self.lower_bound, common["bound"]) if b is not None), default=None)
         return empty_result(
             self.instance,
             method.name,

@@ -41,6 +41,7 @@ _ENDS: Mapping[str, tuple[Status | None, str]] = {
 }
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
 _TRACE_STEP_S = 0.25
+_DEFAULTS: Mapping[str, Any] = {"mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
 _POLL_S = 0.05
 _GRACE_S = 2.0
 
@@ -53,7 +54,8 @@ class Highs:
     ----------
     options : mapping
         HiGHS options by name, checked here for name, type and range. Time limit, gap, threads and seed come with each
-        solve. ``mip_abs_gap`` is 0 unless given: whether a gap is small is a matter of the relative one.
+        solve. Unless given, ``mip_abs_gap`` is 0, as whether a gap is small is a matter of the relative one, and
+        ``mip_feasibility_tolerance`` 1e-9, as an objective bought with a row's slack would not pass the check.
 
     Raises
     ------
@@ -98,7 +100,7 @@ class Highs:
         linear = linear_model(model)
         highs = highspy.Highs()
         highs.silent()
-        settings = {"mip_abs_gap": 0.0, **self.options, "mip_rel_gap": limits.gap, "threads": limits.threads}
+        settings = {**_DEFAULTS, **self.options, "mip_rel_gap": limits.gap, "threads": limits.threads}
         settings["random_seed"] = seed % 2**31
         for name, value in settings.items():
             _must(highs.setOptionValue(name, value), f"set option {name} to {value!r}")
