@@ -1,6 +1,5 @@
 """Best rings and routes on links that are given."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Literal
@@ -10,12 +9,13 @@ import pyomo.environ as pyo
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.throughput import (
-    Order,
+    RingChoice,
     add_demand,
     add_flows,
     all_bytes,
-    generator_orders,
+    orders_of,
     read_design,
+    refuses_rings,
     unit_bytes,
 )
 
@@ -40,8 +40,8 @@ class FixedLinks:
     ----------
     links : tuple of (int, int, int)
         As in :class:`~ddlopt.models.topology.solution.TopologyDesign`: (i, j, count), i < j for duplex optics.
-    rings : tuple of tuple of orders, optional
-        For each all-reduce group the candidate rings, each a cyclic order of its members. Default: the "+p" rings.
+    rings : {"generators", "all", "relaxed"} or tuple of tuple of orders
+        As in ``RingsAndRoutes``: a rule, or each group's candidate rings as cyclic orders of its members.
 
     Ports
     -----
@@ -58,7 +58,7 @@ class FixedLinks:
     """
 
     links: tuple[tuple[int, int, int], ...]
-    rings: tuple[tuple[Order, ...], ...] | None = None
+    rings: RingChoice = "generators"
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -67,14 +67,7 @@ class FixedLinks:
         for i, j, _ in self.links:
             if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
                 return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"
-        groups = instance.allreduce_groups
-        if self.rings is not None:
-            if len(self.rings) != len(groups):
-                return f"candidate rings are given for {len(self.rings)} groups, but it has {len(groups)}"
-            for k, (listed, group) in enumerate(zip(self.rings, groups, strict=True)):
-                if not listed or any(tuple(sorted(order)) != group.members for order in listed):
-                    return f"the candidate rings of allreduce_groups[{k}] must be orders of its members, at least one"
-        return None
+        return refuses_rings(instance, self.rings)
 
     def scope(self, instance: TopologyInstance) -> str | None:
         """Always the given links."""
@@ -91,7 +84,7 @@ class FixedLinks:
         least = unit_bytes(instance) / all_bytes(instance) * (1 - 1e-9)
         block.throughput = pyo.Var(bounds=(least, None), doc="unit over the busiest link's load")
         block.objective = pyo.Expression(expr=-block.throughput)
-        add_demand(block, instance, self._orders(instance), block.throughput)
+        add_demand(block, instance, orders_of(instance, self.rings), block.throughput)
         if instance.host_forwarding:
             add_flows(block, sorted(counts))
         else:
@@ -116,13 +109,8 @@ class FixedLinks:
         links: dict[tuple[int, int], int] = {}
         for i, j, count in self.links:
             links[i, j] = links.get((i, j), 0) + count
-        return read_design(block, instance, links, self._orders(instance), pyo.value(block.throughput))
+        return read_design(block, instance, links, orders_of(instance, self.rings), pyo.value(block.throughput))
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Iteration time in seconds for -λ."""
         return instance.iteration_time_s(unit_bytes(instance) / -value) if value < 0 else inf
-
-    def _orders(self, instance: TopologyInstance) -> Sequence[Sequence[Order]]:
-        if self.rings is not None:
-            return self.rings
-        return [generator_orders(group.members) for group in instance.allreduce_groups]

@@ -13,13 +13,13 @@ from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.levels import add_levels, add_servers_between
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.throughput import (
-    LARGEST_ENUMERATED_GROUP,
     RingChoice,
     add_demand,
     add_flows,
     all_bytes,
     orders_of,
     read_design,
+    refuses_rings,
     unit_bytes,
 )
 
@@ -80,10 +80,11 @@ class RingsAndRoutes:
 
     Parameters
     ----------
-    rings : {"generators", "all", "relaxed"}
+    rings : {"generators", "all", "relaxed"} or tuple of tuple of orders
         ``generators``: the rings "+p" of each group's member list, as in TopoOpt. ``all``: every Hamiltonian cycle, for
         groups of at most 7. ``relaxed``: any doubly stochastic hops in which no two members keep to themselves. That
         contains every mixture of rings, so that its bound holds for all; ``read`` fails if the hops are no mixture.
+        Otherwise each group's candidate rings, as cyclic orders of its members.
     form : {"throughput", "congestion"}
     strengthening : {"none", "moore", "two-hop"}
     achievable_bytes : float, optional
@@ -118,19 +119,15 @@ class RingsAndRoutes:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: TopologyInstance) -> str | None:
-        """Groups too large to list all their rings; a congestion said to be achievable that cannot be."""
+        """Rings that do not fit the groups; a congestion said to be achievable that cannot be."""
         if self.achievable_bytes is not None and self.achievable_bytes < unit_bytes(instance):
             return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {unit_bytes(instance):g}"
-        largest = max((len(group.members) for group in instance.allreduce_groups), default=0)
-        if self.rings == "all" and largest > LARGEST_ENUMERATED_GROUP:
-            return (
-                f"rings='all' lists every ring of groups up to {LARGEST_ENUMERATED_GROUP} members, "
-                f"but a group has {largest}; use rings='generators', or 'relaxed' for a bound"
-            )
-        return None
+        return refuses_rings(instance, self.rings)
 
     def scope(self, instance: TopologyInstance) -> str | None:
-        """Generator rings are all rings only for groups of at most 3 members."""
+        """What of all rings is searched; groups of at most 3 members have no others than the generators'."""
+        if not isinstance(self.rings, str):
+            return "given rings"
         small = all(len(group.members) <= 3 for group in instance.allreduce_groups)
         return "generator rings" if self.rings == "generators" and not small else None
 

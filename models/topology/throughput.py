@@ -22,7 +22,8 @@ from ddlopt.models.topology.solution import TopologyDesign
 
 Pair = tuple[int, int]
 Order = tuple[int, ...]
-RingChoice = Literal["generators", "all", "relaxed"]
+RingChoice = Literal["generators", "all", "relaxed"] | tuple[tuple[Order, ...], ...]
+"""Which rings a group may use: a rule, or for each group the candidates themselves."""
 
 LARGEST_ENUMERATED_GROUP = 7
 """Groups up to this size have few enough Hamiltonian cycles, (k - 1)!, to list."""
@@ -53,8 +54,29 @@ def orders_of(instance: TopologyInstance, rings: RingChoice) -> list[list[Order]
     """Candidate rings of each group; None for ``relaxed``, which has no list."""
     if rings == "relaxed":
         return None
-    listed = generator_orders if rings == "generators" else all_orders
-    return [listed(group.members) for group in instance.allreduce_groups]
+    if not isinstance(rings, str):
+        return [list(listed) for listed in rings]
+    orders = generator_orders if rings == "generators" else all_orders
+    return [orders(group.members) for group in instance.allreduce_groups]
+
+
+def refuses_rings(instance: TopologyInstance, rings: RingChoice) -> str | None:
+    """Why the rings do not fit the groups: too many to list, or candidates that are no orders of the members."""
+    groups = instance.allreduce_groups
+    if not isinstance(rings, str):
+        if len(rings) != len(groups):
+            return f"candidate rings are given for {len(rings)} all-reduce groups, but it has {len(groups)}"
+        for k, (listed, group) in enumerate(zip(rings, groups, strict=True)):
+            if not listed or any(tuple(sorted(order)) != group.members for order in listed):
+                return f"the candidate rings of allreduce_groups[{k}] must be orders of its members, at least one"
+        return None
+    largest = max((len(group.members) for group in groups), default=0)
+    if rings == "all" and largest > LARGEST_ENUMERATED_GROUP:
+        return (
+            f"rings='all' lists every ring of groups up to {LARGEST_ENUMERATED_GROUP} members, "
+            f"but a group has {largest}; use rings='generators', or 'relaxed' for a bound"
+        )
+    return None
 
 
 def hops_of(order: Order) -> list[Pair]:

@@ -26,7 +26,7 @@ def circulant(n, generators, duplex=False):
     return tuple(sorted({(min(i, j), max(i, j), 1) for i, j, _ in arcs})) if duplex else tuple(arcs)
 
 
-def busiest(x, links, rings=None):
+def busiest(x, links, rings="generators"):
     result = Exact("fixed-links", "topology", FixedLinks(links, rings)).solve(x, Limits())
     assert result.checked
     assert result.scope == "fixed links"
@@ -138,7 +138,7 @@ def test_links_and_rings_of_another_instance_are_refused():
     group = AllReduceGroup(members=(0, 1, 2), gradient_bytes=1.0)
     x = instance(np.zeros((3, 3)), allreduce_groups=[group])
     assert "(0, 3)" in FixedLinks(((0, 3, 1),)).refuses(x)
-    assert "0 groups" in FixedLinks((), ()).refuses(x)
+    assert "0 all-reduce groups" in FixedLinks((), ()).refuses(x)
     assert "allreduce_groups[0]" in FixedLinks((), (((0, 1),),)).refuses(x)
     assert FixedLinks(circulant(3, (1,))).refuses(x) is None
 

@@ -266,6 +266,18 @@ def test_generators_may_miss_the_best_rings():
     assert some.bound <= every.objective + 1e-6, "what holds for generators must not pass for a bound on all rings"
 
 
+def test_given_rings_are_searched():
+    traffic, groups, options = TINY["direct"]
+    instance = make(traffic, groups, **options)
+    every = tuple((0, *rest) for rest in itertools.permutations((1, 2, 3)))
+    result = solve(instance, rings=(every,))
+    assert result.objective == pytest.approx(9.5)
+    assert result.scope == "given rings"
+    one = solve(instance, rings=(((0, 1, 2, 3),),))
+    assert {ring.members for ring in one.solution.rings} == {(0, 1, 2, 3)}
+    assert "at least one" in RingsAndRoutes(rings=((),)).refuses(instance)
+
+
 def test_relaxed_rings_are_read_as_rings():
     instance = make(np.zeros((5, 5)), [((0, 1, 2, 3, 4), 10.0)])
     result = solve(instance, rings="relaxed")
@@ -339,8 +351,10 @@ def test_a_split_hop_becomes_several_rings():
 def test_traffic_that_cannot_be_served_is_infeasible():
     traffic = np.zeros((4, 4))
     traffic[0, 1:] = 1
+    crowded = make(traffic, degree=2, host_forwarding=False)
     with pytest.raises(InfeasibleError, match="server 0"):
-        solve(make(traffic, degree=2, host_forwarding=False))
+        build_model("topology", RingsAndRoutes(), crowded)
+    assert Exact("exact", "topology", RingsAndRoutes()).solve(crowded, Limits()).status is Status.INFEASIBLE
     path = np.zeros((4, 4))
     path[0, 1] = path[1, 2] = path[2, 0] = 1
     triangle = make(path, degree=2, optics="duplex", host_forwarding=False)
