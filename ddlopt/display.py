@@ -91,7 +91,7 @@ def quantity(name: str, value: Any) -> str:
         case tuple() | list():
             return f"{len(value)}" + (f": {_first(value)}" if value else "")
         case float() | int() if name.endswith("_bytes_per_s"):
-            return f"{_bytes(value)}/s ({8 * value / 1e9:.6g} Gb/s)"
+            return f"{_bytes(value)}/s" + (f" ({8 * value / 1e9:.6g} Gb/s)" if value >= 1e6 else "")
         case float() | int() if name.endswith("_bytes"):
             return _bytes(value)
         case float() | int() if name.endswith("_s"):

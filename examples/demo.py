@@ -10,29 +10,32 @@ import ddlopt
 from ddlopt.analysis import plots, tables
 from ddlopt.display import LiveLine, out_console
 
-INSTANCES = (
-    "topology/all-to-all-n6-d2",
-    "topology/danoint",
-    "topology/hybrid-n8-d3-s1",
-    "topology/dlrm-n12-d4",
-    "topology/all-to-all-n12-d3",
-)
-METHODS = ("topology-finder", "link-exchange", "auto")
+HEURISTICS = ("topology-finder", "link-exchange")
+EXACT = {
+    "topology/all-to-all-n6-d2": ("min-congestion",),
+    "topology/danoint": ("min-congestion",),
+    "topology/hybrid-n8-d3-s1": ("rings-and-routes",),
+    "topology/all-to-all-n12-d3": ("circulant",),
+    "topology/dlrm-stress-n16-d4": (),  # out of reach for a minute's proof: the heuristics' own bounds certify the gap
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the pictures")
-    parser.add_argument("--time-limit", type=float, default=15.0, help="seconds for each method on each instance")
-    parser.add_argument("--instances", nargs="+", default=INSTANCES)
+    parser.add_argument("--time-limit", type=float, default=20.0, help="seconds for each method on each instance")
+    parser.add_argument("--instances", nargs="+", default=list(EXACT))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
     console = out_console()
     instances = [ddlopt.load(name) for name in options.instances]
-    print(f"{len(instances)} instances, {len(METHODS)} methods, at most {options.time_limit:g} s for each pair")
+    print(f"{len(instances)} instances, at most {options.time_limit:g} s for each method on each")
+    results = []
     with LiveLine() as line:
-        results = ddlopt.compare(instances, METHODS, time_limit=options.time_limit, threads=2, progress=line)
+        for name, instance in zip(options.instances, instances, strict=True):
+            methods = [*HEURISTICS, *EXACT.get(name, ("auto",))]
+            results += ddlopt.compare([instance], methods, time_limit=options.time_limit, threads=2, progress=line)
     console.print(tables.table(results, instances))
     for note in tables.notes(results):
         print(note)
