@@ -49,7 +49,7 @@ dist/built: $(VENV)/installed-dev $(PACKAGED)
 	@touch $@; ls dist/*.whl dist/*.tar.gz
 
 build/site: dist/built
-	@rm -rf $@ && $(BIN)/python -m pip install --quiet --no-deps --target $@ dist/*.whl
+	@rm -rf $@ && $(BIN)/python -m pip install -qq --no-deps --target $@ dist/*.whl
 
 # Tried in turn: a python3 of the right age may not be the first one.
 $(VENV)/made:
@@ -67,6 +67,6 @@ $(VENV)/made:
 
 $(VENV)/installed-%: pyproject.toml | $(VENV)/made
 	@echo "installing ddlopt$(if $(filter core,$*),,[$*]) into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet -e '.$(if $(filter core,$*),,[$*])' || { \
+	@$(BIN)/python -m pip install -qq -e '.$(if $(filter core,$*),,[$*])' || { \
 	    echo "make: the installation failed, the reason is above; if no package could be found, pip needs a network or a package index (see: $(BIN)/pip config list)" >&2; exit 1; }
 	@touch $@
