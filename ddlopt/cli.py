@@ -141,6 +141,8 @@ def solve(
         )  # fmt: skip
     if out and result.solution is not None:
         files.write_whole(out, result.solution.to_json() + "\n")
+    if (out or plot) and result.solution is None:
+        _tell("there is no solution to write")
     if plot and result.solution is not None:
         _draw_solutions([result], [instance], plot)
     if method is None:

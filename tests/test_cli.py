@@ -101,6 +101,14 @@ def test_a_solution_goes_out_and_in_again(command, tmp_path):
     assert command("solve", TINY, "--start", out_file, "--json")[0] == 0
 
 
+def test_a_reference_has_no_solution_to_write(command, tmp_path):
+    code, out, err = command("solve", TINY, "--method", "ideal-switch", "--out", tmp_path / "a.json")
+    assert code == 0
+    assert "reference" in out
+    assert "there is no solution to write" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_exact_check_gives_a_fraction(command, solution):
     code, out, _ = command("check", TINY, solution, "--exact", "--json")
     data = json.loads(out)
