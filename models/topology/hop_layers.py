@@ -31,10 +31,10 @@ def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) 
     growth = instance.degree - 1 if duplex else instance.degree
     depth = moore_depth(instance)
     others = {s: [t for t in range(n) if t != s] for s in range(n)}
-    block.LAYERS = pyo.RangeSet(2, depth - 1, doc="numbers of hops between one and the depth that degree allows")
+    block.LAYERS = pyo.Set(initialize=range(2, depth), doc="numbers of hops between one and the depth")
     block.near = pyo.Var(block.ARCS, block.LAYERS, bounds=(0, 1), doc="t is exactly h hops from s")
 
-    @block.Expression(block.ARCS, pyo.RangeSet(1, max(1, depth - 1)), doc="t is exactly h hops from s, one included")
+    @block.Expression(block.ARCS, range(1, max(2, depth)), doc="t is exactly h hops from s, one included")
     def reached(b: Any, s: int, t: int, h: int) -> Any:
         return b.joined[s, t] if h == 1 else b.near[s, t, h]
 
@@ -54,7 +54,7 @@ def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) 
             return b.near[s, t, h] == b.near[t, s, h]
 
     farthest = min(_FARTHEST_BETWEEN, depth - 1) if between else 1
-    block.GROWING = pyo.RangeSet(farthest + 1, depth - 1, doc="layers of which only the size is known")
+    block.GROWING = pyo.Set(initialize=range(farthest + 1, depth), doc="layers of which only the size is known")
     if farthest > 1:
         _add_servers_between(block, instance, growth, farthest)
 
@@ -71,7 +71,7 @@ def _add_servers_between(block: pyo.Block, instance: TopologyInstance, growth: i
     """``between[s, w, t, h]``: w is h - 1 hops from s and a link leads on to t."""
     n = instance.servers
     rest = {(s, t): [w for w in range(n) if w not in (s, t)] for s, t in block.ARCS}
-    block.FOLLOWED = pyo.RangeSet(2, farthest, doc="layers of which the last hop is known")
+    block.FOLLOWED = pyo.Set(initialize=range(2, farthest + 1), doc="layers of which the last hop is known")
     block.TRIPLES = pyo.Set(dimen=3, initialize=list(itertools.permutations(range(n), 3)))
     block.between = pyo.Var(block.TRIPLES, block.FOLLOWED, bounds=(0, 1), doc="s reaches t in h hops, the last from w")
 

@@ -44,6 +44,8 @@ class MinCongestion:
     **Server cuts.** The at most d links out of a server carry at most d z: :math:`\sum_{js} f^s_{ij} \le d z`, and
     likewise in. A server that sends more than it gets cannot pass the difference on to others, so these add
     :math:`\sum_v |\mathrm{in}_v - \mathrm{out}_v| / 2` to the volume of all loads (2.8 of the 63.6 on ``danoint``).
+    All loads together are at most C z, with C directions of links: n d, or :math:`2 d \lfloor n/2 \rfloor` for duplex
+    optics, whose planes leave one of an odd number of servers out.
 
     **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1 = x`, and
     :math:`n^h_{st}` be 1 if t is exactly h hops from s, for h below the depth D at which degree d could have reached
@@ -64,7 +66,8 @@ class MinCongestion:
     **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are alike, or such
     that the neighbours of one server come first.
 
-    Bytes are measured in what the busiest server sends or receives, divided by d, so that z is at least 1.
+    Bytes are measured such that what the busiest server sends or receives, divided by d, is 10 units: z is at least
+    10, large beside the absolute tolerances of solvers.
 
     Parameters
     ----------
@@ -139,7 +142,7 @@ class MinCongestion:
         _add_flows(block, instance)
         _add_loads(block, instance, lowest if self.unlaid_links else 0.0, highest)
         if self.server_cuts:
-            _add_server_cuts(block, instance.degree)
+            _add_server_cuts(block, instance)
         if self.hops != "none" and instance.host_forwarding:
             add_hop_layers(block, instance, between=self.hops == "between")
             _add_volumes(block, instance)
@@ -191,8 +194,14 @@ class MinCongestion:
 
 
 def unit_bytes(instance: TopologyInstance) -> float:
-    """What the d links of the busiest server carry at least, each."""
-    return float(instance.node_bytes.max()) / instance.degree
+    """A tenth of what the d links of the busiest server carry at least, each."""
+    return float(instance.node_bytes.max()) / instance.degree / 10
+
+
+def most_link_directions(instance: TopologyInstance) -> int:
+    """Directions of all links that there can be: a plane of duplex optics is a matching."""
+    n, d = instance.servers, instance.degree
+    return d * (n if instance.optics == "one_way" else 2 * (n // 2))
 
 
 def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
@@ -204,7 +213,9 @@ def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
     block.ARCS = pyo.Set(dimen=2, initialize=list(itertools.permutations(range(n), 2)), doc="ordered pairs")
     block.LINKS = pyo.Set(dimen=2, initialize=list(ends), doc="pairs that a link may join")
     block.COPIES = pyo.RangeSet(1, instance.most_links_of_a_pair, doc="links of a pair")
-    block.FURTHER = pyo.RangeSet(2, instance.most_links_of_a_pair, doc="links of a pair after the first")
+    block.FURTHER = pyo.Set(
+        initialize=range(2, instance.most_links_of_a_pair + 1), doc="links of a pair after the first"
+    )
     block.link = pyo.Var(block.LINKS, block.COPIES, domain=pyo.Binary, doc="at least c links from i to j")
 
     @block.Expression(block.ARCS, block.COPIES, doc="at least c links from i to j, for ordered pairs")
@@ -236,7 +247,7 @@ def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
         return
 
     block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")
-    block.LATER_PLANES = pyo.RangeSet(1, d - 1, doc="planes after the first")
+    block.LATER_PLANES = pyo.Set(initialize=range(1, d), doc="planes after the first")
     block.mate = pyo.Var(block.PLANES, block.LINKS, domain=pyo.Binary, doc="plane p joins i and j")
 
     @block.Constraint(block.LINKS, doc="links lie on planes")
@@ -246,6 +257,10 @@ def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(block.PLANES, block.SERVERS, doc="each plane is a matching")
     def planes_are_matchings(b: Any, p: int, i: int) -> Any:
         return sum(b.mate[p, min(i, j), max(i, j)] for j in others[i]) <= 1
+
+    @block.Constraint(block.PLANES, doc="a matching leaves one of an odd number of servers out")
+    def planes_join_pairs(b: Any, p: int) -> Any:
+        return sum(b.mate[p, i, j] for i, j in b.LINKS) <= n // 2
 
     @block.Constraint(block.LATER_PLANES, doc="planes are ordered by the partner of server 0")
     def planes_are_ordered(b: Any, p: int) -> Any:
@@ -333,7 +348,9 @@ def _add_loads(block: pyo.Block, instance: TopologyInstance, lowest: float, high
         return b.copy_load[i, j, c] <= b.congestion - lowest * (1 - b.laid[i, j, c])
 
 
-def _add_server_cuts(block: pyo.Block, degree: int) -> None:
+def _add_server_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
+    degree = instance.degree
+
     @block.Constraint(block.SERVERS, doc="d links out carry d times the congestion at most")
     def server_sends_within_congestion(b: Any, i: int) -> Any:
         return sum(b.link_load[i, j] for j in b.SERVERS if j != i) <= degree * b.congestion
@@ -341,6 +358,10 @@ def _add_server_cuts(block: pyo.Block, degree: int) -> None:
     @block.Constraint(block.SERVERS, doc="d links in carry d times the congestion at most")
     def server_receives_within_congestion(b: Any, j: int) -> Any:
         return sum(b.link_load[i, j] for i in b.SERVERS if i != j) <= degree * b.congestion
+
+    @block.Constraint(doc="all links carry as many times the congestion as there are directions at most")
+    def loads_are_within_congestion(b: Any) -> Any:
+        return sum(b.link_load[i, j] for i, j in b.ARCS) <= most_link_directions(instance) * b.congestion
 
 
 def _add_volumes(block: pyo.Block, instance: TopologyInstance) -> None:

@@ -6,6 +6,7 @@ numbering of each set of such twins is enough.
 
 from collections import deque
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,4 +102,4 @@ def _root(instance: TopologyInstance, classes: list[tuple[int, ...]]) -> int:
 
 def _consecutive(twins: tuple[int, ...], root: int) -> list[Pair]:
     rest = [server for server in twins if server != root]
-    return list(zip(rest, rest[1:], strict=False))
+    return list(pairwise(rest))

@@ -1,0 +1,333 @@
+"""MinCongestion agrees with brute force and published optima; each strengthening is worth what it claims."""
+
+import contextlib
+import itertools
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from brute_force import brute_force, link_choices
+
+from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
+from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology.assembly import assemble
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.min_congestion import MinCongestion
+from ddlopt.models.topology.min_volume import MinVolume
+from ddlopt.models.topology.server_symmetry import interchangeable, renumbering
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
+
+DANOINT = [
+    [0, 10, 7, 13, 12, 13, 6, 13],
+    [14, 0, 15, 13, 12, 9, 9, 9],
+    [13, 9, 0, 11, 6, 5, 11, 8],
+    [7, 8, 15, 0, 7, 6, 11, 9],
+    [8, 12, 12, 9, 0, 9, 14, 11],
+    [5, 11, 11, 7, 9, 0, 15, 12],
+    [6, 9, 7, 14, 10, 12, 0, 7],
+    [11, 7, 8, 6, 10, 5, 14, 0],
+]
+
+
+def make(traffic, **options):
+    """An instance in which the busiest link's bytes are the seconds of an iteration."""
+    figures = {"name": "x", "servers": len(traffic), "degree": 2, "link_bandwidth_bytes_per_s": 1.0} | options
+    return TopologyInstance(traffic_bytes=traffic, **figures)
+
+
+def danoint():
+    return make(DANOINT, parallel_links=False)
+
+
+def all_to_all(n, **options):
+    return make(np.ones((n, n)) - np.eye(n), **options)
+
+
+def random_instance(n, seed, density=0.7, **options):
+    rng = np.random.default_rng(seed)
+    traffic = rng.integers(1, 10, (n, n)) * (rng.random((n, n)) < density)
+    np.fill_diagonal(traffic, 0)
+    traffic[0, 1] += 3
+    return make(traffic, **options)
+
+
+def solve(instance, start=None, limits=None, **options):
+    method = Exact("min-congestion", "topology", MinCongestion(**options))
+    return method.solve(instance, limits or Limits(gap=1e-7), start=start)
+
+
+def design_of(instance, links):
+    """Some design of given links: all traffic on a path that breadth-first search finds."""
+    paths = {}
+    for s, t in itertools.permutations(range(instance.servers), 2):
+        queue = [(s,)]
+        for path in queue:
+            if path[-1] == t:
+                paths[s, t] = [(path, 1.0)]
+                break
+            queue += [(*path, j) for j in range(instance.servers) if (path[-1], j) in links and j not in path]
+    if instance.optics == "duplex":
+        links = {(i, j): count for (i, j), count in links.items() if i < j}
+    return assemble(instance, links, (), paths)
+
+
+@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+@pytest.mark.parametrize("parallel_links", [True, False])
+@pytest.mark.parametrize("host_forwarding", [True, False])
+@pytest.mark.parametrize(("n", "degree", "seed"), [(3, 2, 0), (4, 1, 1), (4, 2, 2), (4, 3, 3), (5, 2, 4)])
+def test_agrees_with_brute_force(n, degree, seed, optics, parallel_links, host_forwarding):
+    options = {"optics": optics, "parallel_links": parallel_links, "host_forwarding": host_forwarding}
+    instance = random_instance(n, seed, 0.7 if host_forwarding else 0.3, degree=degree, **options)
+    best = brute_force(instance)
+    if best == np.inf:
+        with contextlib.suppress(InfeasibleError):  # what needs no solver is refused while the model is built
+            assert solve(instance).status is Status.INFEASIBLE
+        return
+    result = solve(instance)
+    assert result.status is Status.OPTIMAL
+    assert result.checked
+    assert result.objective == pytest.approx(best, rel=1e-6)
+    assert evaluate(instance, result.solution, exact=True).feasible
+
+
+@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+def test_every_option_has_the_same_optimum(optics):
+    instance = make([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
+    best = brute_force(instance)
+    switches = itertools.product([True, False], ["none", "moore", "between"], [True, False], [True, False])
+    for cuts, hops, unlaid, numbering in switches:
+        result = solve(instance, server_cuts=cuts, hops=hops, unlaid_links=unlaid, numbering=numbering)
+        assert result.objective == pytest.approx(best, rel=1e-6)
+    known = solve(instance, proven_bytes=best, achievable_bytes=best)
+    assert known.objective == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "best"), [(5, 3.0), (6, 4.2)])
+def test_all_to_all_optima(n, best):
+    result = solve(all_to_all(n))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "best"), [(7, 5.5), (8, 20 / 3)])
+def test_larger_all_to_all_optima(n, best):
+    assert solve(all_to_all(n)).objective == pytest.approx(best, rel=1e-6)
+
+
+RELAXATIONS = {
+    "plain": {"server_cuts": False, "hops": "none", "unlaid_links": False},
+    "server cuts": {"hops": "none"},
+    "moore": {"server_cuts": False, "hops": "moore"},
+    "between": {"server_cuts": False},
+    "server cuts and moore": {"hops": "moore"},
+    "all": {},
+}
+WEAKER_THAN = {
+    "server cuts": ["plain"],
+    "moore": ["plain"],
+    "between": ["moore"],
+    "server cuts and moore": ["server cuts", "moore"],
+    "all": ["server cuts and moore", "between"],
+}
+
+
+@pytest.mark.parametrize("instance", [danoint(), random_instance(8, 5), random_instance(7, 6, optics="duplex")])
+def test_strengthenings_dominate(instance):
+    bounds = {
+        name: lp_relaxation(MinCongestion(**options), instance).objective for name, options in RELAXATIONS.items()
+    }
+    for strong, weaker in WEAKER_THAN.items():
+        for weak in weaker:
+            assert bounds[strong] >= bounds[weak] * (1 - 1e-7), (strong, weak)
+    assert bounds["plain"] >= max(congestion_bounds(instance).values()) * (1 - 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"), [("between", 60.845705), ("server cuts and moore", 62.711440), ("all", 63.580211)]
+)
+def test_relaxation_of_danoint(name, bound):
+    # MIPLIB's own file, whose rows are given the proven bound 62.69, has 62.637280418.
+    assert lp_relaxation(MinCongestion(**RELAXATIONS[name]), danoint()).objective == pytest.approx(bound, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_volume_bound_of_danoint_and_its_optimum():
+    model = build_model("topology", MinVolume(), danoint())
+    outcome = Highs().solve(model, Limits(gap=1e-6))
+    assert MinVolume().objective_value(danoint(), outcome.bound) == pytest.approx(64.6875, rel=1e-5)
+
+
+def test_volume_bound_is_one():
+    for n, optics in itertools.product([4, 5], ["one_way", "duplex"]):
+        instance = random_instance(n, n, optics=optics)
+        outcome = Highs().solve(build_model("topology", MinVolume(), instance), Limits())
+        bound = MinVolume().objective_value(instance, outcome.bound)
+        assert max(congestion_bounds(instance).values()) * (1 - 1e-7) <= bound <= brute_force(instance) * (1 + 1e-6)
+
+
+def fixed_to(instance, design, **options):
+    """Optimum of the model whose links a start has fixed."""
+    formulation = MinCongestion(**options)
+    model = build_model("topology", formulation, instance)
+    formulation.start(model.topology, instance, design)
+    model.topology.link.fix()
+    if instance.optics == "duplex":
+        model.topology.mate.fix()
+    outcome = Highs().solve(model, Limits())
+    assert outcome.status is Status.OPTIMAL
+    return formulation.objective_value(instance, outcome.objective)
+
+
+@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+@pytest.mark.parametrize("traffic", ["all alike", "two kinds", "all different"])
+def test_start_is_a_solution_of_the_model(traffic, optics):
+    """Every choice of links is cut off by no strengthening, in some numbering of its servers."""
+    if traffic == "all alike":
+        instance = all_to_all(4, optics=optics)
+    elif traffic == "two kinds":
+        instance = make([[0, 1, 1, 1], [3, 0, 2, 2], [3, 2, 0, 2], [3, 2, 2, 0]], optics=optics)
+    else:
+        instance = random_instance(4, 3, optics=optics)
+    for links in list(link_choices(instance))[::5]:
+        try:
+            design = design_of(instance, links)
+        except SolverError:  # not connected
+            continue
+        plain = {"server_cuts": False, "hops": "none", "unlaid_links": False, "numbering": False}
+        assert fixed_to(instance, design) == pytest.approx(fixed_to(instance, design, **plain), rel=1e-6)
+
+
+def test_start_is_kept_where_time_is_short():
+    instance = all_to_all(9)
+    circulant = {(i, (i + p) % 9): 1 for i in range(9) for p in (1, 4)}
+    design = design_of(instance, circulant)
+    result = solve(instance, start=design, limits=Limits(time_s=1.0))
+    assert result.objective <= evaluate(instance, design).objective * (1 + 1e-6)
+
+
+def test_interchangeable_servers():
+    assert interchangeable(all_to_all(5)) == [(0, 1, 2, 3, 4)]
+    assert interchangeable(danoint()) == []
+    two_kinds = [[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]]
+    assert interchangeable(make(two_kinds)) == [(0, 1), (2, 3)]
+    grouped = make(np.zeros((4, 4)), allreduce_groups=[AllReduceGroup(members=(0, 1, 2), gradient_bytes=1)])
+    assert interchangeable(grouped) == [(0, 1, 2)]
+
+
+def test_renumbering_leaves_traffic_as_it_is():
+    rng = np.random.default_rng(0)
+    two_kinds = make([[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]])
+    for instance in (all_to_all(4), two_kinds, make(two_kinds.traffic_bytes, host_forwarding=False)):
+        for _ in range(10):
+            links = {pair: 1 for pair in itertools.permutations(range(4), 2) if rng.random() < 0.5}
+            number = renumbering(instance, links)
+            assert sorted(number) == [0, 1, 2, 3]
+            old = np.argsort(number)
+            assert np.array_equal(instance.traffic_bytes[np.ix_(old, old)], instance.traffic_bytes)
+
+
+def test_numbering_leaves_few_choices():
+    """Breadth-first numbers leave a small part of all choices; without twins nothing is cut off."""
+
+    def choices(instance):
+        model = build_model("topology", MinCongestion(), instance)
+        block, count = model.topology, 0
+        for links in link_choices(instance):
+            for i, j, c in block.link:
+                block.link[i, j, c].set_value(int(links.get((i, j), 0) >= c))
+            rows = [block.component(name) for name in NUMBERING if block.component(name) is not None]
+            count += all(pyo.value(row.body) >= pyo.value(row.lower) - 1e-9 for rule in rows for row in _lower(rule))
+        return count
+
+    alike = choices(all_to_all(4, parallel_links=False))
+    different = choices(random_instance(4, 1, 1.0, parallel_links=False))
+    assert different == len(list(link_choices(all_to_all(4, parallel_links=False))))
+    assert 0 < alike < different / 3
+
+
+NUMBERING = ("servers_are_found_in_turn", "servers_are_numbered_breadth_first", "twins_next_to_the_root_come_first")
+
+
+def _lower(rule):
+    """The rows of a constraint as ``lower <= body``."""
+    model = pyo.ConcreteModel()
+    model.rows = pyo.ConstraintList()
+    for row in rule.values():
+        if row.lower is None:
+            model.rows.add(-row.body >= -row.upper)
+        else:
+            model.rows.add(row.body >= row.lower)
+    return list(model.rows.values())
+
+
+def test_duplex_links_lie_on_planes():
+    """A triangle of links needs three planes, so that two leave one of its pairs to a relay."""
+    triangle = all_to_all(3, optics="duplex")
+    assert solve(triangle).objective == pytest.approx(brute_force(triangle), rel=1e-6)
+    alone = all_to_all(3, optics="duplex", host_forwarding=False)
+    assert solve(alone).status is Status.INFEASIBLE
+
+
+def test_refuses_what_it_does_not_cover():
+    grouped = make(np.zeros((3, 3)), allreduce_groups=[AllReduceGroup(members=(0, 1, 2), gradient_bytes=1)])
+    for formulation in (MinCongestion(), MinVolume()):
+        assert "rings" in formulation.refuses(grouped)
+    with pytest.raises(NotApplicableError, match="rings-and-routes"):
+        solve(grouped)
+    assert "achievable_bytes is 3" in MinCongestion(achievable_bytes=3).refuses(all_to_all(6))
+    assert "forward" in MinVolume().refuses(all_to_all(3, host_forwarding=False))
+    assert MinCongestion().refuses(danoint()) is None
+
+
+def test_too_many_partners_without_forwarding():
+    with pytest.raises(InfeasibleError):
+        solve(all_to_all(4, host_forwarding=False))
+
+
+def test_read_refuses_links_laid_in_part():
+    instance = danoint()
+    model = build_model("topology", MinCongestion(), instance)
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
+    Highs().solve(model, Limits())
+    with pytest.raises(SolverError, match="not integral"):
+        MinCongestion().read(model.topology, instance)
+
+
+def test_two_jobs_share_the_links_of_a_host_model():
+    """Two blocks in one model, coupled by the documented ports: the same links serve both jobs."""
+    first, second = random_instance(4, 1), random_instance(4, 2)
+    host = pyo.ConcreteModel()
+    host.JOBS = pyo.Set(initialize=["a", "b"])
+    host.job = pyo.Block(host.JOBS)
+    for name, instance in (("a", first), ("b", second)):
+        MinCongestion().build(host.job[name], instance)
+    host.same = pyo.Constraint(
+        list(host.job["a"].link), rule=lambda m, *key: m.job["a"].link[key] == m.job["b"].link[key]
+    )
+    host.worst = pyo.Var()
+    host.covers = pyo.Constraint(
+        host.JOBS,
+        rule=lambda m, k: (
+            m.worst >= MinCongestion().objective_value({"a": first, "b": second}[k], 1.0) * m.job[k].congestion
+        ),
+    )
+    host.objective = pyo.Objective(expr=host.worst)
+    outcome = Highs().solve(host, Limits(gap=1e-7))
+    designs = [MinCongestion().read(host.job[k], i) for k, i in (("a", first), ("b", second))]
+    assert designs[0].links == designs[1].links
+    times = [float(evaluate(i, d).objective) for i, d in zip((first, second), designs, strict=True)]
+    assert max(times) == pytest.approx(outcome.objective, rel=1e-6)
+    assert outcome.objective >= max(brute_force(first), brute_force(second)) * (1 - 1e-6)
+
+
+def test_parts_are_documented_and_builds_are_alike():
+    names = []
+    for _ in range(2):
+        model = build_model("topology", MinCongestion(), random_instance(4, 1, optics="duplex", degree=3))
+        rules = list(model.topology.component_objects(pyo.Constraint))
+        assert all(rule.doc for rule in rules)
+        names.append([row.name for rule in rules for row in rule.values()])
+    assert names[0] == names[1]
