@@ -9,6 +9,7 @@ from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.opened import Opened
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,18 @@ class Entry:
     kind: str
     summary: str
     make: Callable[[str], Method]
+
+
+def _exact(solver: str) -> Method:
+    return Opened("exact", "topology", _link_exchange(solver), lambda instance: _model_for(instance, solver))
+
+
+def _model_for(instance: Any, solver: str) -> Method:
+    """The exact model that leaves the least out."""
+    if not instance.allreduce_groups:
+        return _min_congestion(solver)
+    every_ring = _all_rings(solver)
+    return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
 
 def _min_congestion(solver: str) -> Method:
@@ -101,6 +114,7 @@ def _fat_tree(_: str) -> Method:
 
 
 _ENTRIES = (
+    Entry("exact", "topology", "exact", "link-exchange, then from its design the model that fits", _exact),
     Entry("min-congestion", "topology", "exact", "any links and routes, traffic without all-reduce", _min_congestion),
     Entry("rings-and-routes", "topology", "exact", "any links and routes, rings from generators", _rings_and_routes),
     Entry("all-rings", "topology", "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
@@ -165,11 +179,7 @@ _EXACT_SERVERS = 16
 
 
 def _topology_default(instance: Any) -> str:
-    general = "rings-and-routes" if instance.allreduce_groups else "min-congestion"
-    if instance.servers <= _EXACT_SERVERS:
-        return general
-    circulants = "circulant-enumeration"
-    return "link-exchange" if method(circulants, "topology").refuses(instance) else circulants
+    return "exact" if instance.servers <= _EXACT_SERVERS else "link-exchange"
 
 
 _DEFAULTS: dict[str, Callable[[Any], str]] = {"topology": _topology_default}

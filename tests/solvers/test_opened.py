@@ -1,0 +1,113 @@
+"""A heuristic and then a model: the better solution, the better bound, and no proof that belongs to another scope."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+import ddlopt
+from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
+from ddlopt.solvers.opened import Opened
+
+INSTANCE = ddlopt.load("topology/tiny-n4-d2")
+
+
+@dataclass
+class Scripted:
+    """Gives the figures it was made with, and remembers what it was asked."""
+
+    name: str
+    figures: dict
+    refusal: str | None = None
+    raises: Exception | None = None
+    asked: list = field(default_factory=list)
+    family: str = "topology"
+
+    def refuses(self, instance):
+        return self.refusal
+
+    def solve(self, instance, limits, seed=0, progress=None, start=None):
+        self.asked.append((limits, seed, start))
+        if self.raises:
+            raise self.raises
+        for point in self.figures.get("trace", ()):
+            if progress:
+                progress(point)
+        solution = f"solution of {self.name}" if "objective" in self.figures else None
+        figures = {"status": Status.FEASIBLE, "solution": solution, "runtime_s": 1.0, **self.figures}
+        return Result(instance.name, instance.digest, "topology", self.name, **figures)
+
+
+def opened(first, second, limits=None, progress=None):
+    opening, model = Scripted("quick", first), Scripted("slow", second)
+    both = Opened("both", "topology", opening, lambda instance: model)
+    return both.solve(INSTANCE, limits or Limits(), 3, progress), opening, model
+
+
+def test_the_model_starts_from_the_heuristic_and_its_better_solution_wins():
+    result, opening, model = opened({"objective": 5.0, "bound": 3.0}, {"objective": 4.0, "bound": 3.5})
+    assert (result.method, result.objective, result.bound, result.solution) == ("both", 4.0, 3.5, "solution of slow")
+    assert result.status is Status.FEASIBLE
+    assert opening.asked[0][1:] == (3, None)
+    assert model.asked[0][1:] == (3, "solution of quick")
+
+
+def test_the_heuristic_is_kept_where_the_model_finds_nothing_better():
+    result, *_ = opened({"objective": 4.0, "bound": 3.0}, {"objective": 4.5, "bound": 4.0, "scope": "half"})
+    assert (result.objective, result.solution, result.bound) == (4.0, "solution of quick", 4.0)
+    assert result.status is Status.OPTIMAL
+    assert result.scope is None
+
+
+def test_what_is_proved_within_a_scope_does_not_cover_a_solution_from_outside():
+    scoped = {"objective": 4.5, "bound": 3.0, "scope": "half", "scope_bound": 4.5}
+    result, *_ = opened({"objective": 4.0, "bound": 3.0}, scoped)
+    assert (result.objective, result.bound, result.scope, result.scope_bound) == (4.0, 3.0, None, None)
+    assert result.status is Status.FEASIBLE
+
+
+def test_nothing_is_left_for_the_model_where_the_bound_is_met():
+    result, _, model = opened({"objective": 4.0, "bound": 4.0, "status": Status.OPTIMAL}, {})
+    assert result.status is Status.OPTIMAL
+    assert not model.asked
+
+
+def test_the_time_is_shared():
+    _, opening, model = opened({"objective": 4.0}, {"objective": 4.0}, Limits(time_s=10.0))
+    assert opening.asked[0][0].time_s == pytest.approx(3.0)
+    assert 9.0 < model.asked[0][0].time_s <= 10.0
+
+
+def test_progress_never_falls_behind_the_heuristic():
+    seen = []
+    second = {"objective": 6.0, "bound": 2.0, "trace": (TracePoint(0.1, 7.0, 1.0), TracePoint(0.2, 6.0, 4.5))}
+    opened({"objective": 5.0, "bound": 4.0}, second, progress=seen.append)
+    assert [(point.incumbent, point.bound) for point in seen] == [(5.0, 4.0), (5.0, 4.5)]
+
+
+@pytest.mark.parametrize("problem", [NotApplicableError("no"), InfeasibleError("never")])
+def test_the_model_is_asked_alone_where_the_heuristic_fails(problem):
+    model = Scripted("slow", {"status": Status.INFEASIBLE})
+    both = Opened("both", "topology", Scripted("quick", {}, raises=problem), lambda instance: model)
+    result = both.solve(INSTANCE, Limits())
+    assert (result.method, result.status) == ("both", Status.INFEASIBLE)
+
+
+def test_it_refuses_only_what_neither_covers():
+    both = Opened("both", "topology", Scripted("a", {}), lambda instance: Scripted("b", {}, refusal="too large"))
+    assert both.refuses(INSTANCE) is None
+    neither = Opened(
+        "both", "topology", Scripted("a", {}, refusal="odd"), lambda instance: Scripted("b", {}, refusal="too large")
+    )
+    assert neither.refuses(INSTANCE) == "too large"
+
+
+@pytest.mark.parametrize("name", ["tiny-n4-d2", "tiny-n5-d2-simple", "tiny-n4-d3-direct"])
+def test_the_exact_method_proves_the_tiny_instances(name):
+    exact = method("exact", "topology")
+    assert isinstance(exact, Method)
+    result = exact.solve(ddlopt.load(name), Limits())
+    assert result.status is Status.OPTIMAL
+    assert result.checked
+    assert result.solution.instance == name
