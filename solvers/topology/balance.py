@@ -12,11 +12,8 @@ from ddlopt.models.topology import Path, Ring, Route, TopologyDesign, TopologyIn
 from ddlopt.models.topology.assembly import NEGLIGIBLE, Pair, decompose
 from ddlopt.models.topology.metric import metric_bound
 from ddlopt.models.topology.planes import Plane
-from ddlopt.solvers.topology.balance_kernel import balance_kernel
-from ddlopt.solvers.topology.kernels import Floats, Ints, capacities
-
-SOFTEST = 2.0
-"""First exponent of the potential, relative to the busiest link; higher ones commit to the first trees too early."""
+from ddlopt.solvers.topology.balance_kernel import Demand, Outcome, Pace, balance_kernel
+from ddlopt.solvers.topology.kernels import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,17 @@ class Job:
     def hop_bytes(self) -> Floats:
         """(groups,) bytes on each hop of a ring that carries the whole gradient."""
         return np.array([group.hop_bytes for group in self.instance.allreduce_groups], dtype=np.float64)
+
+    @cached_property
+    def demand(self) -> Demand:
+        """All of it, for :func:`.balance_kernel`."""
+        return Demand(self.traffic, self.members, self.sizes, self.hop_bytes)
+
+    def estimate(self, heads: Ints, orders: Ints, effort: Effort, give_up: float = np.inf) -> Outcome:
+        """Run the kernel on the links ``heads``; ``orders`` are replaced by the rings in use."""
+        reversing = self.instance.optics == "duplex"
+        pace = Pace(effort.sweeps, effort.sharpest, effort.kicks, reversing, effort.tolerance, give_up)
+        return Outcome(*balance_kernel(heads, self.instance.host_forwarding, self.demand, orders, pace))
 
     def no_orders(self, columns: int) -> Ints:
         """A table for ``columns`` rings of each group, still empty."""
@@ -119,9 +127,7 @@ class Balance:
         if instance.host_forwarding:
             flows = decompose(arcs, self.flow[:, used], instance.traffic_bytes)
         else:
-            flows = {
-                (int(s), int(t)): [((int(s), int(t)), 1.0)] for s, t in np.argwhere(instance.traffic_bytes > 0)
-            }
+            flows = {(int(s), int(t)): [((int(s), int(t)), 1.0)] for s, t in np.argwhere(instance.traffic_bytes > 0)}
         routes = []
         for (source, target), paths in sorted(flows.items()):
             total = sum(amount for _, amount in paths)
@@ -164,10 +170,7 @@ def heads_of(instance: TopologyInstance, links: Mapping[Pair, int]) -> Ints:
 def links_of(instance: TopologyInstance, heads: Ints) -> tuple[tuple[int, int, int], ...]:
     """The links of a table as in :attr:`TopologyDesign.links`."""
     counts = Counter(
-        (v, int(w))
-        for v, row in enumerate(heads)
-        for w in row
-        if w >= 0 and (v < w or instance.optics == "one_way")
+        (v, int(w)) for v, row in enumerate(heads) for w in row if w >= 0 and (v < w or instance.optics == "one_way")
     )
     return tuple((i, j, count) for (i, j), count in sorted(counts.items()))
 
@@ -197,31 +200,17 @@ def balance(job: Job, heads: Ints, orders: Ints | None = None, effort: Effort = 
         If some traffic or ring has no path on these links.
     """
     known = job.no_orders(effort.columns) if orders is None else orders.copy()
-    congestion, _, flow, length, shares, cells, cell_counts = balance_kernel(
-        heads,
-        job.traffic,
-        job.members,
-        job.sizes,
-        job.hop_bytes,
-        known,
-        job.instance.host_forwarding,
-        job.instance.optics == "duplex",
-        effort.kicks,
-        effort.sweeps,
-        SOFTEST,
-        effort.sharpest,
-        effort.tolerance,
-        np.inf,
-    )
-    if not np.isfinite(congestion):
+    found = job.estimate(heads, known, effort)
+    if not np.isfinite(found.congestion):
         raise InfeasibleError(f"'{job.instance.name}': the links leave some traffic or some ring without a path")
     rings = []
-    columns = len(known) // max(1, len(job.sizes))
-    for c in np.flatnonzero(shares > NEGLIGIBLE):
-        group = int(c) // columns
+    places = len(known) // max(1, len(job.sizes))
+    for c in np.flatnonzero(found.columns.shares > NEGLIGIBLE):
+        group = int(c) // places
         members = tuple(int(v) for v in known[c, : job.sizes[group]])
-        rings.append((group, members, float(shares[c]), hop_paths(heads, members, cells[c, : cell_counts[c]])))
-    return Balance(job, heads, float(congestion), flow, tuple(rings), length)
+        paths = hop_paths(heads, members, found.columns.cells[c, : found.columns.counts[c]])
+        rings.append((group, members, float(found.columns.shares[c]), paths))
+    return Balance(job, heads, float(found.congestion), found.flow, tuple(rings), found.length)
 
 
 def hop_paths(heads: Ints, ring: Sequence[int], cells: Ints) -> tuple[Path, ...]:
@@ -238,8 +227,3 @@ def hop_paths(heads: Ints, ring: Sequence[int], cells: Ints) -> tuple[Path, ...]
             path.append(before[source][path[-1]])
         paths.append(tuple(reversed(path)))
     return tuple(paths)
-
-
-def bound_links(heads: Ints) -> Floats:
-    """(n * d,) number of parallel links of each arc; see :func:`~ddlopt.solvers.topology.kernels.capacities`."""
-    return np.asarray(capacities(heads))

@@ -1,6 +1,9 @@
 """The Numba kernel that routes traffic and shares out rings on fixed links, near-optimally."""
 
-# mypy: disable-error-code="untyped-decorator"
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# ruff: noqa: NPY002 (compiled code is fastest with Numba's own state of random numbers)
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -8,6 +11,8 @@ from numba import njit
 from ddlopt.solvers.topology.kernels import (
     Floats,
     Ints,
+    Loads,
+    Net,
     all_trees,
     busiest,
     capacities,
@@ -15,7 +20,57 @@ from ddlopt.solvers.topology.kernels import (
     set_lengths,
     shift_flows,
 )
-from ddlopt.solvers.topology.ring_kernels import route_ring, shift_shares, short_ring
+from ddlopt.solvers.topology.ring_kernels import (
+    Columns,
+    add_column,
+    cheapest_column,
+    route_ring,
+    shift_shares,
+    short_ring,
+)
+
+SOFTEST = 2.0
+"""First exponent of the potential, relative to the busiest link; higher ones commit to the first trees too early."""
+
+
+class Demand(NamedTuple):
+    """What is to be sent: traffic (n, n); of each group the members (groups, largest), their number, the hop bytes."""
+
+    traffic: Floats
+    members: Ints
+    sizes: Ints
+    hop_bytes: Floats
+
+
+class Pace(NamedTuple):
+    """How hard to try.
+
+    ``sweeps``, the last exponent ``sharpest`` of the potential, ``kicks`` per ring and sweep (negative: only known
+    rings), whether rings may be ``reversing``; stop where the largest load is within ``tolerance`` of the bound, or the
+    bound exceeds ``give_up``.
+    """
+
+    sweeps: int
+    sharpest: float
+    kicks: int
+    reversing: bool
+    tolerance: float
+    give_up: float
+
+
+class Outcome(NamedTuple):
+    """What :func:`balance_kernel` finds.
+
+    ``congestion``: largest load per link, infinite where something has no path or the bound was beyond hope;
+    ``bound``: dual value over the rings that were priced (not all rings), given by the arc lengths ``length``;
+    ``flow`` (n, n * d) of the traffic, without that of the rings.
+    """
+
+    congestion: float
+    bound: float
+    flow: Floats
+    length: Floats
+    columns: Columns
 
 
 @njit(cache=True)
@@ -25,7 +80,7 @@ def seed_kernels(seed: int) -> None:
 
 
 @njit(cache=True)
-def metric_volume(traffic: Floats, dist: Floats) -> float:
+def _metric_volume(traffic: Floats, dist: Floats) -> float:
     """Sum of traffic times distance; infinite if some traffic has no path."""
     total = 0.0
     for s in range(len(traffic)):
@@ -36,216 +91,122 @@ def metric_volume(traffic: Floats, dist: Floats) -> float:
 
 
 @njit(cache=True)
-def _add_column(
-    ring: Ints,
-    first: int,
-    last: int,
-    hop_bytes: float,
-    via: Ints,
-    heads: Ints,
-    length: Floats,
-    orders: Ints,
-    cells: Ints,
-    cell_counts: Ints,
-    loads: Floats,
-    shares: Floats,
-) -> bool:
-    """Store the routed ``ring`` among the columns first..last-1, in the place of the longest that is not in use.
+def _first_rings(
+    g: int, demand: Demand, net: Net, pace: Pace, dist: Floats, via: Ints, length: Floats, columns: Columns
+) -> float:
+    """Route the known rings of group g and, where none takes single links only, a new one; share out among the best.
 
-    False if it has no routes, no place, or is not shorter under ``length`` than all columns there are.
+    Returns the bytes times hops of the shortest; infinite where there is no ring.
     """
-    arcs = loads.shape[1]
-    some_cells, some_load = np.empty(cells.shape[1], np.int64), np.empty(arcs)
-    used = route_ring(ring, hop_bytes, via, heads, some_cells, some_load)
-    if used < 0:
-        return False
-    cost = 0.0
-    for a in range(arcs):
-        if some_load[a] > 0.0:
-            cost += some_load[a] * length[a]
-    place, longest = -1, -1.0
+    d, size, hop_bytes = net.heads.shape[1], demand.sizes[g], demand.hop_bytes[g]
+    places = len(columns.shares) // len(demand.sizes)
+    first, last = g * places, (g + 1) * places
     for c in range(first, last):
-        if cell_counts[c] == 0:
-            if longest < np.inf:
-                place, longest = c, np.inf
-            continue
-        there = 0.0
-        for a in range(arcs):
-            if loads[c, a] > 0.0:
-                there += loads[c, a] * length[a]
-        if there <= cost * (1.0 + 1e-4):
-            return False
-        if shares[c] == 0.0 and there > longest:
-            place, longest = c, there
-    if place < 0:
-        return False
-    orders[place, : len(ring)] = ring
-    cells[place] = some_cells
-    cell_counts[place] = used
-    loads[place] = some_load
-    shares[place] = 0.0
-    return True
+        if columns.orders[c, 0] >= 0:
+            used = route_ring(columns.orders[c, :size], hop_bytes, via, d, columns.cells[c], columns.loads[c])
+            columns.counts[c] = max(0, used)
+            if used < 0:
+                columns.orders[c, 0] = -1
+                columns.loads[c] = 0.0
+    best = cheapest_column(columns, first, last, length)
+    direct = size * hop_bytes * 1.0001
+    if pace.kicks >= 0 and (best < 0 or columns.loads[best].sum() > direct):
+        known = columns.orders[best, :size].copy() if best >= 0 else np.full(size, -1)
+        ring = short_ring(dist, demand.members[g, :size], known, pace.reversing, pace.kicks + 3)
+        add_column(ring, first, last, hop_bytes, via, d, length, columns)
+        best = cheapest_column(columns, first, last, length)
+    if best < 0:
+        return np.inf
+    least = columns.loads[best].sum()
+    shortest = 0
+    for c in range(first, last):
+        if columns.counts[c] > 0 and columns.loads[c].sum() <= least * 1.0001:
+            columns.shares[c] = 1.0
+            shortest += 1
+    columns.shares[first:last] /= shortest
+    return least
 
 
 @njit(cache=True)
-def balance_kernel(
-    heads: Ints,
-    traffic: Floats,
-    members: Ints,
-    sizes: Ints,
-    hop_bytes: Floats,
-    orders: Ints,
-    forwarding: bool,
-    reversing: bool,
-    kicks: int,
-    sweeps: int,
-    softest: float,
-    sharpest: float,
-    tolerance: float,
-    give_up: float,
-) -> tuple[float, float, Floats, Floats, Floats, Ints, Ints]:
+def _price_ring(
+    g: int, demand: Demand, net: Net, pace: Pace, dist: Floats, via: Ints, length: Floats, columns: Columns
+) -> float:
+    """Look for a ring of group g that is shorter than its columns, add it, and return its bytes times length."""
+    size = demand.sizes[g]
+    places = len(columns.shares) // len(demand.sizes)
+    first, last = g * places, (g + 1) * places
+    ring = columns.orders[cheapest_column(columns, first, last, length), :size].copy()
+    if pace.kicks >= 0 and size > 2:
+        ring = short_ring(dist, demand.members[g, :size], ring, pace.reversing, pace.kicks)
+    add_column(ring, first, last, demand.hop_bytes[g], via, net.heads.shape[1], length, columns)
+    total = 0.0
+    for i in range(size):
+        total += demand.hop_bytes[g] * dist[ring[i - 1], ring[i]]
+    return total
+
+
+@njit(cache=True)
+def balance_kernel(heads: Ints, forwarding: bool, demand: Demand, orders: Ints, pace: Pace) -> Outcome:
     """Near-optimal routes and ring shares on fixed links.
 
-    The largest load is smoothed to a potential Σ capacity · exp(κ load / (capacity · busiest)), κ grows geometrically from
-    ``softest`` to ``sharpest`` over the ``sweeps``; each sweep prices one more ring per group, shifts shares among the
-    group's rings and then flows among paths.
+    The largest load is smoothed to a potential Σ capacity · exp(κ load / (capacity · busiest)). Each sweep prices one
+    more ring per group, shifts shares among the group's rings and then flows among paths, while κ grows geometrically.
 
     Parameters
     ----------
     heads : (n, d)
-    traffic : (n, n)
-    members : (groups, largest), sizes, hop_bytes : (groups,)
-        Unused places are -1.
-    orders : (groups * columns, largest)
-        Known rings in ring order, -1 in the first place where there is none; replaced by those in use.
-    forwarding, reversing : bool
-        Whether servers relay; whether the local search on rings tries reversals.
-    kicks : int
-        Disturbances per ring and sweep; negative: only the ``orders`` given are used.
-    tolerance, give_up : float
-        Stop where the largest load is within ``tolerance`` of the bound, or the bound exceeds ``give_up``.
-
-    Returns
-    -------
-    congestion : float
-        Largest load per link, infinite if something cannot be routed.
-    bound : float
-        Dual value over the rings that were priced (not over all rings).
-    flow : (n, n * d)
-        Of the traffic; without that of the rings.
-    length : (n * d,)
-        Arc lengths that gave ``bound``.
-    shares : (groups * columns,)
-    cells, cell_counts
-        (source, arc) cells that each column's hops use.
+    orders : (groups * places, largest)
+        Known rings as in :class:`Columns`; replaced by those in use.
     """
     n, d = heads.shape
-    arcs, groups = n * d, len(sizes)
-    columns = len(orders) // groups if groups > 0 else 0
-    capacity = capacities(heads)
-    links = capacity.sum()
-    flow, load, length = np.zeros((n, arcs)), np.zeros(arcs), np.empty(arcs)
-    shares, loads = np.zeros(len(orders)), np.zeros((len(orders), arcs))
-    cells = np.empty((len(orders), n * min(n, 24)), np.int64)
-    cell_counts = np.zeros(len(orders), np.int64)
+    arcs, groups = n * d, len(demand.sizes)
+    net = Net(heads, capacities(heads), forwarding)
+    links = net.capacity.sum()
+    flow, loads = np.zeros((n, arcs)), Loads(np.zeros(arcs), np.empty(arcs))
+    columns = Columns(
+        orders,
+        np.empty((len(orders), n * min(n, 24)), np.int64),
+        np.zeros(len(orders), np.int64),
+        np.zeros((len(orders), arcs)),
+        np.zeros(len(orders)),
+    )
     dist, via = np.empty((n, n)), np.empty((n, n), np.int64)
-    nothing = np.inf, np.inf, flow, length, shares, cells, cell_counts
 
-    set_lengths(load, capacity, 0.0, 0.0, length)
-    all_trees(heads, length, forwarding, dist, via)
-    volume = metric_volume(traffic, dist)
-    if volume == np.inf:
-        return nothing
+    set_lengths(net, loads, 0.0, 0.0)
+    best_length = loads.length.copy()
+    all_trees(net, loads.length, dist, via)
+    bound = _metric_volume(demand.traffic, dist) / links
     for g in range(groups):
-        first, last = g * columns, (g + 1) * columns
-        found, least = 0, np.inf
-        for c in range(first, last):
-            if orders[c, 0] < 0:
-                continue
-            used = route_ring(orders[c, : sizes[g]], hop_bytes[g], via, heads, cells[c], loads[c])
-            if used < 0:
-                orders[c, 0] = -1
-                loads[c] = 0.0
-                continue
-            cell_counts[c] = used
-            found += 1
-            least = min(least, loads[c].sum())
-        if kicks >= 0 and (found == 0 or least > sizes[g] * hop_bytes[g] * 1.0001):
-            known = np.full(sizes[g], -1)
-            if found > 0:
-                for c in range(first, last):
-                    if cell_counts[c] > 0 and loads[c].sum() == least:
-                        known[:] = orders[c, : sizes[g]]
-                        break
-            ring = short_ring(dist, members[g, : sizes[g]], known, reversing, kicks + 3)
-            if _add_column(
-                ring, first, last, hop_bytes[g], via, heads, length, orders, cells, cell_counts, loads, shares
-            ):
-                found += 1
-                least = np.inf
-                for c in range(first, last):
-                    if cell_counts[c] > 0:
-                        least = min(least, loads[c].sum())
-        if found == 0:
-            return nothing
-        shortest = 0
-        for c in range(first, last):
-            if cell_counts[c] > 0 and loads[c].sum() <= least * 1.0001:
-                shortest += 1
-        for c in range(first, last):
-            if cell_counts[c] > 0 and loads[c].sum() <= least * 1.0001:
-                shares[c] = 1.0 / shortest
-                load += loads[c] / shortest
-        volume += least
-    bound = volume / links
-    best_length = length.copy()
-    if bound > give_up:
-        return np.inf, bound, flow, best_length, shares, cells, cell_counts
-    load_trees(traffic, heads, capacity, forwarding, softest / bound, flow, load)
+        bound += _first_rings(g, demand, net, pace, dist, via, loads.length, columns) / links
+    if bound == np.inf or bound > pace.give_up:
+        return Outcome(np.inf, bound, flow, best_length, columns)
+    for c in range(len(orders)):
+        if columns.shares[c] > 0.0:
+            loads.load[:] += columns.shares[c] * columns.loads[c]
+    load_trees(demand.traffic, net, SOFTEST / bound, flow, loads)
 
-    congestion = busiest(load, capacity)
-    kappa = softest
-    growth = (sharpest / softest) ** (1.0 / max(1.0, 0.8 * sweeps))
-    for sweep in range(sweeps):
+    congestion = busiest(net, loads.load)
+    kappa, growth = SOFTEST, (pace.sharpest / SOFTEST) ** (1.0 / max(1.0, 0.8 * pace.sweeps))
+    for sweep in range(pace.sweeps):
+        if congestion <= bound * (1.0 + pace.tolerance):
+            break
         sharpness = kappa / congestion
-        kappa = min(kappa * growth, sharpest)
-        set_lengths(load, capacity, sharpness, congestion, length)
+        kappa = min(kappa * growth, pace.sharpest)
+        set_lengths(net, loads, sharpness, congestion)
         if groups > 0 or sweep % 4 == 3:
-            all_trees(heads, length, forwarding, dist, via)
-            value = metric_volume(traffic, dist)
+            all_trees(net, loads.length, dist, via)
+            value = _metric_volume(demand.traffic, dist)
             for g in range(groups):
-                first, last = g * columns, (g + 1) * columns
-                best, cheapest = -1, np.inf
-                for c in range(first, last):
-                    if cell_counts[c] > 0:
-                        total = 0.0
-                        for a in range(arcs):
-                            if loads[c, a] > 0.0:
-                                total += loads[c, a] * length[a]
-                        if total < cheapest:
-                            best, cheapest = c, total
-                if kicks >= 0 and sizes[g] > 2:
-                    ring = short_ring(dist, members[g, : sizes[g]], orders[best, : sizes[g]], reversing, kicks)
-                else:
-                    ring = orders[best, : sizes[g]].copy()
-                _add_column(
-                    ring, first, last, hop_bytes[g], via, heads, length, orders, cells, cell_counts, loads, shares
-                )
-                for i in range(sizes[g]):
-                    value += hop_bytes[g] * dist[ring[i - 1], ring[i]]
-            total = 0.0
-            for a in range(arcs):
-                if capacity[a] > 0.0:
-                    total += capacity[a] * length[a]
-            if value / total > bound:
-                bound = value / total
-                best_length[:] = length
-            if bound > give_up or congestion <= bound * (1.0 + tolerance):
+                value += _price_ring(g, demand, net, pace, dist, via, loads.length, columns)
+            value /= np.sum(net.capacity * np.where(net.capacity > 0.0, loads.length, 0.0))
+            if value > bound:
+                bound = value
+                best_length[:] = loads.length
+            if bound > pace.give_up:
                 break
+            places = len(orders) // max(1, groups)
             for g in range(groups):
-                shift_shares(
-                    loads, shares, g * columns, (g + 1) * columns, columns + 4, capacity, sharpness, congestion, load, length
-                )
-        shift_flows(traffic, heads, capacity, forwarding, sharpness, congestion, flow, load, length)
-        congestion = busiest(load, capacity)
-    return congestion, bound, flow, best_length, shares, cells, cell_counts
+                shift_shares(columns, g * places, (g + 1) * places, places + 4, net, loads, sharpness, congestion)
+        shift_flows(demand.traffic, net, sharpness, congestion, flow, loads)
+        congestion = busiest(net, loads.load)
+    return Outcome(congestion, bound, flow, best_length, columns)

@@ -1,13 +1,15 @@
 """Exact routing and ring shares on fixed links: a linear program, with rings priced into it."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.topology import Path
-from ddlopt.solvers.topology.balance import Balance, Job, bound_links, hop_paths
-from ddlopt.solvers.topology.kernels import Floats, Ints, all_trees
+from ddlopt.solvers.topology.balance import Balance, Job, hop_paths
+from ddlopt.solvers.topology.kernels import Floats, Ints, Net, all_trees, capacities
 from ddlopt.solvers.topology.ring_kernels import route_ring, short_ring
 
 RingColumn = tuple[int, tuple[int, ...], tuple[Path, ...]]
@@ -16,14 +18,20 @@ RingColumn = tuple[int, tuple[int, ...], tuple[Path, ...]]
 def polish(found: Balance, rounds: int = 40, kicks: int = 100) -> Balance:
     """Exact optimum over all routes and the rings that column generation finds, starting from the rings of ``found``.
 
-    Minimise z over the flow of each source on each arc and the shares of rings with fixed routes: flow is conserved, the
-    shares of each group sum to one, and no arc carries more than z times its links. Each round prices, for every group, a
-    short ring under the arc lengths that are the dual values of the last, until none is shorter than those in use.
+    Minimise z over the flow of each source on each arc and the shares of rings with fixed routes: flow is conserved,
+    the shares of each group sum to one, and no arc carries more than z times its links. Each round prices, for every
+    group, a short ring under the arc lengths that are the dual values of the last, until none is shorter than those in
+    use.
 
     Returns
     -------
     Balance
-        Never worse than ``found``; ``length`` are the dual values.
+        Never worse than ``found``; ``length`` holds the dual values.
+
+    Raises
+    ------
+    SolverError
+        If HiGHS gives up.
     """
     problem = _Problem(found.job, found.heads)
     columns: list[RingColumn] = [(group, members, paths) for group, members, _, paths in found.rings]
@@ -49,9 +57,9 @@ class _Problem:
     def __init__(self, job: Job, heads: Ints) -> None:
         self.job, self.heads = job, heads
         n, d = heads.shape
-        capacity = bound_links(heads)
-        self.arcs = np.flatnonzero(capacity)
-        self.capacity = capacity[self.arcs]
+        self.net = Net(heads, capacities(heads), job.instance.host_forwarding)
+        self.arcs = np.flatnonzero(self.net.capacity)
+        self.capacity = self.net.capacity[self.arcs]
         self.tails, self.ends = self.arcs // d, heads.flat[self.arcs]
         self.number = {(int(t), int(h)): i for i, (t, h) in enumerate(zip(self.tails, self.ends, strict=True))}
         # Figures of different jobs differ by orders of magnitude, solver tolerances do not.
@@ -59,7 +67,8 @@ class _Problem:
         self.sources = np.flatnonzero(job.traffic.any(axis=1))
         m = len(self.arcs)
         step, one = np.arange(m), np.ones(m)
-        incidence = csr_array(coo_array((one, (self.ends, step)), (n, m)) - coo_array((one, (self.tails, step)), (n, m)))
+        entering, leaving = coo_array((one, (self.ends, step)), (n, m)), coo_array((one, (self.tails, step)), (n, m))
+        incidence = csr_array(entering - leaving)
         blocks, demand = [], []
         for s in self.sources:
             others = np.flatnonzero(np.arange(n) != s)
@@ -75,18 +84,19 @@ class _Problem:
         loads = np.zeros((len(self.arcs), len(columns)))
         for place, (group, _, paths) in enumerate(columns):
             for path in paths:
-                for hop in zip(path, path[1:], strict=False):
+                for hop in pairwise(path):
                     loads[self.number[hop], place] += self.job.hop_bytes[group] / self.unit
         return loads
 
     def solve(self, columns: list[RingColumn]) -> tuple[float, Floats, Floats, Floats, Floats]:
-        """Congestion (bytes), flow (n, n * d), shares, arc lengths (n * d,) and the price of each group's cheapest ring."""
+        """Congestion (bytes), flow (n, n * d), shares, arc lengths (n * d,), price of each group's cheapest ring."""
         (n, d), m, groups = self.heads.shape, len(self.arcs), len(self.job.sizes)
         flows = self.loads.shape[1]
         shares = np.zeros((groups, len(columns)))
         for place, (group, _, _) in enumerate(columns):
             shares[group, place] = 1.0
-        over = hstack([self.loads, csr_array(self.ring_loads(columns)), csr_array(-self.capacity[:, None])], format="csr")
+        ring_loads = csr_array(self.ring_loads(columns))
+        over = hstack([self.loads, ring_loads, csr_array(-self.capacity[:, None])], format="csr")
         rows = len(self.demand)
         equal = vstack(
             [
@@ -121,16 +131,15 @@ class _Problem:
         dist, via = np.empty((n, n)), np.empty((n, n), np.int64)
         # A tiny length for idle arcs keeps hops from wandering over them for nothing.
         positive = length + 1e-9 * length[np.isfinite(length)].max()
-        all_trees(self.heads, positive, self.job.instance.host_forwarding, dist, via)
+        all_trees(self.net, positive, dist, via)
         cells, load = np.empty(n * n, np.int64), np.empty(n * d)
         fresh: list[RingColumn] = []
         for group, size in enumerate(self.job.sizes):
             known = [members for other, members, _ in columns if other == group]
-            begin = min(known, key=lambda ring: sum(dist[a, b] for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)))
-            ring = short_ring(
-                dist, self.job.members[group, :size], np.array(begin), self.job.instance.optics == "duplex", kicks
-            )
-            used = route_ring(ring, self.job.hop_bytes[group] / self.unit, via, self.heads, cells, load)
+            begin = min(known, key=lambda ring: dist[list(ring), [*ring[1:], ring[0]]].sum())
+            reversing = self.job.instance.optics == "duplex"
+            ring = short_ring(dist, self.job.members[group, :size], np.array(begin), reversing, kicks)
+            used = route_ring(ring, self.job.hop_bytes[group] / self.unit, via, d, cells, load)
             if used < 0 or load[self.arcs] @ length[self.arcs] >= prices[group] * (1 - 1e-7) - 1e-12:
                 continue
             members = tuple(int(v) for v in ring)

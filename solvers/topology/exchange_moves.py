@@ -1,12 +1,13 @@
-"""Numba kernels of the local search on links: moves that keep a table of links realisable, and annealing of its hop count.
+"""Numba kernels of the local search on links: moves that keep a table of links realisable, and annealing of its hops.
 
-The table of :mod:`~ddlopt.solvers.topology.kernels` gets a meaning for its columns here. With duplex optics column p is the
-matching of plane p. ``cycles`` (c, 2) lists pairs of columns that, followed in turn, are one cycle through all servers: with
-one-way optics a column and itself, with duplex optics two planes. Such columns are *closed*, the others open. All moves keep
-degrees, planes and cycles.
+The table of :mod:`~ddlopt.solvers.topology.kernels` gets a meaning for its columns here. With duplex optics column p is
+the matching of plane p. ``cycles`` (c, 2) lists pairs of columns that, followed in turn, are one cycle through all
+servers: with one-way optics a column and itself, with duplex optics two planes. Such columns are *closed*, the others
+open. All moves keep degrees, planes and cycles.
 """
 
-# mypy: disable-error-code="untyped-decorator"
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# ruff: noqa: SIM110 (compiled code is written in loops)
 
 import numpy as np
 from numba import njit
@@ -26,7 +27,7 @@ for _position in range(64):
 def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
     """Sum of traffic times hops; where there is no path it counts as n hops.
 
-    All servers are searched at once, breadth first on bit sets: what v reaches in h + 1 hops is what its neighbours reach in h.
+    All servers are searched at once, breadth first on bit sets: v reaches in h + 1 hops what its neighbours reach in h.
     """
     n, d = heads.shape
     words = (n + 63) // 64
@@ -164,69 +165,88 @@ def _swap_colours(heads: Ints, cycles: Ints) -> None:
 
 
 @njit(cache=True)
+def _exchange_in_plane(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
+    """Join two random servers in plane k, and those that they were joined to; 0 where that would open a cycle."""
+    n = len(heads)
+    if np.random.random() < 0.2:
+        _swap_colours(heads, cycles)
+    a, c = np.random.randint(n), np.random.randint(n)
+    b, e = heads[a, k], heads[c, k]
+    if a in (c, e):
+        return 0
+    count = _set(heads, a, k, c, changes, 0)
+    count = _set(heads, c, k, a, changes, count)
+    if b >= 0:
+        count = _set(heads, b, k, e, changes, count)
+    if e >= 0:
+        count = _set(heads, e, k, b, changes, count)
+    if not _stays_closed(heads, k, cycles):
+        undo(heads, changes, count)
+        return 0
+    return count
+
+
+@njit(cache=True)
+def _exchange_in_cycle(heads: Ints, k: int, changes: Ints) -> int:
+    """Cut the cycle of column k at three random places and put the stretches together in the other order."""
+    n = len(heads)
+    a, c, e = np.random.randint(n), np.random.randint(n), np.random.randint(n)
+    if a == c or e in (a, c):
+        return 0
+    # c is to be the first of the two on the way from a.
+    v = heads[a, k]
+    while v not in (c, e):
+        v = heads[v, k]
+    if v == e:
+        c, e = e, c
+    b, x, f = heads[a, k], heads[c, k], heads[e, k]
+    count = _set(heads, a, k, x, changes, 0)
+    count = _set(heads, e, k, b, changes, count)
+    return _set(heads, c, k, f, changes, count)
+
+
+@njit(cache=True)
+def _exchange_ends(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
+    """Exchange the ends of a random link of column k with one, sometimes two, random ones of open columns."""
+    n, d = heads.shape
+    a, c, m = np.random.randint(n), np.random.randint(n), np.random.randint(d)
+    b, x = heads[a, k], heads[c, m]
+    if _is_closed(m, cycles) or b == x:
+        return 0
+    if np.random.random() >= 0.15:
+        count = _set(heads, a, k, x, changes, 0)
+        return _set(heads, c, m, b, changes, count)
+    e, o = np.random.randint(n), np.random.randint(d)
+    if _is_closed(o, cycles) or (e == a and o == k) or (e == c and o == m):
+        return 0
+    f = heads[e, o]
+    count = _set(heads, a, k, x, changes, 0)
+    count = _set(heads, c, m, f, changes, count)
+    return _set(heads, e, o, b, changes, count)
+
+
+@njit(cache=True)
 def move(heads: Ints, cycles: Ints, duplex: bool, parallel: bool, swaps: float, changes: Ints) -> int:
     """Apply a random move; returns its number of changes (see :func:`undo`), 0 where the attempt failed.
 
-    Links exchange their ends, two at a time; three at a time in a closed one-way column, where two would break the cycle, and
-    sometimes among open one-way links. The part ``swaps`` of the moves swap the places of two servers.
+    Links exchange their ends, two at a time; three at a time in a closed one-way column, where two would break the
+    cycle, and sometimes among open one-way links. The part ``swaps`` of the moves swap the places of two servers.
     """
     n, d = heads.shape
-    a, k = np.random.randint(n), np.random.randint(d)
-    c = np.random.randint(n)
-    count = 0
+    k = np.random.randint(d)
     if np.random.random() < swaps:
+        a, c = np.random.randint(n), np.random.randint(n)
         if a == c:
             return 0
         changes[0, 0], changes[0, 1] = a, c
         _swap_servers(heads, a, c)
         return -1
     if duplex:
-        if np.random.random() < 0.2:
-            _swap_colours(heads, cycles)
-        b, e = heads[a, k], heads[c, k]
-        if a == c or b == c:
-            return 0
-        count = _set(heads, a, k, c, changes, count)
-        count = _set(heads, c, k, a, changes, count)
-        if b >= 0:
-            count = _set(heads, b, k, e, changes, count)
-        if e >= 0:
-            count = _set(heads, e, k, b, changes, count)
-        if not _stays_closed(heads, k, cycles):
-            undo(heads, changes, count)
-            return 0
+        count = _exchange_in_plane(heads, k, cycles, changes)
     elif _is_closed(k, cycles):
-        e = np.random.randint(n)
-        if a == c or c == e or a == e:
-            return 0
-        # c is to be the first of the two on the way from a.
-        v = heads[a, k]
-        while v != c and v != e:
-            v = heads[v, k]
-        if v == e:
-            c, e = e, c
-        b, x, f = heads[a, k], heads[c, k], heads[e, k]
-        count = _set(heads, a, k, x, changes, count)
-        count = _set(heads, e, k, b, changes, count)
-        count = _set(heads, c, k, f, changes, count)
+        count = _exchange_in_cycle(heads, k, changes)
     else:
-        m = np.random.randint(d)
-        if _is_closed(m, cycles) or (a == c and k == m):
-            return 0
-        b, x = heads[a, k], heads[c, m]
-        if b == x:
-            return 0
-        if np.random.random() < 0.15:
-            e, o = np.random.randint(n), np.random.randint(d)
-            if _is_closed(o, cycles) or (e == a and o == k) or (e == c and o == m):
-                return 0
-            f = heads[e, o]
-            count = _set(heads, a, k, x, changes, count)
-            count = _set(heads, c, m, f, changes, count)
-            count = _set(heads, e, o, b, changes, count)
-        else:
-            count = _set(heads, a, k, x, changes, count)
-            count = _set(heads, c, m, b, changes, count)
+        count = _exchange_ends(heads, k, cycles, changes)
     if not _legal(heads, changes, count, parallel):
         undo(heads, changes, count)
         return 0
@@ -267,8 +287,8 @@ def anneal_hops(
 ) -> float:
     """One stage of simulated annealing of :func:`hop_volume` on ``heads`` in place; returns the least volume so far.
 
-    ``best`` gets the table of that volume where it is below ``least``. The temperature is multiplied by ``cooling`` with every
-    move.
+    ``best`` gets the table of that volume where it is below ``least``. The temperature is multiplied by ``cooling``
+    with every move.
     """
     changes = np.empty((MOST_CHANGES, 3), np.int64)
     current = hop_volume(heads, traffic, forwarding)

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.balance import SOFTEST, Effort, Job
-from ddlopt.solvers.topology.balance_kernel import balance_kernel
+from ddlopt.solvers.topology.balance import Effort, Job
 from ddlopt.solvers.topology.exchange_moves import (
     MOST_CHANGES,
     anneal_hops,
@@ -60,13 +59,13 @@ def anneal_congestion(
 ) -> tuple[Ints, int]:
     """Links with less congestion as a few sweeps of balancing estimate it; returns them and the number of trials.
 
-    The acceptance threshold is drawn before a trial, so that a trial whose bound exceeds it ends at once. Stops when the
-    iteration time ``enough_s`` is met. The temperature falls geometrically from 0.03 to 0.003 of the congestion.
+    The acceptance threshold is drawn before a trial, so that a trial whose bound exceeds it ends at once. Stops when
+    the iteration time ``enough_s`` is met. The temperature falls geometrically from 0.03 to 0.003 of the congestion.
     """
     instance = job.instance
     duplex, forwarding = instance.optics == "duplex", instance.host_forwarding
-    groups = len(job.sizes)
-    effort = Effort(sweeps=10 if groups else 6, sharpest=100.0 if groups else 60.0, kicks=0, columns=24)
+    sweeps, sharpest = (10, 100.0) if len(job.sizes) else (6, 60.0)
+    effort = Effort(sweeps, sharpest, kicks=0, columns=24, tolerance=1e-3)
     heads, changes = start.heads.copy(), np.empty((MOST_CHANGES, 3), np.int64)
     spanning = spanning_groups(instance) if len(start.cycles) else []
 
@@ -75,11 +74,8 @@ def anneal_congestion(
             closed = closed_rings(heads, start.cycles, duplex)[: effort.columns]
             for group in spanning:
                 orders[group * effort.columns : group * effort.columns + len(closed)] = closed
-        congestion, bound, *_ = balance_kernel(
-            heads, job.traffic, job.members, job.sizes, job.hop_bytes, orders, forwarding, duplex,
-            effort.kicks, effort.sweeps, SOFTEST, effort.sharpest, 1e-3, give_up,
-        )  # fmt: skip
-        return float(congestion) if bound <= give_up else np.inf
+        found = job.estimate(heads, orders, effort, give_up)
+        return float(found.congestion) if found.bound <= give_up else np.inf
 
     orders = job.orders(rings, effort.columns)
     current = least = estimate(orders, np.inf)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.errors import InfeasibleError, OptionError
+from ddlopt.models.errors import InfeasibleError, OptionError, SolverError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import lower_bound
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -37,18 +37,18 @@ _REACHED = 1e-5
 class LinkExchange(Heuristic):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
-    1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the others,
-       circulants, TopologyFinder's designs, and the design given.
-    2. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links bounds the
-       congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept closed cost nothing:
-       any ring of n servers loads n links.
-    3. *Congestion*: simulated annealing of the congestion itself as :func:`.balance_kernel` estimates it, from the best
-       starts.
+    1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
+       others, circulants, TopologyFinder's designs, and the design given.
+    2. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
+       bounds the congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept
+       closed cost nothing: any ring of n servers loads n links.
+    3. *Congestion*: simulated annealing of the congestion itself as :func:`.balance_kernel` estimates it, from the
+       best starts.
     4. *Routes*: the best links are balanced accurately, by linear programming (:func:`.polish`) where that is small.
 
-    Moves exchange the ends of two links (three, in a closed one-way ring) or the places of two servers; degrees, planes and
-    closed rings stay as they are. Budgets are counts, so that a seed gives the same design every time unless a time limit
-    strikes.
+    Moves exchange the ends of two links (three, in a closed one-way ring) or the places of two servers; degrees, planes
+    and closed rings stay as they are. Budgets are counts, so that a seed gives the same design every time unless a time
+    limit strikes.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class LinkExchange(Heuristic):
     def answer(
         self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[TopologyDesign, Mapping[str, Any]]:
-        """The best design found; details: starts tried, trials of either kind, and the gap of the routing on its links."""
+        """The best design found; details: starts and moves tried, and the gap of the routing on its links."""
         seed_kernels(seed)
         search = _Search(Job(instance), np.random.default_rng(seed), clock, self.effort)
         search.run(seed, start)
@@ -142,7 +142,7 @@ class _Search:
         rings = dict(start.rings)
         if len(start.cycles):
             closed = closed_rings(start.heads, start.cycles, self.instance.optics == "duplex")
-            rings.update({group: closed for group in spanning_groups(self.instance)})
+            rings.update(dict.fromkeys(spanning_groups(self.instance), closed))
         return rings
 
     def _judge(self, start: LinkStart, effort: Effort = _QUICK) -> None:
@@ -175,23 +175,24 @@ class _Search:
         # Trials cost about n^2.35, and more with rings; very small networks have too few neighbours to need many.
         size, ringed = self.instance.servers / 8, bool(len(self.job.sizes))
         trials = int(self.effort * share * (4e4 if ringed else 1e5) * min(size**4, size**-2.35))
-        heads, tried = anneal_congestion(self.job, start, self._known_rings(start), trials, self.bound_s, self.rng, self.clock)
+        rings = self._known_rings(start)
+        heads, tried = anneal_congestion(self.job, start, rings, trials, self.bound_s, self.rng, self.clock)
         self.trials += tried
         self._judge(replace(start, name=f"{start.name}, less congestion", heads=heads))
 
     def finished(self) -> tuple[TopologyDesign, Mapping[str, Any]]:
         """The design on the best links, accurately routed, and the figures of the run."""
         if self.best is None:
-            raise InfeasibleError(f"'{self.instance.name}': no links were found over which everything can be sent")
+            raise SolverError(f"'{self.instance.name}': no links were found over which everything can be sent")
         best = self.best
         rings: dict[int, list[tuple[int, ...]]] = {}
         for group, members, _, _ in best.rings:
             rings.setdefault(group, []).append(members)
-        accurate = balance(self.job, best.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
-        if accurate.congestion_bytes < best.congestion_bytes:
-            best = accurate
         if self.polishable:
             best = polish(best)
+        elif self.instance.iteration_time_s(best.congestion_bytes) > self.bound_s * (1 + _REACHED):
+            accurate = balance(self.job, best.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
+            best = min(best, accurate, key=lambda found: found.congestion_bytes)
         self._keep(best)
         details = {
             "starts": self.starts,

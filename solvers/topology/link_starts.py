@@ -15,7 +15,7 @@ from ddlopt.solvers.topology.balance import Job, heads_of
 from ddlopt.solvers.topology.exchange_moves import follow, hop_volume
 from ddlopt.solvers.topology.kernels import Floats, Ints
 
-_ATTEMPTS = 4000
+_ATTEMPTS = 400
 _CIRCULANTS = 2000
 
 
@@ -64,11 +64,35 @@ def closed_rings(heads: Ints, cycles: Ints, duplex: bool) -> list[tuple[int, ...
 def random_start(instance: TopologyInstance, closed: int, rng: np.random.Generator) -> LinkStart | None:
     """Random links on every port, with the first ``closed`` columns closed; None if no luck."""
     cycles = cycles_of(instance, closed)
-    for _ in range(20):
+    if closed == 0 and not instance.parallel_links:
+        return LinkStart("round robin", _round_robin(instance, rng))
+    for _ in range(5):
         heads = np.full((instance.servers, instance.degree), -1, dtype=np.int64)
         if all(_fill_column(instance, heads, k, closed, cycles, rng) for k in range(instance.degree)):
             return LinkStart(f"random with {closed} closed columns" if closed else "random", heads, cycles)
     return None
+
+
+def _round_robin(instance: TopologyInstance, rng: np.random.Generator) -> Ints:
+    """Links without parallels under random names: a circulant, or with duplex optics rounds of a tournament."""
+    n, d = instance.servers, instance.degree
+    name = rng.permutation(n)
+    heads = np.full((n, d), -1, dtype=np.int64)
+    for k in range(d):
+        for v in range(n):
+            if instance.optics == "one_way":
+                w = (v + k + 1) % n
+            elif n % 2:
+                # In round k everybody meets the one with whom the numbers sum to k; alone is who would meet itself.
+                w = (k - v) % n
+            elif v == n - 1:
+                w = k * n // 2 % (n - 1)
+            else:
+                w = (k - v) % (n - 1)
+                w = n - 1 if w == v else w
+            if w != v:
+                heads[name[v], k] = name[w]
+    return heads
 
 
 def _fill_column(
@@ -95,10 +119,8 @@ def _fill_column(
             else:
                 a, b = order[:half], order[half : 2 * half]
             column[a], column[b] = b, a
-        if not instance.parallel_links and (heads[:, :k] == np.where(column < 0, -2, column)[:, None]).any():
-            column = _repaired(heads[:, :k], column, duplex, k < closed, rng)
-            if column is None:
-                continue
+        if not instance.parallel_links and not _repair(heads[:, :k], column, duplex, k < closed, rng):
+            continue
         heads[:, k] = column
         if all(follow(heads, first, second, ring) for first, second in due):
             return True
@@ -106,17 +128,15 @@ def _fill_column(
     return False
 
 
-def _repaired(
-    before: Ints, column: Ints, duplex: bool, closed: bool, rng: np.random.Generator
-) -> Ints | None:
-    """Exchange link ends until no link repeats one of the columns ``before``; None if that fails or would open a cycle."""
-    if closed and not duplex and len(column) < 6:
-        return None
+def _repair(before: Ints, column: Ints, duplex: bool, closed: bool, rng: np.random.Generator) -> bool:
+    """Exchange link ends until no link of ``column`` repeats one of ``before``; False if that fails."""
     n = len(column)
-    for _ in range(50 * n):
+    for _ in range(10 * n):
         bad = np.flatnonzero((before == np.where(column < 0, -2, column)[:, None]).any(axis=1))
         if not len(bad):
-            return column
+            return True
+        if closed and not duplex and n < 6:
+            return False
         a, c = int(rng.choice(bad)), int(rng.integers(n))
         b, e = int(column[a]), int(column[c])
         if len({a, b, c, e}) < 4 or e < 0:
@@ -134,7 +154,7 @@ def _repaired(
             if v == a or f in (a, c):
                 continue
             column[a], column[f], column[c] = e, b, int(column[f])
-    return None
+    return False
 
 
 def circulant_starts(job: Job, rng: np.random.Generator) -> Iterator[LinkStart]:
@@ -176,7 +196,8 @@ def circulant_starts(job: Job, rng: np.random.Generator) -> Iterator[LinkStart]:
             cycles = cycles_of(instance, d) if closed and spanning_groups(instance) else cycles_of(instance, 0)
             yield LinkStart(name, table(generators), cycles)
             continue
-        heads = planes_table(instance, {(v, int(w)): 1 for v, row in enumerate(table(generators)) for w in row if v < w})
+        links = {(v, int(w)): 1 for v, row in enumerate(table(generators)) for w in row if v < w}
+        heads = planes_table(instance, links)
         if heads is not None:
             yield LinkStart(name, heads)
 
@@ -223,12 +244,12 @@ def _join_idle_ports(instance: TopologyInstance, heads: Ints) -> None:
         return
     idle = d - np.bincount(heads[heads >= 0], minlength=n)
     for i in range(n):
-        for k in np.flatnonzero(heads[i] < 0):
-            fits = [j for j in range(n) if idle[j] > 0 and j != i and (instance.parallel_links or j not in heads[i])]
-            if fits:
-                j = max(fits, key=lambda j: (idle[j], -int((heads[i] == j).sum())))
-                heads[i, k] = j
-                idle[j] -= 1
+        for k in np.flatnonzero(heads[i] < 0).tolist():
+            free = [w for w in range(n) if idle[w] > 0 and w != i and (instance.parallel_links or w not in heads[i])]
+            if free:
+                w = max(free, key=lambda w: (idle[w], -int((heads[i] == w).sum())))
+                heads[i, k] = w
+                idle[w] -= 1
 
 
 def finder_starts(instance: TopologyInstance, seed: int) -> Iterator[LinkStart]:
@@ -238,7 +259,7 @@ def finder_starts(instance: TopologyInstance, seed: int) -> Iterator[LinkStart]:
     from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
     for variant in ("paper", "released"):
-        finder = TopologyFinder(variant=variant)  # type: ignore[arg-type]
+        finder = TopologyFinder(variant=variant)
         if finder.refuses(instance) is not None:
             continue
         try:

@@ -1,15 +1,33 @@
 """Numba kernels of all-reduce rings on fixed links: short rings under given lengths, and the shares that balance them.
 
-A *column* is a ring with its routing: the order of its members, the cells of the (source, arc) table that its hops use (a flat
-number ``source * arcs + arc`` each), and the load that it puts on every arc when it carries the whole gradient.
+A *column* is a ring with its routing: the order of its members, the cells of the (source, arc) table that its hops use
+(a flat number ``source * arcs + arc`` each), and the load that it puts on every arc when it carries the whole gradient.
 """
 
-# mypy: disable-error-code="untyped-decorator"
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# ruff: noqa: NPY002 (compiled code is fastest with Numba's own state of random numbers)
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ddlopt.solvers.topology.kernels import Floats, Ints, set_lengths
+from ddlopt.solvers.topology.kernels import Floats, Ints, Loads, Net, set_lengths
+
+
+class Columns(NamedTuple):
+    """Rings with routes: those of group g are the places g * C .. (g + 1) * C - 1 of the first axis.
+
+    ``orders`` (places, largest) has -1 first where a place is free; ``cells`` (places, most) the cells that hops use,
+    the first ``counts`` of them, none where a place is free; ``loads`` (places, n * d); ``shares`` of the group's
+    gradient.
+    """
+
+    orders: Ints
+    cells: Ints
+    counts: Ints
+    loads: Floats
+    shares: Floats
 
 
 @njit(cache=True)
@@ -66,7 +84,7 @@ def exchange_segments(ring: Ints, i: int, j: int, l: int) -> None:  # noqa: E741
 
 @njit(cache=True)
 def improve_ring(cost: Floats, ring: Ints, near: Ints, near_in: Ints, reversing: bool) -> float:
-    """Local search on ``ring`` in place: swaps of two stretches (pure 3-opt) and, if wanted, reversals; returns its cost.
+    """Local search on ``ring`` in place: swaps of two stretches (3-opt) and, if wanted, reversals; returns its cost.
 
     ``near`` and ``near_in`` list for each place those that it reaches, and that reach it, at least cost.
     """
@@ -91,7 +109,7 @@ def improve_ring(cost: Floats, ring: Ints, near: Ints, near_in: Ints, reversing:
                 saved = cost[a, b] - cost[a, x]
                 if saved <= tiny:
                     break
-                if x == b or x == a:
+                if x == b:
                     continue
                 off = (place[x] - start) % k
                 c = ring[(start + off - 1) % k]
@@ -124,9 +142,9 @@ def improve_ring(cost: Floats, ring: Ints, near: Ints, near_in: Ints, reversing:
 
 @njit(cache=True)
 def short_ring(dist: Floats, members: Ints, known: Ints, reversing: bool, kicks: int) -> Ints:
-    """A ring of ``members`` (k,), short under ``dist`` (n, n): local search from ``known`` (servers in ring order), kicked.
+    """A ring of ``members`` (k,), short under ``dist`` (n, n): local search from ``known``, kicked ``kicks`` times.
 
-    Where ``known`` starts with -1 the search starts from a greedy ring.
+    ``known`` are servers in ring order; where it starts with -1 the search starts from a greedy ring.
     """
     k = len(members)
     cost = np.empty((k, k))
@@ -170,15 +188,11 @@ def short_ring(dist: Floats, members: Ints, known: Ints, reversing: bool, kicks:
 
 
 @njit(cache=True)
-def route_ring(
-    ring: Ints, hop_bytes: float, via: Ints, heads: Ints, cells: Ints, load: Floats
-) -> int:
-    """Route every hop of ``ring`` along the trees ``via`` (n, n); returns the number of cells, or -1 if there are too many.
+def route_ring(ring: Ints, hop_bytes: float, via: Ints, d: int, cells: Ints, load: Floats) -> int:
+    """Route every hop of ``ring`` along the trees ``via`` (n, n); returns the number of cells.
 
-    Fills ``cells`` and ``load`` (n * d,); -1 also if a hop has no path.
+    Fills ``cells`` and ``load`` (n * d,). Returns -1 where a hop has no path or ``cells`` are too few.
     """
-    d = heads.shape[1]
-    arcs = len(load)
     used = 0
     load[:] = 0.0
     for i in range(len(ring)):
@@ -187,7 +201,7 @@ def route_ring(
             arc = via[s, v]
             if arc < 0 or used == len(cells):
                 return -1
-            cells[used] = s * arcs + arc
+            cells[used] = s * len(load) + arc
             load[arc] += hop_bytes
             used += 1
             v = arc // d
@@ -195,51 +209,89 @@ def route_ring(
 
 
 @njit(cache=True)
-def shift_shares(
-    loads: Floats,
-    shares: Floats,
-    first: int,
-    last: int,
-    steps: int,
-    capacity: Floats,
-    sharpness: float,
-    reference: float,
-    load: Floats,
-    length: Floats,
-) -> None:
-    """Newton shifts of shares among the columns first..last-1 of one group, from the longest in use to the shortest.
+def column_cost(columns: Columns, place: int, length: Floats) -> float:
+    """Load times length of one column; 0 where the place is free."""
+    total = 0.0
+    for a in range(len(length)):
+        if columns.loads[place, a] > 0.0:
+            total += columns.loads[place, a] * length[a]
+    return total
 
-    ``loads`` (columns, n * d) are the columns' loads at share 1; ``shares``, ``load`` and ``length`` are kept consistent.
+
+@njit(cache=True)
+def cheapest_column(columns: Columns, first: int, last: int, length: Floats) -> int:
+    """The column of first..last-1 with the least cost; -1 where all places are free."""
+    best, least = -1, np.inf
+    for c in range(first, last):
+        if columns.counts[c] > 0:
+            cost = column_cost(columns, c, length)
+            if cost < least:
+                best, least = c, cost
+    return best
+
+
+@njit(cache=True)
+def add_column(
+    ring: Ints, first: int, last: int, hop_bytes: float, via: Ints, d: int, length: Floats, columns: Columns
+) -> None:
+    """Store the routed ``ring`` at a free place of first..last-1, or in place of the costliest that is not in use.
+
+    Nothing happens if it has no routes or no place, or is not cheaper under ``length`` than all columns there are.
     """
-    arcs = len(load)
+    cells, load = np.empty(columns.cells.shape[1], np.int64), np.empty(len(length))
+    used = route_ring(ring, hop_bytes, via, d, cells, load)
+    if used < 0:
+        return
+    cost = 0.0
+    for a in range(len(length)):
+        if load[a] > 0.0:
+            cost += load[a] * length[a]
+    place, most = -1, -1.0
+    for c in range(first, last):
+        there = column_cost(columns, c, length) if columns.counts[c] > 0 else np.inf
+        if there <= cost * (1.0 + 1e-4):
+            return
+        if columns.shares[c] == 0.0 and there > most:
+            place, most = c, there
+    if place >= 0:
+        columns.orders[place, : len(ring)] = ring
+        columns.cells[place] = cells
+        columns.counts[place] = used
+        columns.loads[place] = load
+
+
+@njit(cache=True)
+def shift_shares(
+    columns: Columns, first: int, last: int, steps: int, net: Net, loads: Loads, sharpness: float, reference: float
+) -> None:
+    """Newton shifts of shares among the columns first..last-1, from the costliest in use to the cheapest.
+
+    Each makes the two equally long, to first order in the logarithms of the lengths of the arcs in which they differ.
+    """
+    load, length = loads
     for _ in range(steps):
-        worst = best = -1
-        worst_cost, best_cost = -1.0, np.inf
+        worst, most = -1, -1.0
         for c in range(first, last):
-            total = 0.0
-            for a in range(arcs):
-                if loads[c, a] > 0.0:
-                    total += loads[c, a] * length[a]
-            if 0.0 < total < best_cost:
-                best, best_cost = c, total
-            if shares[c] > 0.0 and total > worst_cost:
-                worst, worst_cost = c, total
-        if best == worst or worst_cost <= best_cost * (1.0 + 1e-4):
+            if columns.shares[c] > 0.0:
+                cost = column_cost(columns, c, length)
+                if cost > most:
+                    worst, most = c, cost
+        best = cheapest_column(columns, first, last, length)
+        if best == worst or most <= column_cost(columns, best, length) * (1.0 + 1e-4):
             return
         up = up_bend = down = down_bend = 0.0
-        for a in range(arcs):
-            change = loads[best, a] - loads[worst, a]
+        for a in range(len(load)):
+            change = columns.loads[best, a] - columns.loads[worst, a]
             if change > 0.0:
                 up += change * length[a]
-                up_bend += change * change * length[a] / capacity[a]
+                up_bend += change * change * length[a] / net.capacity[a]
             elif change < 0.0:
                 down -= change * length[a]
-                down_bend += change * change * length[a] / capacity[a]
-        amount = shares[worst]
+                down_bend += change * change * length[a] / net.capacity[a]
+        amount = columns.shares[worst]
         if up > 0.0:
             amount = min(amount, np.log(down / up) / (sharpness * (up_bend / up + down_bend / down)))
-        shares[worst] -= amount
-        shares[best] += amount
-        for a in range(arcs):
-            load[a] += amount * (loads[best, a] - loads[worst, a])
-        set_lengths(load, capacity, sharpness, reference, length)
+        columns.shares[worst] -= amount
+        columns.shares[best] += amount
+        load += amount * (columns.loads[best] - columns.loads[worst])
+        set_lengths(net, loads, sharpness, reference)
