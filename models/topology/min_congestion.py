@@ -16,6 +16,8 @@ from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.server_symmetry import add_numbering, renumbering
 from ddlopt.models.topology.solution import TopologyDesign
 
+NEGLIGIBLE = 1e-6
+"""Fewer units than this are no coefficient: solvers drop what is so small. Rows are weakened by it, never tightened."""
 _INTEGRALITY = 1e-4
 
 
@@ -139,7 +141,10 @@ class MinCongestion:
         add_links(block, instance)
         block.congestion = pyo.Var(bounds=(lowest, highest), doc="bytes on the busiest link, in units")
         block.objective = pyo.Expression(expr=block.congestion)
-        _add_flows(block, instance)
+        if instance.host_forwarding:
+            _add_flows(block, instance)
+        else:
+            _add_direct_loads(block, instance)
         _add_loads(block, instance, lowest if self.unlaid_links else 0.0, highest)
         if self.server_cuts:
             _add_server_cuts(block, instance)
@@ -288,20 +293,6 @@ def read_links(block: pyo.Block) -> dict[tuple[int, int], int]:
 def _add_flows(block: pyo.Block, instance: TopologyInstance) -> None:
     """``flow`` with its conservation, and ``link_load``."""
     n, traffic = instance.servers, instance.traffic_bytes / unit_bytes(instance)
-    if not instance.host_forwarding:
-        wanted = [(i, j) for i, j in block.ARCS if traffic[i, j] > 0]
-        block.WANTED = pyo.Set(dimen=2, initialize=wanted, doc="pairs with traffic")
-
-        @block.Expression(block.ARCS, doc="units from i to j")
-        def link_load(b: Any, i: int, j: int) -> Any:
-            return float(traffic[i, j])
-
-        @block.Constraint(block.WANTED, doc="traffic that nobody forwards has a link")
-        def traffic_has_a_link(b: Any, i: int, j: int) -> Any:
-            return b.joined[i, j] >= 1
-
-        return
-
     others = {v: [u for u in range(n) if u != v] for v in range(n)}
     sources = [s for s in range(n) if traffic[s].any()]
     block.SOURCES = pyo.Set(initialize=sources, doc="servers that send")
@@ -320,7 +311,22 @@ def _add_flows(block: pyo.Block, instance: TopologyInstance) -> None:
 
     @block.Constraint(block.FLOWS, doc="flow takes links, and what is for i does not pass it")
     def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
-        return b.flow[s, i, j] <= float(traffic[s].sum() - traffic[s, i]) * b.joined[i, j]
+        return b.flow[s, i, j] <= max(float(traffic[s].sum() - traffic[s, i]), NEGLIGIBLE) * b.joined[i, j]
+
+
+def _add_direct_loads(block: pyo.Block, instance: TopologyInstance) -> None:
+    """``link_load`` where nobody forwards: what the pair itself has to send, over a link of its own."""
+    traffic = instance.traffic_bytes / unit_bytes(instance)
+    wanted = [(i, j) for i, j in block.ARCS if traffic[i, j] > 0]
+    block.WANTED = pyo.Set(dimen=2, initialize=wanted, doc="pairs with traffic")
+
+    @block.Expression(block.ARCS, doc="units from i to j")
+    def link_load(b: Any, i: int, j: int) -> Any:
+        return float(traffic[i, j])
+
+    @block.Constraint(block.WANTED, doc="traffic that nobody forwards has a link")
+    def traffic_has_a_link(b: Any, i: int, j: int) -> Any:
+        return b.joined[i, j] >= 1
 
 
 def _add_loads(block: pyo.Block, instance: TopologyInstance, lowest: float, highest: float) -> None:
@@ -328,7 +334,7 @@ def _add_loads(block: pyo.Block, instance: TopologyInstance, lowest: float, high
     if instance.most_links_of_a_pair == 1:
 
         @block.Constraint(block.ARCS, doc="congestion covers the load of a link; none if it is not laid")
-        def load_is_within_congestion(b: Any, i: int, j: int) -> Any:
+        def pair_is_within_congestion(b: Any, i: int, j: int) -> Any:
             return b.link_load[i, j] <= b.congestion - lowest * (1 - b.joined[i, j])
 
         return
@@ -366,7 +372,7 @@ def _add_server_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
 
 def _add_volumes(block: pyo.Block, instance: TopologyInstance) -> None:
     traffic = instance.traffic_bytes / unit_bytes(instance)
-    targets = {s: [t for t in range(instance.servers) if traffic[s, t] > 0] for s in block.SOURCES}
+    targets = {s: [t for t in range(instance.servers) if traffic[s, t] > NEGLIGIBLE] for s in block.SOURCES}
 
     @block.Constraint(block.SOURCES, doc="a source's flow takes bytes times distance at least")
     def volume_covers_distance(b: Any, s: int) -> Any:

@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.hop_layers import add_hop_layers
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.min_congestion import add_links, most_link_directions, unit_bytes
+from ddlopt.models.topology.min_congestion import NEGLIGIBLE, add_links, most_link_directions, unit_bytes
 from ddlopt.models.topology.server_symmetry import add_numbering
 
 
@@ -65,7 +65,7 @@ class MinVolume:
         block.objective = pyo.Expression(expr=block.congestion)
         add_hop_layers(block, instance, between=self.hops == "between")
         block.forwarded = pyo.Var(block.SERVERS, bounds=(0, None), doc="units that the server forwards")
-        block.SERVED = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.ARCS if traffic[s, t] > 0])
+        block.SERVED = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.ARCS if traffic[s, t] > NEGLIGIBLE])
 
         @block.Constraint(block.SERVERS, doc="d links carry what a server sends or receives and what it forwards")
         def servers_are_within_congestion(b: Any, v: int) -> Any:
@@ -74,7 +74,8 @@ class MinVolume:
         @block.Constraint(doc="all hops but the first are forwarded by somebody")
         def later_hops_are_forwarded(b: Any) -> Any:
             volume = sum(float(traffic[s, t]) * b.hops_at_least[s, t] for s, t in b.SERVED)
-            return sum(b.forwarded[v] for v in b.SERVERS) >= volume - float(traffic.sum())
+            served = sum(float(traffic[s, t]) for s, t in b.SERVED)
+            return sum(b.forwarded[v] for v in b.SERVERS) >= volume - served
 
         @block.Constraint(doc="all links carry as many times the congestion as there are directions at most")
         def volume_is_within_congestion(b: Any) -> Any:

@@ -296,6 +296,16 @@ def test_read_refuses_links_laid_in_part():
         MinCongestion().read(model.topology, instance)
 
 
+def test_bytes_of_very_different_size():
+    instance = make([[0, 4e11, 1, 0], [0, 0, 3e11, 1], [1e-3, 0, 0, 2e11], [0, 5, 0, 0]])
+    result = solve(instance)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(brute_force(instance), rel=1e-6)
+    assert {(route.source, route.target) for route in result.solution.routes} == set(
+        zip(*map(list, np.nonzero(instance.traffic_bytes)), strict=True)
+    )
+
+
 def test_two_jobs_share_the_links_of_a_host_model():
     """Two blocks in one model, coupled by the documented ports: the same links serve both jobs."""
     first, second = random_instance(4, 1), random_instance(4, 2)
