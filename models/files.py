@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_whole(path: str | Path, text: str) -> None:
-    """Write UTF-8 text; the file appears whole or not at all."""
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8; the file appears whole or not at all."""
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.resources import files
@@ -13,6 +11,7 @@ from pathlib import Path
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Instance, Solution, read_text
 from ddlopt.models.errors import InstanceError, SolutionError, UnknownNameError
+from ddlopt.models.files import write_whole
 
 _LARGEST_PLAIN_BYTES = 200_000
 """Best known solutions above this size are stored compressed."""
@@ -161,19 +160,6 @@ def _read(path: Path) -> Instance:
     if its_family not in FAMILY_NAMES:
         raise InstanceError(f"{path}: family is {its_family!r}; use one of: {', '.join(FAMILY_NAMES)}")
     return family(its_family).instance.from_file(path)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

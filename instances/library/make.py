@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.library import library_folder, write_whole
+from ddlopt.instances.library import library_folder
+from ddlopt.models.files import write_whole
 from ddlopt.instances.workloads import JOBS, topoopt_job
 from ddlopt.models.topology import TopologyInstance
 
@@ -106,7 +107,7 @@ def main() -> None:
     """Write every file."""
     folder = library_folder("topology")
     for instance in topology_instances():
-        write_whole(folder / f"{instance.name}.json", text_of(instance).encode())
+        write_whole(folder / f"{instance.name}.json", text_of(instance))
 
 
 if __name__ == "__main__":

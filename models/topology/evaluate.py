@@ -9,7 +9,7 @@ from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import Path, TopologyDesign
 
-SHARE_TOLERANCE = Fraction(1, 10**6)
+SHARE_TOLERANCE = 1e-6
 """How far shares and fractions may sum from one; the largest of them then takes what the others leave."""
 
 Loads = dict[tuple[int, int], Number]
@@ -160,7 +160,7 @@ class _Checker:
             if value < 0:
                 self.fail("share_is_not_negative", where, value, 0)
         total = sum(parts, start=number(0))
-        if abs(total - 1) > SHARE_TOLERANCE:
+        if abs(float(total - 1)) > SHARE_TOLERANCE:
             self.fail(kind, where, total, 1, breaks=not parts)
         if parts:
             parts[max(range(len(parts)), key=parts.__getitem__)] += 1 - total
