@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library import library_folder
-from ddlopt.models.files import write_whole
 from ddlopt.instances.workloads import JOBS, topoopt_job
+from ddlopt.models.files import write_whole
 from ddlopt.models.topology import TopologyInstance
 
 DANOINT_TRAFFIC = [

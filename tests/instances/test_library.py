@@ -8,7 +8,7 @@ import pytest
 from ddlopt.instances import best, find, library, library_folder, load, names, schema, store_best
 from ddlopt.instances.library.make import text_of, topology_instances
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import InstanceError, SolutionError, UnknownNameError
+from ddlopt.models.errors import InstanceError, OptionError, SolutionError, UnknownNameError
 from ddlopt.models.topology import Ring, Route, TopologyDesign, TopologyInstance, evaluate
 
 MADE = {f"topology/{instance.name}": instance for instance in topology_instances()}
@@ -166,7 +166,7 @@ def test_nothing_is_left_of_a_failed_write(own_library, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OptionError, match="cannot be written: disk full"):
         store_best("tiny-n4-d2", ring_design(1))
     assert [file.name for file in own_library.iterdir()] == ["tiny-n4-d2.json"]
 
