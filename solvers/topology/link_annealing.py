@@ -25,7 +25,7 @@ _SWAPS = 0.3
 def anneal_volume(job: Job, start: LinkStart, traffic: Floats, moves: int, clock: Clock) -> tuple[Ints, int]:
     """Links with fewer hops for ``traffic`` (n, n); returns them and the number of moves tried.
 
-    The temperature falls geometrically from 0.2 to 0.003 of the mean change by a move.
+    The temperature falls geometrically from ``start.hot`` to 0.003 of the mean change by a move.
     """
     if not traffic.any():
         return start.heads, 0
@@ -37,12 +37,12 @@ def anneal_volume(job: Job, start: LinkStart, traffic: Floats, moves: int, clock
         return start.heads, 0
     best, least = heads.copy(), hop_volume(heads, traffic, instance.host_forwarding)
     each = max(1, moves // _STAGES)
-    cooling = (0.003 / 0.2) ** (1 / (each * _STAGES))
+    cooling = (0.003 / start.hot) ** (1 / (each * _STAGES))
     tried = 0
     for stage in range(_STAGES):
         if clock.expired:
             break
-        temperature = 0.2 * scale * cooling ** (stage * each)
+        temperature = start.hot * scale * cooling ** (stage * each)
         least = anneal_hops(heads, start.cycles, traffic, *kind, each, temperature, cooling, best, least)
         tried += each
     return best, tried

@@ -1,6 +1,6 @@
 """Our own heuristic: local search on links, with routes and rings balanced anew for every trial."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from ddlopt.solvers.topology.link_starts import (
     closed_rings,
     design_start,
     finder_starts,
+    kautz_start,
     random_start,
     ring_traffic,
     spanning_groups,
@@ -38,7 +39,7 @@ class LinkExchange(Heuristic):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
     1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
-       others, circulants, TopologyFinder's designs, and the design given.
+       others, circulants, a generalised Kautz graph, TopologyFinder's designs, and the design given.
     2. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
        bounds the congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept
        closed cost nothing: any ring of n servers loads n links.
@@ -131,12 +132,20 @@ class _Search:
             closed = [k for k in range(d, 0, -1) if not duplex or k > 1]
             if instance.servers > 32:
                 closed = closed[:1] + closed[-1:] * (len(closed) > 1)
-        for k in [*closed, 0]:
-            start = random_start(instance, k, self.rng)
-            if start is not None:
-                yield start
+        yield from self._random_starts([*closed, 0])
         yield from finder_starts(instance, seed)
         yield from circulant_starts(self.job, self.rng)
+        kautz = kautz_start(instance)
+        if kautz is not None:
+            yield kautz
+        for _ in range(3 if instance.servers <= 32 else 0):
+            yield from self._random_starts([*closed, 0])
+
+    def _random_starts(self, closed: Sequence[int]) -> Iterator[LinkStart]:
+        for k in closed:
+            start = random_start(self.instance, k, self.rng)
+            if start is not None:
+                yield start
 
     def _known_rings(self, start: LinkStart) -> dict[int, list[tuple[int, ...]]]:
         rings = dict(start.rings)
@@ -166,7 +175,7 @@ class _Search:
         self.clock.report(self.instance.iteration_time_s(found.congestion_bytes), self.bound_s)
 
     def _fewer_hops(self, start: LinkStart) -> LinkStart:
-        moves = int(self.effort * min(60000, 3e8 / self.instance.servers**2))
+        moves = int(self.effort * min(60000, 8e8 / self.instance.servers**2))
         heads, moved = anneal_volume(self.job, start, ring_traffic(self.job, start), moves, self.clock)
         self.hop_moves += moved
         return replace(start, name=f"{start.name}, fewer hops", heads=heads, rings=start.rings)

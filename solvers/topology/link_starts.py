@@ -17,16 +17,21 @@ from ddlopt.solvers.topology.kernels import Floats, Ints
 
 _ATTEMPTS = 400
 _CIRCULANTS = 2000
+_COOL = 0.02
 
 
 @dataclass(frozen=True)
 class LinkStart:
-    """Links to search from: the table of link ends, its closed cycles, and rings known to be good, by group."""
+    """Links to search from: the table of link ends, its closed cycles, and rings known to be good, by group.
+
+    ``hot`` is the first temperature of :func:`.anneal_volume`, low where the start has a structure worth keeping.
+    """
 
     name: str
     heads: Ints
     cycles: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
     rings: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    hot: float = 0.2
 
 
 def spanning_groups(instance: TopologyInstance) -> list[int]:
@@ -194,12 +199,32 @@ def circulant_starts(job: Job, rng: np.random.Generator) -> Iterator[LinkStart]:
         if not duplex:
             closed = coprime.issuperset(generators)
             cycles = cycles_of(instance, d) if closed and spanning_groups(instance) else cycles_of(instance, 0)
-            yield LinkStart(name, table(generators), cycles)
+            yield LinkStart(name, table(generators), cycles, hot=_COOL)
             continue
         links = {(v, int(w)): 1 for v, row in enumerate(table(generators)) for w in row if v < w}
         heads = planes_table(instance, links)
         if heads is not None:
-            yield LinkStart(name, heads)
+            yield LinkStart(name, heads, hot=_COOL)
+
+
+def kautz_start(instance: TopologyInstance) -> LinkStart | None:
+    """The generalised Kautz graph, u → -(d u + k) mod n for k = 1..d, of diameter at most ⌈log_d n⌉; one-way only.
+
+    Where a server would be joined to itself its port goes to another one.
+
+    References
+    ----------
+    M. Imase and M. Itoh, "A design for directed graphs with minimum diameter", IEEE Trans. Computers 32(8), 1983.
+    """
+    n, d = instance.servers, instance.degree
+    if instance.optics == "duplex" or d == 1:
+        return None
+    heads = -(d * np.arange(n)[:, None] + np.arange(1, d + 1)[None, :]) % n
+    heads[heads == np.arange(n)[:, None]] = -1
+    _join_idle_ports(instance, heads)
+    if not instance.parallel_links and any(len(set(row[row >= 0])) < (row >= 0).sum() for row in heads):
+        return None
+    return LinkStart("generalised Kautz", heads, hot=_COOL)
 
 
 def planes_table(instance: TopologyInstance, links: dict[tuple[int, int], int]) -> Ints | None:
@@ -229,7 +254,7 @@ def design_start(instance: TopologyInstance, design: TopologyDesign, name: str) 
         known = rings.setdefault(ring.group, [])
         if ring.members not in known:
             known.append(ring.members)
-    return LinkStart(name, heads, rings=rings)
+    return LinkStart(name, heads, rings=rings, hot=_COOL)
 
 
 def _join_idle_ports(instance: TopologyInstance, heads: Ints) -> None:

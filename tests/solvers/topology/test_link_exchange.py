@@ -108,7 +108,7 @@ def test_duplex_planes_close_pairwise(d):
 def test_circulants_with_least_hops():
     starts = list(circulant_starts(Job(make_instance(16, 4)), np.random.default_rng(0)))
     hops = [hop_volume(s.heads, np.ones((16, 16)) - np.eye(16), True) / 16 for s in starts]
-    # The circulant (1, 3, 7, 12) has congestion 7.25 = 29 / 4; with generators prime to 16 the best is (1, 3, 5, 7): 30 / 4.
+    # Congestions of the best circulants, with any generators and with those prime to 16: 29 / 4 and 30 / 4.
     assert hops == [pytest.approx(29), pytest.approx(30)]
 
 
