@@ -91,6 +91,16 @@ def _metric_volume(traffic: Floats, dist: Floats) -> float:
 
 
 @njit(cache=True)
+def _total_length(net: Net, length: Floats) -> float:
+    """Sum of capacity times length."""
+    total = 0.0
+    for a in range(len(length)):
+        if net.capacity[a] > 0.0:
+            total += net.capacity[a] * length[a]
+    return total
+
+
+@njit(cache=True)
 def _first_rings(
     g: int, demand: Demand, net: Net, pace: Pace, dist: Floats, via: Ints, length: Floats, columns: Columns
 ) -> float:
@@ -161,7 +171,7 @@ def balance_kernel(heads: Ints, forwarding: bool, demand: Demand, orders: Ints, 
     n, d = heads.shape
     arcs, groups = n * d, len(demand.sizes)
     net = Net(heads, capacities(heads), forwarding)
-    links = net.capacity.sum()
+    links = max(1.0, net.capacity.sum())
     flow, loads = np.zeros((n, arcs)), Loads(np.zeros(arcs), np.empty(arcs))
     columns = Columns(
         orders,
@@ -198,7 +208,7 @@ def balance_kernel(heads: Ints, forwarding: bool, demand: Demand, orders: Ints, 
             value = _metric_volume(demand.traffic, dist)
             for g in range(groups):
                 value += _price_ring(g, demand, net, pace, dist, via, loads.length, columns)
-            value /= np.sum(net.capacity * np.where(net.capacity > 0.0, loads.length, 0.0))
+            value /= _total_length(net, loads.length)
             if value > bound:
                 bound = value
                 best_length[:] = loads.length

@@ -35,9 +35,7 @@ def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
     for v in range(n):
         reach[v, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
     wider = reach.copy()
-    left = np.sum(traffic, axis=1)
-    total = 0.0
-    rest = left.sum()
+    total, rest = 0.0, traffic.sum()
     for hops in range(1, n):
         grown = False
         for v in range(n):

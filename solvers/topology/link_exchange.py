@@ -28,6 +28,8 @@ from ddlopt.solvers.topology.link_starts import (
 
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
 _FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-5)
+_ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
+"""Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
 _PROMISING = 1.01
 """Links this close to the incumbent, as quickly balanced, are worth a linear program."""
 _REACHED = 1e-5
@@ -112,11 +114,11 @@ class _Search:
             self._judge(self._fewer_hops(start))
             if self.done:
                 return
-        for share in (0.35, 0.35, 0.3):
+        for share, fine in _ROUNDS:
             if not self.pool:
                 break
             _, start = self.pool.pop(0)
-            self._less_congestion(start, share)
+            self._less_congestion(start, share, fine)
             if self.done:
                 return
 
@@ -180,12 +182,12 @@ class _Search:
         self.hop_moves += moved
         return replace(start, name=f"{start.name}, fewer hops", heads=heads, rings=start.rings)
 
-    def _less_congestion(self, start: LinkStart, share: float) -> None:
+    def _less_congestion(self, start: LinkStart, share: float, fine: bool) -> None:
         # Trials cost about n^2.35, and more with rings; very small networks have too few neighbours to need many.
         size, ringed = self.instance.servers / 8, bool(len(self.job.sizes))
         trials = int(self.effort * share * (4e4 if ringed else 2e5) * min(size**4, size**-2.35))
         rings = self._known_rings(start)
-        heads, tried = anneal_congestion(self.job, start, rings, trials, self.bound_s, self.rng, self.clock)
+        heads, tried = anneal_congestion(self.job, start, rings, trials, fine, self.bound_s, self.rng, self.clock)
         self.trials += tried
         self._judge(replace(start, name=f"{start.name}, less congestion", heads=heads))
 

@@ -76,10 +76,50 @@ def ring_cost(cost: Floats, ring: Ints) -> float:
 
 
 @njit(cache=True)
-def exchange_segments(ring: Ints, i: int, j: int, l: int) -> None:  # noqa: E741
-    """Swap the neighbouring stretches i+1..j and j+1..l (i < j < l < k) of ``ring`` in place."""
-    swapped = np.concatenate((ring[j + 1 : l + 1], ring[i + 1 : j + 1]))
-    ring[i + 1 : l + 1] = swapped
+def swap_stretches(ring: Ints, start: int, first: int, second: int) -> None:
+    """Swap two neighbouring stretches: places start + 1 .. start + first, and those up to start + second (mod k)."""
+    k = len(ring)
+    old = ring.copy()
+    for i in range(second):
+        ring[(start + 1 + i) % k] = old[(start + 1 + (i + first) % second) % k]
+
+
+@njit(cache=True)
+def _improve_once(
+    cost: Floats, ring: Ints, place: Ints, turns: Floats, near: Ints, near_in: Ints, reversing: bool, tiny: float
+) -> bool:
+    """Apply the first improving move found; False where there is none.
+
+    ``place`` (k,) inverts ``ring``; ``turns`` (k,) is what the hops up to a place cost more backwards than forwards.
+    """
+    k = len(ring)
+    for start in range(k):
+        a, b = ring[start], ring[(start + 1) % k]
+        for x in near[a]:
+            saved = cost[a, b] - cost[a, x]
+            if saved <= tiny:
+                break
+            if x == b:
+                continue
+            # a→b … c→x … e→f becomes a→x … e→b … c→f.
+            off = (place[x] - start) % k
+            c = ring[(start + off - 1) % k]
+            for e in near_in[b]:
+                off_e = (place[e] - start) % k
+                f = ring[(start + off_e + 1) % k]
+                if off_e >= off and saved + cost[c, x] + cost[e, f] - cost[e, b] - cost[c, f] > tiny:
+                    swap_stretches(ring, start, off - 1, off_e)
+                    return True
+            if reversing and place[x] > start + 1:
+                # a→b … x→y becomes a→x … b→y, the stretch b … x backwards.
+                y = ring[(place[x] + 1) % k]
+                if saved + cost[x, y] - cost[b, y] - (turns[place[x]] - turns[start + 1]) > tiny:
+                    low, high = start + 1, place[x]
+                    while low < high:
+                        ring[low], ring[high] = ring[high], ring[low]
+                        low, high = low + 1, high - 1
+                    return True
+    return False
 
 
 @njit(cache=True)
@@ -89,54 +129,15 @@ def improve_ring(cost: Floats, ring: Ints, near: Ints, near_in: Ints, reversing:
     ``near`` and ``near_in`` list for each place those that it reaches, and that reach it, at least cost.
     """
     k = len(ring)
-    total = ring_cost(cost, ring)
-    if k < 3:
-        return total
-    place = np.empty(k, np.int64)
-    tiny = 1e-9 * total
-    improved = True
+    tiny = 1e-9 * ring_cost(cost, ring)
+    place, turns = np.empty(k, np.int64), np.zeros(k)
+    improved = k > 2
     while improved:
-        improved = False
-        # Hop costs forwards and backwards from the first place, so that a reversal is priced at once.
-        gain_back = np.zeros(k)
         for i in range(k):
             place[ring[i]] = i
             if i > 0:
-                gain_back[i] = gain_back[i - 1] + cost[ring[i], ring[i - 1]] - cost[ring[i - 1], ring[i]]
-        for start in range(k):
-            a, b = ring[start], ring[(start + 1) % k]
-            for x in near[a]:
-                saved = cost[a, b] - cost[a, x]
-                if saved <= tiny:
-                    break
-                if x == b:
-                    continue
-                off = (place[x] - start) % k
-                c = ring[(start + off - 1) % k]
-                # a→b … c→x … e→f becomes a→x … e→b … c→f.
-                for e in near_in[b]:
-                    off_e = (place[e] - start) % k
-                    if off_e < off:
-                        continue
-                    f = ring[(start + off_e + 1) % k]
-                    if saved + cost[c, x] + cost[e, f] - cost[e, b] - cost[c, f] > tiny:
-                        turned = np.concatenate((ring[start:], ring[:start]))
-                        exchange_segments(turned, 0, off - 1, off_e)
-                        ring[:] = turned
-                        improved = True
-                        break
-                if improved:
-                    break
-                if reversing and place[x] > start + 1:
-                    # a→b … x→y becomes a→x … b→y, the stretch b … x backwards.
-                    y = ring[(place[x] + 1) % k]
-                    turn = gain_back[place[x]] - gain_back[start + 1]
-                    if saved + cost[x, y] - cost[b, y] - turn > tiny:
-                        ring[start + 1 : place[x] + 1] = ring[start + 1 : place[x] + 1][::-1].copy()
-                        improved = True
-                        break
-            if improved:
-                break
+                turns[i] = turns[i - 1] + cost[ring[i], ring[i - 1]] - cost[ring[i - 1], ring[i]]
+        improved = _improve_once(cost, ring, place, turns, near, near_in, reversing, tiny)
     return ring_cost(cost, ring)
 
 
@@ -154,9 +155,10 @@ def short_ring(dist: Floats, members: Ints, known: Ints, reversing: bool, kicks:
         for j in range(k):
             cost[i, j] = dist[members[i], members[j]]
     far = 0.0
-    for x in cost.flat:
-        if x != np.inf:
-            far = max(far, x)
+    for i in range(k):
+        for j in range(k):
+            if cost[i, j] != np.inf:
+                far = max(far, cost[i, j])
     for i in range(k):
         for j in range(k):
             if cost[i, j] == np.inf:
@@ -173,13 +175,10 @@ def short_ring(dist: Floats, members: Ints, known: Ints, reversing: bool, kicks:
     trial = ring.copy()
     for _ in range(kicks if k > 3 else 0):
         trial[:] = ring
-        # A kick disturbs one place only: a stretch of up to 50 hops is cut in three and put together differently.
+        # A kick disturbs one place only: two neighbouring stretches, up to 50 hops long together, are swapped.
         reach = min(k - 1, 50)
-        i = np.random.randint(k)
-        turned = np.concatenate((trial[i:], trial[:i]))
-        cuts = np.sort(np.random.choice(reach, 3, False)) if reach > 3 else np.array([0, 1, 2])
-        exchange_segments(turned, cuts[0], cuts[1], cuts[2])
-        trial[:] = turned
+        first = 1 + np.random.randint(reach - 1)
+        swap_stretches(trial, np.random.randint(k), first, first + 1 + np.random.randint(reach - first))
         total = improve_ring(cost, trial, near, near_in, reversing)
         if total <= best:
             best = total
