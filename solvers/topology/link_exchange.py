@@ -185,7 +185,7 @@ class _Search:
     def _less_congestion(self, start: LinkStart, share: float, fine: bool) -> None:
         # Trials cost about n^2.35, and more with rings; very small networks have too few neighbours to need many.
         size, ringed = self.instance.servers / 8, bool(len(self.job.sizes))
-        trials = int(self.effort * share * (4e4 if ringed else 2e5) * min(size**4, size**-2.35))
+        trials = int(self.effort * share * (3e4 if ringed else 1.5e5) * min(size**4, size**-2.35))
         rings = self._known_rings(start)
         heads, tried = anneal_congestion(self.job, start, rings, trials, fine, self.bound_s, self.rng, self.clock)
         self.trials += tried
