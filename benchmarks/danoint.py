@@ -73,9 +73,13 @@ def in_steps(seconds):
     found = LinkExchange().solve(instance, Limits(time_s=seconds / 10))
     trace = points_of(found)
     used = time.perf_counter() - started
-    outcome = Highs().solve(build_model("topology", MinVolume(), instance), Limits(time_s=seconds / 2, gap=1e-6))
+    outcome = Highs().solve(
+        build_model("topology", MinVolume(), instance), Limits(time_s=max(1, seconds - used), gap=1e-6)
+    )
     trace += [(used + p.time_s, None, MinVolume().objective_value(instance, p.bound)) for p in outcome.trace if p.bound]
     used = time.perf_counter() - started
+    if used >= seconds:
+        return trace
     known = {"proven_bytes": trace[-1][2], "achievable_bytes": found.objective}
     return [*trace, *points_of(exact(seconds - used, start=found.solution, **known), used)]
 
