@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from ddlopt.models.contracts import Instance, Solution, read_text
 from ddlopt.models.errors import InstanceError, SolutionError, UnknownNameError
 from ddlopt.models.files import write_whole
 
+_BETTER = 1 + Fraction(1, 10**9)
+"""A new solution must be better by more than what rounding in a solver makes of the same one."""
 _LARGEST_PLAIN_BYTES = 200_000
 """Best known solutions above this size are stored compressed."""
 
@@ -104,7 +107,7 @@ def store_best(name: str, solution: Solution) -> bool:
     stored = best(full)
     if stored is not None:
         rival = its_family.evaluate(instance, stored, exact=True)
-        if rival.feasible and rival.objective is not None and rival.objective <= judged.objective:
+        if rival.feasible and rival.objective is not None and rival.objective <= judged.objective * _BETTER:
             return False
     plain, packed = _best_files(full)
     signed = solution.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
