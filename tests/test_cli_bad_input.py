@@ -51,7 +51,7 @@ def refused(capsys, tmp_path):
         (["solve"], "Missing argument"),
         (["solve", "topology/danoin"], "danoint"),
         (["solve", "missing.json"], "missing.json"),
-        (["solve", TINY, "--method", "magic"], "no method 'magic'; it has: min-congestion, "),
+        (["solve", TINY, "--method", "magic"], "no method 'magic'; it has: exact, min-congestion, "),
         (["solve", TINY, "--method", "rings-and-routes", "--solver", "magic"], "magic"),
         (["solve", TINY, "--method", "min-congestion"], "min-congestion does not cover"),
         (["solve", TINY, "--time-limit", "nan"], "time limit must be a positive number of seconds, got nan"),
