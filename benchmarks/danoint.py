@@ -64,7 +64,7 @@ def ours(seconds):
 
 def plain(seconds):
     """Without strengthenings."""
-    return points_of(exact(seconds, server_cuts=False, hops="none", unlaid_links=False))
+    return points_of(exact(seconds, server_cuts=False, hops="none"))
 
 
 def in_steps(seconds):
@@ -80,7 +80,7 @@ def in_steps(seconds):
     used = time.perf_counter() - started
     if used >= seconds:
         return trace
-    known = {"proven_bytes": trace[-1][2], "achievable_bytes": found.objective}
+    known = {"proven_bytes": trace[-1][2], "achievable_bytes": found.objective, "unlaid_links": True}
     return [*trace, *points_of(exact(seconds - used, start=found.solution, **known), used)]
 
 

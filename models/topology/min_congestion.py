@@ -1,6 +1,5 @@
 """Links and routes for any traffic: the least possible load of the busiest link."""
 
-import itertools
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Literal
@@ -8,17 +7,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.link_choice import add_links, most_link_directions, read_links
 from ddlopt.models.topology.server_symmetry import add_numbering, renumbering
 from ddlopt.models.topology.solution import TopologyDesign
 
 NEGLIGIBLE = 1e-6
 """Fewer units than this are no coefficient: solvers drop what is so small. Rows are weakened by it, never tightened."""
-_INTEGRALITY = 1e-4
+_FAINT = 1e-4
+"""Traffic of fewer units may drown in a solver's tolerance, so that its paths are asked for apart."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class MinCongestion:
     server_cuts : bool
     hops : {"none", "moore", "between"}
     unlaid_links : bool
-        Whether rows of links not laid have :math:`\underline z`; without, :math:`g_{ijc} \le z`.
+        Whether rows of links not laid have :math:`\underline z`; without, :math:`g_{ijc} \le z`. They take nodes off
+        small trees, but the denser relaxations are slower, and the optimum of ``danoint`` is found later.
     numbering : bool
         Whether to break the symmetry of interchangeable servers.
     proven_bytes : float, optional
@@ -105,7 +106,7 @@ class MinCongestion:
 
     server_cuts: bool = True
     hops: Hops = "between"
-    unlaid_links: bool = True
+    unlaid_links: bool = False
     numbering: bool = True
     proven_bytes: float | None = None
     achievable_bytes: float | None = None
@@ -143,6 +144,7 @@ class MinCongestion:
         block.objective = pyo.Expression(expr=block.congestion)
         if instance.host_forwarding:
             _add_flows(block, instance)
+            _add_faint_paths(block, instance)
         else:
             _add_direct_loads(block, instance)
         _add_loads(block, instance, lowest if self.unlaid_links else 0.0, highest)
@@ -203,93 +205,6 @@ def unit_bytes(instance: TopologyInstance) -> float:
     return float(instance.node_bytes.max()) / instance.degree / 10
 
 
-def most_link_directions(instance: TopologyInstance) -> int:
-    """Directions of all links that there can be: a plane of duplex optics is a matching."""
-    n, d = instance.servers, instance.degree
-    return d * (n if instance.optics == "one_way" else 2 * (n // 2))
-
-
-def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
-    """``link``, degrees and planes; ``links_between`` and ``joined`` for ordered pairs ``ARCS``."""
-    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
-    others = {i: [j for j in range(n) if j != i] for i in range(n)}
-    ends = itertools.combinations(range(n), 2) if duplex else itertools.permutations(range(n), 2)
-    block.SERVERS = pyo.RangeSet(0, n - 1, doc="servers")
-    block.ARCS = pyo.Set(dimen=2, initialize=list(itertools.permutations(range(n), 2)), doc="ordered pairs")
-    block.LINKS = pyo.Set(dimen=2, initialize=list(ends), doc="pairs that a link may join")
-    block.COPIES = pyo.RangeSet(1, instance.most_links_of_a_pair, doc="links of a pair")
-    block.FURTHER = pyo.Set(
-        initialize=range(2, instance.most_links_of_a_pair + 1), doc="links of a pair after the first"
-    )
-    block.link = pyo.Var(block.LINKS, block.COPIES, domain=pyo.Binary, doc="at least c links from i to j")
-
-    @block.Expression(block.ARCS, block.COPIES, doc="at least c links from i to j, for ordered pairs")
-    def laid(b: Any, i: int, j: int, c: int) -> Any:
-        return b.link[min(i, j), max(i, j), c] if duplex else b.link[i, j, c]
-
-    @block.Expression(block.ARCS, doc="there is a link from i to j")
-    def joined(b: Any, i: int, j: int) -> Any:
-        return b.laid[i, j, 1]
-
-    @block.Expression(block.ARCS, doc="links from i to j")
-    def links_between(b: Any, i: int, j: int) -> Any:
-        return sum(b.laid[i, j, c] for c in b.COPIES)
-
-    @block.Constraint(block.LINKS, block.FURTHER, doc="links of a pair are laid in order")
-    def links_are_ordered(b: Any, i: int, j: int, c: int) -> Any:
-        return b.link[i, j, c] <= b.link[i, j, c - 1]
-
-    @block.Constraint(block.SERVERS, doc="each server has d transmitters")
-    def transmitters_suffice(b: Any, i: int) -> Any:
-        return sum(b.links_between[i, j] for j in others[i]) <= d
-
-    if not duplex:
-
-        @block.Constraint(block.SERVERS, doc="each server has d receivers")
-        def receivers_suffice(b: Any, j: int) -> Any:
-            return sum(b.links_between[i, j] for i in others[j]) <= d
-
-        return
-
-    block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")
-    block.LATER_PLANES = pyo.Set(initialize=range(1, d), doc="planes after the first")
-    block.mate = pyo.Var(block.PLANES, block.LINKS, domain=pyo.Binary, doc="plane p joins i and j")
-
-    @block.Constraint(block.LINKS, doc="links lie on planes")
-    def links_lie_on_planes(b: Any, i: int, j: int) -> Any:
-        return b.links_between[i, j] == sum(b.mate[p, i, j] for p in b.PLANES)
-
-    @block.Constraint(block.PLANES, block.SERVERS, doc="each plane is a matching")
-    def planes_are_matchings(b: Any, p: int, i: int) -> Any:
-        return sum(b.mate[p, min(i, j), max(i, j)] for j in others[i]) <= 1
-
-    @block.Constraint(block.PLANES, doc="a matching leaves one of an odd number of servers out")
-    def planes_join_pairs(b: Any, p: int) -> Any:
-        return sum(b.mate[p, i, j] for i, j in b.LINKS) <= n // 2
-
-    @block.Constraint(block.LATER_PLANES, doc="planes are ordered by the partner of server 0")
-    def planes_are_ordered(b: Any, p: int) -> Any:
-        return sum(j * b.mate[p, 0, j] for j in others[0]) <= sum(j * b.mate[p - 1, 0, j] for j in others[0])
-
-
-def read_links(block: pyo.Block) -> dict[tuple[int, int], int]:
-    """Links of each pair of ``LINKS``.
-
-    Raises
-    ------
-    SolverError
-        If one is laid in part.
-    """
-    links = {}
-    for i, j in block.LINKS:
-        values = [pyo.value(block.link[i, j, c]) for c in block.COPIES]
-        links[i, j] = sum(map(round, values))
-        for c, value in zip(block.COPIES, values, strict=True):
-            if abs(value - round(value)) > _INTEGRALITY:
-                raise SolverError(f"link[{i}, {j}, {c}] = {value:.6g} is not integral; solve to integrality")
-    return links
-
-
 def _add_flows(block: pyo.Block, instance: TopologyInstance) -> None:
     """``flow`` with its conservation, and ``link_load``."""
     n, traffic = instance.servers, instance.traffic_bytes / unit_bytes(instance)
@@ -312,6 +227,25 @@ def _add_flows(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(block.FLOWS, doc="flow takes links, and what is for i does not pass it")
     def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
         return b.flow[s, i, j] <= max(float(traffic[s].sum() - traffic[s, i]), NEGLIGIBLE) * b.joined[i, j]
+
+
+def _add_faint_paths(block: pyo.Block, instance: TopologyInstance) -> None:
+    """Links lead to the targets of faint traffic: one more flow for each source that has such, a unit a target."""
+    n, traffic = instance.servers, instance.traffic_bytes / unit_bytes(instance)
+    faint = (traffic > 0) & (traffic < _FAINT)
+    sources = [s for s in range(n) if faint[s].any()]
+    block.FAINT_FLOWS = pyo.Set(dimen=3, initialize=[(s, i, j) for s, i, j in block.FLOWS if s in sources])
+    block.FAINT_ELSEWHERE = pyo.Set(dimen=2, initialize=[(s, v) for s, v in block.ELSEWHERE if s in sources])
+    block.faint_flow = pyo.Var(block.FAINT_FLOWS, bounds=(0, None), doc="targets of s reached over links from i to j")
+
+    @block.Constraint(block.FAINT_ELSEWHERE, doc="each target of faint traffic is reached once")
+    def faint_flow_is_conserved(b: Any, s: int, v: int) -> Any:
+        arriving = sum(b.faint_flow[s, u, v] for u in range(n) if u != v)
+        return arriving - sum(b.faint_flow[s, v, w] for w in range(n) if w not in (s, v)) == int(faint[s, v])
+
+    @block.Constraint(block.FAINT_FLOWS, doc="paths of faint traffic take links")
+    def faint_flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
+        return b.faint_flow[s, i, j] <= int(faint[s].sum()) * b.joined[i, j]
 
 
 def _add_direct_loads(block: pyo.Block, instance: TopologyInstance) -> None:

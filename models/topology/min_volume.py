@@ -8,7 +8,8 @@ import pyomo.environ as pyo
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.hop_layers import add_hop_layers
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.min_congestion import NEGLIGIBLE, add_links, most_link_directions, unit_bytes
+from ddlopt.models.topology.link_choice import add_links, most_link_directions
+from ddlopt.models.topology.min_congestion import NEGLIGIBLE, unit_bytes
 from ddlopt.models.topology.server_symmetry import add_numbering
 
 
