@@ -37,11 +37,11 @@ class MinCongestion:
         & f^s_{ij} \le F_{si}\, x_{ij1},\qquad \textstyle\sum_s f^s_{ij} = \sum_c g_{ijc} \\
         & g_{ijc} \le \bar z\, x_{ijc},\qquad g_{ijc} \le z - \underline z\, (1 - x_{ijc})
 
-    with a proven bound :math:`\underline z \le z` and any congestion :math:`\bar z` that some design has. Nothing
-    multiplies z: a pair's load is split over unary copies of its link. Duplex optics have one x for both directions
-    and :math:`\sum_c x_{ijc} = \sum_p y^p_{ij}` with every plane :math:`y^p` a matching, ordered by the partner of
-    server 0. Without host forwarding the load of a pair is :math:`T_{ij}`. Degrees may stay below d, as the instance
-    has it (``danoint`` itself wants equality).
+    with a proven bound :math:`\underline z \le z` (as an option; else 0) and any congestion :math:`\bar z` that some
+    design has. Nothing multiplies z: a pair's load is split over unary copies of its link. Duplex optics have one x
+    for both directions and :math:`\sum_c x_{ijc} = \sum_p y^p_{ij}` with every plane :math:`y^p` a matching, ordered
+    by the partner of server 0. Without host forwarding the load of a pair is :math:`T_{ij}`. Degrees may stay below d,
+    as the instance has it (``danoint`` itself wants equality).
 
     **Server cuts.** The at most d links out of a server carry at most d z: :math:`\sum_{js} f^s_{ij} \le d z`, and
     likewise in. A server that sends more than it gets cannot pass the difference on to others, so these add
@@ -56,7 +56,7 @@ class MinCongestion:
 
     .. math::
         & \textstyle\sum_{h < D} n^h_{st} \le 1,\qquad
-          \sum_{st} f^s_{ij} \ge \sum_t T_{st} \bigl(D - \sum_{h < D} (D - h)\, n^h_{st}\bigr) \\
+          \sum_{ij} f^s_{ij} \ge \sum_t T_{st} \bigl(D - \sum_{h < D} (D - h)\, n^h_{st}\bigr) \\
         & \textstyle\sum_t n^h_{st} \le d \sum_t n^{h-1}_{st},\qquad \sum_s n^h_{st} \le d \sum_s n^{h-1}_{st} \\
         & p^h_{swt} \le n^{h-1}_{sw},\quad p^h_{swt} \le x_{wt1},\quad
           \textstyle\sum_t p^h_{swt} \le d\, n^{h-1}_{sw},\quad \sum_s p^h_{swt} \le d^{h-1} x_{wt1},\quad
