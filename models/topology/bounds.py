@@ -59,6 +59,9 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     ``moore``
         Loads add up to bytes times hops, and there are at most C directions of links: C = n d, or d · 2⌊n/2⌋ for duplex
         optics, as a plane is a matching. So C z >= Σ_s A_s + Σ_st T_st dist(s, t), with A_s = Σ_{k ∋ s} c_k.
+        More precisely, the links out of v carry what v sends and forwards, those into v what it receives and forwards,
+        and v has as many ports for either: C z >= Σ_v max(sent, received) + forwarded, which adds
+        Σ_v max(received - sent, 0) to the right-hand side.
         At most K_h = Σ_{i<=h} d^i servers (duplex: Σ_{i<=h} d (d-1)^{i-1}) lie within h hops of s, and as many have s
         within h hops. With X_h the most bytes that K_h entries of each row and column of T can hold, the bytes still
         under way after h hops are at least ΣT - X_h, hence Σ T dist >= Σ_{h >= 0} (ΣT - X_h).
@@ -95,9 +98,10 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     if instance.optics == "duplex":
         views.append((pairs + pairs.T) / 2)
     under_way = [_bytes_under_way(view, levels) for view in views]
-    bounds["moore"] = (float(reduced.sum()) + max(sum(stages) for stages in under_way)) / capacity
+    beside = float(reduced.sum() + (instance.node_bytes.max(axis=0) - instance.node_bytes[0]).sum())
+    bounds["moore"] = (beside + max(sum(stages) for stages in under_way)) / capacity
     bounds["multiplicity"] = max(
-        _multiplicity_bound(instance, view, float(reduced.sum()), stages, capacity, max(bounds.values()))
+        _multiplicity_bound(instance, view, beside, stages, capacity, max(bounds.values()))
         for view, stages in zip(views[:2], under_way[:2], strict=True)
     )
     if not instance.host_forwarding:
@@ -234,9 +238,12 @@ def _price(values: Array, reach: int) -> Array:
 
 
 def _multiplicity_bound(
-    instance: TopologyInstance, traffic: Array, reduced: float, stages: list[float], capacity: int, known: float
+    instance: TopologyInstance, traffic: Array, beside: float, stages: list[float], capacity: int, known: float
 ) -> float:
-    """The smallest z >= ``known`` that the Moore argument with pieces of at most z bytes does not refute."""
+    """The smallest z >= ``known`` that the Moore argument with pieces of at most z bytes does not refute.
+
+    ``beside`` are the bytes that need capacity beside traffic times hops.
+    """
     if float(traffic.max()) <= known:
         return known
     total, d = float(traffic.sum()), instance.degree
@@ -250,7 +257,7 @@ def _multiplicity_bound(
         best_rests = np.concatenate([np.zeros((len(traffic), 1)), np.cumsum(-np.sort(-rests, axis=1), axis=1)], axis=1)
         direct = z * links + np.take_along_axis(best_rests, left[:, None], axis=1)[:, 0]
         after_one = max(total - float(direct.sum()), stages[1] if len(stages) > 1 else 0.0)
-        return capacity * z < reduced + total + after_one + later
+        return capacity * z < beside + total + after_one + later
 
     low, high = known, total
     if not refuted(low):
