@@ -15,6 +15,7 @@ from ddlopt.models.topology.throughput import (
     all_bytes,
     orders_of,
     read_design,
+    refuses_faint_traffic,
     refuses_rings,
     unit_bytes,
 )
@@ -67,7 +68,7 @@ class FixedLinks:
         for i, j, _ in self.links:
             if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
                 return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"
-        return refuses_rings(instance, self.rings)
+        return refuses_rings(instance, self.rings) or refuses_faint_traffic(instance)
 
     def scope(self, instance: TopologyInstance) -> str | None:
         """Always the given links."""

@@ -19,6 +19,7 @@ from ddlopt.models.topology.throughput import (
     all_bytes,
     orders_of,
     read_design,
+    refuses_faint_traffic,
     refuses_rings,
     unit_bytes,
 )
@@ -122,7 +123,7 @@ class RingsAndRoutes:
         """Rings that do not fit the groups; a congestion said to be achievable that cannot be."""
         if self.achievable_bytes is not None and self.achievable_bytes < unit_bytes(instance):
             return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {unit_bytes(instance):g}"
-        return refuses_rings(instance, self.rings)
+        return refuses_rings(instance, self.rings) or refuses_faint_traffic(instance)
 
     def scope(self, instance: TopologyInstance) -> str | None:
         """What of all rings is searched; groups of at most 3 members have no others than the generators'."""

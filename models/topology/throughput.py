@@ -27,6 +27,8 @@ RingChoice = Literal["generators", "all", "relaxed"] | tuple[tuple[Order, ...], 
 
 LARGEST_ENUMERATED_GROUP = 7
 """Groups up to this size have few enough Hamiltonian cycles, (k - 1)!, to list."""
+FAINT = 1e-6
+"""Traffic below this part of the node bound is not modelled."""
 _HULL_TOLERANCE = 1e-6
 
 
@@ -38,6 +40,20 @@ def unit_bytes(instance: TopologyInstance) -> float:
 def all_bytes(instance: TopologyInstance) -> float:
     """Everything that is sent in an iteration: no link of a design with simple paths ever carries more."""
     return float(instance.node_bytes[0].sum())
+
+
+def refuses_faint_traffic(instance: TopologyInstance) -> str | None:
+    """Why traffic is too little beside the rest: within a solver's tolerances it would need no links."""
+    traffic = instance.traffic_bytes
+    carried = float(instance.node_bytes.max()) / instance.degree
+    faint = (traffic > 0) & (traffic < FAINT * carried)
+    if not faint.any():
+        return None
+    s, t = (int(index) for index in np.argwhere(faint)[0])
+    return (
+        f"traffic_bytes[{s}][{t}] = {traffic[s, t]:g} drowns in the tolerances of solvers beside the {carried:g} bytes "
+        f"that some link must carry; raise it to {FAINT * carried:g} or set it to 0"
+    )
 
 
 def generator_orders(members: Sequence[int]) -> list[Order]:

@@ -15,6 +15,9 @@ from ddlopt.models.topology.planes import Plane
 from ddlopt.solvers.topology.balance_kernel import Demand, Outcome, Pace, balance_kernel
 from ddlopt.solvers.topology.kernels import Floats, Ints
 
+_FAINT = 1e-6
+"""Part of the node bound up to which traffic is routed as if it were so much; a path for it must not get lost."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -35,8 +38,10 @@ class Job:
 
     @cached_property
     def traffic(self) -> Floats:
-        """(n, n) bytes of model-parallel traffic."""
-        return np.ascontiguousarray(self.instance.traffic_bytes, dtype=np.float64).copy()
+        """(n, n) bytes of model-parallel traffic; as little as tolerances would drown counts as just above them."""
+        traffic = self.instance.traffic_bytes
+        least = _FAINT * float(self.instance.node_bytes.max()) / self.instance.degree
+        return np.ascontiguousarray(np.where(traffic > 0, np.maximum(traffic, least), 0.0), dtype=np.float64)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -125,7 +130,7 @@ class Balance:
         used = np.flatnonzero(self.flow.any(axis=0))
         arcs = [(int(a) // d, int(self.heads.flat[a])) for a in used]
         if instance.host_forwarding:
-            flows = decompose(arcs, self.flow[:, used], instance.traffic_bytes)
+            flows = decompose(arcs, self.flow[:, used], self.job.traffic)
         else:
             flows = {(int(s), int(t)): [((int(s), int(t)), 1.0)] for s, t in np.argwhere(instance.traffic_bytes > 0)}
         routes = []

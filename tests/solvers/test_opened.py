@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 import ddlopt
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
 from ddlopt.solvers.opened import Opened
@@ -111,3 +113,19 @@ def test_the_exact_method_proves_the_tiny_instances(name):
     assert result.status is Status.OPTIMAL
     assert result.checked
     assert result.solution.instance == name
+
+
+@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+def test_faint_traffic_keeps_its_paths_or_is_refused(optics):
+    """Two pairs send a 10^-9th of the others: within tolerances nothing, and yet they need paths."""
+    traffic = np.zeros((6, 6))
+    traffic[0, 1] = traffic[1, 2] = traffic[2, 0] = traffic[3, 4] = traffic[4, 3] = 1e6
+    traffic[0, 5] = traffic[5, 3] = 1e-3
+    instance = TopologyInstance(
+        name="faint", servers=6, degree=2, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic, optics=optics
+    )
+    assert "traffic_bytes[0][5] = 0.001 drowns" in method("rings-and-routes", "topology").refuses(instance)
+    for name in ("link-exchange", "min-congestion", "exact"):
+        result = method(name, "topology").solve(instance, Limits(time_s=60))
+        assert result.checked
+        assert {(route.source, route.target) for route in result.solution.routes} >= {(0, 5), (5, 3)}
