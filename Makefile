@@ -37,8 +37,9 @@ wheel: $(VENV)/installed-dev dist/built ## sdist and wheel, compared with the tr
 bench: $(VENV)/installed-test ## the measurements, each a table beside the stock path
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-clean: ## remove what the commands above made, except .venv
+clean: ## remove what the commands above made, except .venv; needed after changing a compiled kernel
 	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find solvers -name '*.nb[ic]' -delete
 
 PACKAGED := $(shell find ddlopt models solvers instances analysis -name '*.py' -o -name '*.json*' -o -name py.typed) pyproject.toml README.md
 

@@ -18,6 +18,8 @@ class Clock:
         self._started = time.perf_counter()
         self._limit = limits.time_s
         self._progress = progress
+        self.interrupted = False
+        """Set by a heuristic that answers with what it has after Ctrl-C."""
         self.trace: list[TracePoint] = []
 
     @property
@@ -79,4 +81,5 @@ class Heuristic(ABC):
             seed=seed,
             trace=tuple(clock.trace),
             details=details,
+            message="interrupted" if clock.interrupted else "",
         )

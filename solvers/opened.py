@@ -55,8 +55,13 @@ class Opened:
         except (NotApplicableError, InfeasibleError):
             return dataclasses.replace(model.solve(instance, limits, seed, progress, start), method=self.name)
         opened_s = time.perf_counter() - began
-        if first.status is Status.OPTIMAL or model.refuses(instance) is not None:
-            return dataclasses.replace(first, method=self.name, message=f"by {first.method}")
+        if (
+            first.status is Status.OPTIMAL
+            or first.message.endswith("interrupted")
+            or model.refuses(instance) is not None
+        ):
+            message = f"by {first.method}: {first.message}".rstrip(": ")
+            return dataclasses.replace(first, method=self.name, message=message)
         left = None if limits.time_s is None else max(1e-3, limits.time_s - opened_s)
 
         def watch(point: TracePoint) -> None:

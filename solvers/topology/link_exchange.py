@@ -75,10 +75,15 @@ class LinkExchange(Heuristic):
     def answer(
         self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[TopologyDesign, Mapping[str, Any]]:
-        """The best design found; details: starts and moves tried, and the gap of the routing on its links."""
+        """The best design found, also after Ctrl-C; details: starts and moves tried, the routing gap on its links."""
         seed_kernels(seed)
         search = _Search(Job(instance), np.random.default_rng(seed), clock, self.effort)
-        search.run(seed, start)
+        try:
+            search.run(seed, start)
+        except KeyboardInterrupt:
+            if search.best is None:
+                raise
+            clock.interrupted = True
         return search.finished()
 
 

@@ -75,6 +75,20 @@ def test_nothing_is_left_for_the_model_where_the_bound_is_met():
     assert not model.asked
 
 
+def test_ctrl_c_in_the_heuristic_keeps_what_it_has():
+    told = []
+
+    def interrupt(point):
+        told.append(point.incumbent)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    result = method("exact", "topology").solve(ddlopt.load("danoint"), Limits(), progress=interrupt)
+    assert result.checked
+    assert result.message == "by link-exchange: interrupted"
+    assert result.objective <= told[0] * (1 + 1e-9)
+
+
 def test_the_time_is_shared():
     _, opening, model = opened({"objective": 4.0}, {"objective": 4.0}, Limits(time_s=10.0))
     assert opening.asked[0][0].time_s == pytest.approx(3.0)
