@@ -1,8 +1,11 @@
 """What all heuristics share: a clock around the work and the check behind it."""
 
+import signal
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from ddlopt.models.contracts import Solution
@@ -19,7 +22,6 @@ class Clock:
         self._limit = limits.time_s
         self._progress = progress
         self.interrupted = False
-        """Set by a heuristic that answers with what it has after Ctrl-C."""
         self.trace: list[TracePoint] = []
 
     @property
@@ -29,8 +31,23 @@ class Clock:
 
     @property
     def expired(self) -> bool:
-        """Whether the time limit has passed."""
-        return self._limit is not None and self.elapsed_s >= self._limit
+        """Whether the time limit has passed or somebody has pressed Ctrl-C."""
+        return self.interrupted or (self._limit is not None and self.elapsed_s >= self._limit)
+
+    @contextmanager
+    def heeding_ctrl_c(self) -> Iterator[None]:
+        """Note Ctrl-C instead of raising, so that a heuristic ends with what it has.
+
+        An exception from a signal, while a compiled kernel hands its results over, would also crash the process.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, lambda *_: setattr(self, "interrupted", True))
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def report(self, incumbent: float | None, bound: float | None = None) -> None:
         """Note an improvement (instance objective) and tell whoever watches."""
@@ -71,7 +88,8 @@ class Heuristic(ABC):
         if reason is not None:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         clock = Clock(limits, progress)
-        solution, details = self.answer(instance, seed, clock, start)
+        with clock.heeding_ctrl_c():
+            solution, details = self.answer(instance, seed, clock, start)
         return finish(
             instance,
             self.name,

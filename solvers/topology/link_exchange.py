@@ -78,12 +78,7 @@ class LinkExchange(Heuristic):
         """The best design found, also after Ctrl-C; details: starts and moves tried, the routing gap on its links."""
         seed_kernels(seed)
         search = _Search(Job(instance), np.random.default_rng(seed), clock, self.effort)
-        try:
-            search.run(seed, start)
-        except KeyboardInterrupt:
-            if search.best is None:
-                raise
-            clock.interrupted = True
+        search.run(seed, start)
         return search.finished()
 
 

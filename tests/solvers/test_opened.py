@@ -1,5 +1,6 @@
 """A heuristic and then a model: the better solution, the better bound, and no proof that belongs to another scope."""
 
+import signal
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_ctrl_c_in_the_heuristic_keeps_what_it_has():
     def interrupt(point):
         told.append(point.incumbent)
         if len(told) == 1:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     result = method("exact", "topology").solve(ddlopt.load("danoint"), Limits(), progress=interrupt)
     assert result.checked
