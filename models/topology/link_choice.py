@@ -17,6 +17,21 @@ def most_link_directions(instance: TopologyInstance) -> int:
     return d * (n if instance.optics == "one_way" else 2 * (n // 2))
 
 
+def add_degrees(block: pyo.Block, instance: TopologyInstance) -> None:
+    """At most d links out of and into each of ``SERVERS``, given ``links_between[i, j]`` for ordered pairs."""
+    others = {i: [j for j in range(instance.servers) if j != i] for i in range(instance.servers)}
+
+    @block.Constraint(block.SERVERS, doc="each server has d transmitters")
+    def transmitters_suffice(b: Any, i: int) -> Any:
+        return sum(b.links_between[i, j] for j in others[i]) <= instance.degree
+
+    if instance.optics == "one_way":
+
+        @block.Constraint(block.SERVERS, doc="each server has d receivers")
+        def receivers_suffice(b: Any, j: int) -> Any:
+            return sum(b.links_between[i, j] for i in others[j]) <= instance.degree
+
+
 def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
     """``link``, degrees and planes; ``links_between`` and ``joined`` for ordered pairs ``ARCS``."""
     n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
@@ -47,16 +62,8 @@ def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
     def links_are_ordered(b: Any, i: int, j: int, c: int) -> Any:
         return b.link[i, j, c] <= b.link[i, j, c - 1]
 
-    @block.Constraint(block.SERVERS, doc="each server has d transmitters")
-    def transmitters_suffice(b: Any, i: int) -> Any:
-        return sum(b.links_between[i, j] for j in others[i]) <= d
-
+    add_degrees(block, instance)
     if not duplex:
-
-        @block.Constraint(block.SERVERS, doc="each server has d receivers")
-        def receivers_suffice(b: Any, j: int) -> Any:
-            return sum(b.links_between[i, j] for i in others[j]) <= d
-
         return
 
     block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")

@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.levels import add_levels, add_servers_between
+from ddlopt.models.topology.link_choice import add_degrees
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.throughput import (
     RingChoice,
@@ -220,16 +221,8 @@ def _add_links(block: pyo.Block, instance: TopologyInstance) -> None:
 
     others = {i: [j for j in range(n) if j != i] for i in range(n)}
 
-    @block.Constraint(block.SERVERS, doc="each server has d transmitters")
-    def transmitters_suffice(b: Any, i: int) -> Any:
-        return sum(b.links_between[i, j] for j in others[i]) <= d
-
+    add_degrees(block, instance)
     if not duplex:
-
-        @block.Constraint(block.SERVERS, doc="each server has d receivers")
-        def receivers_suffice(b: Any, j: int) -> Any:
-            return sum(b.links_between[i, j] for i in others[j]) <= d
-
         return
 
     block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")
