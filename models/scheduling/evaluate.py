@@ -1,0 +1,284 @@
+"""The independent check of a schedule, written from the problem statement; it knows no formulation."""
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ddlopt.models.contracts import Evaluation, Number, Violation
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.scheduling.sweep import Peak, contention_levels, energy_j, peaks
+from ddlopt.models.scheduling.utility import DONE
+
+TOLERANCE = 1e-9
+"""Relative excess over a capacity or bandwidth that counts as rounding."""
+
+
+class Piece(NamedTuple):
+    """Consecutive slots in which a job advances at one rate."""
+
+    start: int
+    slots: int
+    minibatches_per_slot: Number
+
+
+@dataclass
+class Outcome:
+    """What becomes of one job: mini-batches done, the part of those wanted, and the slot after its last needed one."""
+
+    minibatches: Number
+    part: Number
+    end: int | None
+
+
+def evaluate(instance: SchedulingInstance, solution: Schedule, exact: bool = False) -> Evaluation:
+    """Objective of a schedule and every constraint that it violates.
+
+    Parameters
+    ----------
+    exact : bool
+        Calculate in rational numbers; utilities with logarithms or powers are rounded once.
+
+    Returns
+    -------
+    Evaluation
+        The objective as the instance has it (None where a run makes no sense, or a job is not finished that must be).
+        Details: ``utility``, ``energy_j``, ``finished_jobs``, ``smallest_part`` (of the mini-batches wanted),
+        ``makespan_s``, ``mean_jct_s`` (arrival to end, of the finished jobs) and ``busy_part`` (time and space average
+        of the resource used most).
+
+    Raises
+    ------
+    SolutionError
+        If the schedule says that it answers another instance.
+    """
+    solution.belongs_to(instance)
+    number: type[Fraction] | type[float] = Fraction if exact else float
+    checker = _Checker(instance, solution, number)
+    checker.runs()
+    if checker.broken:
+        return Evaluation(None, tuple(checker.violations))
+    checker.capacities()
+    checker.rings()
+    if checker.broken:
+        return Evaluation(None, tuple(checker.violations))
+    outcomes = _outcomes(instance, solution, number)
+    objective, details = _figures(instance, solution, outcomes, number)
+    if instance.objective in ("makespan", "completion"):
+        for job, outcome in enumerate(outcomes):
+            if outcome.end is None:
+                wanted = number(instance.jobs[job].minibatches)
+                checker.fail("job_is_finished", checker.job(job), outcome.minibatches, wanted)
+    return Evaluation(objective, tuple(checker.violations), details)
+
+
+class _Checker:
+    """Collects violations; ``broken`` once progress can no longer be computed."""
+
+    def __init__(self, instance: SchedulingInstance, schedule: Schedule, number: type[Fraction] | type[float]) -> None:
+        self.instance = instance
+        self.schedule = schedule
+        self.number = number
+        self.violations: list[Violation] = []
+        self.broken = False
+
+    def fail(self, kind: str, where: str, lhs: Number, rhs: Number, breaks: bool = False) -> None:
+        self.violations.append(Violation(kind, where, lhs, rhs))
+        self.broken |= breaks
+
+    def job(self, job: int) -> str:
+        return f"jobs[{job}] '{self.instance.jobs[job].name}'"
+
+    def runs(self) -> None:
+        """Jobs, servers and slots exist; widths, arrivals, deadlines; one run at a time."""
+        last_end: dict[int, int] = {}
+        times: Counter[int] = Counter()
+        order = sorted(range(len(self.schedule.runs)), key=lambda place: self.schedule.runs[place].start)
+        for place in order:
+            run = self.schedule.runs[place]
+            where = f"runs[{place}]"
+            if run.job >= len(self.instance.jobs):
+                self.fail("job_exists", where, run.job, len(self.instance.jobs) - 1, breaks=True)
+                continue
+            self._workers(run, where)
+            job = self.instance.jobs[run.job]
+            where = f"{where}, {self.job(run.job)}"
+            if run.start < job.arrival:
+                self.fail("job_has_arrived", where, run.start, job.arrival)
+            if run.end > self.instance.last_slot(run.job):
+                self.fail("deadline_is_kept", where, run.end, self.instance.last_slot(run.job))
+            if run.width < job.min_workers:
+                self.fail("width_is_enough", where, run.width, job.min_workers)
+            if run.width > job.max_workers:
+                self.fail("width_is_allowed", where, run.width, job.max_workers)
+            if run.start < last_end.get(run.job, 0):
+                self.fail("job_runs_once_at_a_time", where, run.start, last_end[run.job])
+            last_end[run.job] = max(run.end, last_end.get(run.job, 0))
+            times[run.job] += 1
+            self._bandwidth(run, where)
+        if not self.instance.preemptive:
+            for number, count in sorted(times.items()):
+                if count > 1:
+                    self.fail("job_runs_in_one_piece", self.job(number), count, 1)
+
+    def _workers(self, run: Run, where: str) -> None:
+        if not run.workers:
+            self.fail("run_has_workers", where, 0, 1, breaks=True)
+        for server, count in run.workers:
+            if not 0 <= server < self.instance.server_count:
+                self.fail("server_exists", where, server, self.instance.server_count - 1, breaks=True)
+            if count < 1:
+                self.fail("count_is_positive", f"{where}, server {server}", count, 1, breaks=True)
+        distinct = len({server for server, _ in run.workers})
+        if distinct < len(run.workers):
+            self.fail("server_is_named_once", where, len(run.workers), distinct, breaks=True)
+
+    def _bandwidth(self, run: Run, where: str) -> None:
+        given = run.bandwidth_bytes_per_s is not None
+        if self.instance.bandwidth == "reserved" and given:
+            self.fail("bandwidth_is_the_jobs", where, run.bandwidth_bytes_per_s or 0, 0)
+        if self.instance.bandwidth == "shared" and not given and len(run.workers) > 1:
+            self.fail("ring_has_bandwidth", where, 0, 1, breaks=True)
+
+    def capacities(self) -> None:
+        """No server gives more of a resource than it has."""
+        demand, capacity = self.instance.demand, self.instance.capacity
+        for column, name in enumerate(self.instance.resources):
+            uses = [
+                (server, run.start, run.end, count * self.number(float(demand[run.job, column])))
+                for run in self.schedule.runs
+                if demand[run.job, column]
+                for server, count in run.workers
+            ]
+            for peak in peaks(uses, self.number):
+                self._limit("capacity", f"server {peak.key}, {name}", peak, float(capacity[peak.key, column]))
+
+    def _limit(self, kind: str, where: str, peak: Peak, limit: float) -> None:
+        if peak.amount > limit * (1 + TOLERANCE):
+            self.fail(kind, f"{where}, slot {peak.slot}", peak.amount, self.number(limit))
+
+    def rings(self) -> None:
+        """Rings follow arcs and visit the job's servers; no arc carries more than its bandwidth."""
+        if not self.instance.needs_rings:
+            for place, run in enumerate(self.schedule.runs):
+                if run.ring:
+                    self.fail("no_ring_without_a_network", f"runs[{place}]", len(run.ring), 0)
+            return
+        network = self.instance.network
+        assert network is not None
+        uses = []
+        for place, run in enumerate(self.schedule.runs):
+            where = f"runs[{place}], {self.job(run.job)}"
+            passes = Counter(itertools.pairwise((*run.ring, run.ring[0]))) if run.ring else Counter()
+            for u, v in passes:
+                if (u, v) not in network.arcs:
+                    self.fail("ring_follows_links", f"{where}: hop {u} -> {v}", 0, 1, breaks=True)
+            if len(run.workers) > 1:
+                visited = {server for server, _ in run.workers} & set(run.ring)
+                if len(visited) < len(run.workers):
+                    self.fail("ring_visits_its_servers", where, len(visited), len(run.workers))
+            rate = self.number(self._rate(run))
+            uses += [(arc, run.start, run.end, rate * count) for arc, count in passes.items()]
+        if not self.broken:
+            for peak in peaks(uses, self.number):
+                self._limit("bandwidth", f"arc {peak.key[0]} -> {peak.key[1]}", peak, network.arcs[peak.key])
+
+    def _rate(self, run: Run) -> float:
+        if run.bandwidth_bytes_per_s is not None:
+            return run.bandwidth_bytes_per_s
+        timing = self.instance.jobs[run.job].timing
+        return timing.bandwidth_bytes_per_s if timing.kind == "ring" else 0.0
+
+
+def _outcomes(instance: SchedulingInstance, schedule: Schedule, number: type[Fraction] | type[float]) -> list[Outcome]:
+    """What becomes of every job."""
+    pieces: dict[int, list[Piece]] = defaultdict(list)
+    slot_s = number(instance.slot_s)
+    rates: dict[tuple[int, int, float | None], Number] = {}
+    for run, start, slots, competitors in contention_levels(instance, schedule):
+        if instance.contention is None:
+            key = run.job, run.width, run.bandwidth_bytes_per_s if len(run.workers) > 1 else None
+            if key not in rates:
+                bandwidth = None if key[2] is None else number(key[2])
+                rates[key] = instance.jobs[run.job].timing.minibatches_per_s(run.width, bandwidth, number) * slot_s
+            rate = rates[key]
+        else:
+            rate = run.width / _contended_s(instance, run, competitors, number) * slot_s
+        pieces[run.job].append(Piece(start, slots, rate))
+    return [_outcome(number(job.minibatches), sorted(pieces[i])) for i, job in enumerate(instance.jobs)]
+
+
+def _contended_s(
+    instance: SchedulingInstance, run: Run, competitors: int, number: type[Fraction] | type[float]
+) -> Number:
+    """Seconds of an iteration whose ring meets ``competitors`` split jobs, itself included (0: it is not split)."""
+    rules = instance.contention
+    assert rules is not None
+    if competitors == 0:
+        bandwidth = number(rules.within_server_bytes_per_s)
+    else:
+        at_once = max(number(1), number(rules.share) * competitors)
+        slower = at_once + number(rules.degradation) * (at_once - 1)
+        bandwidth = number(rules.between_servers_bytes_per_s) / slower
+    iteration = instance.jobs[run.job].timing.iteration_s(run.width, bandwidth, number)
+    return iteration + len(run.workers) * number(rules.server_overhead_s)
+
+
+def _outcome(wanted: Number, pieces: list[Piece]) -> Outcome:
+    done: Number = wanted * 0
+    enough = wanted * (DONE if isinstance(wanted, Fraction) else float(DONE))
+    end = None
+    for piece in pieces:
+        gain = piece.minibatches_per_slot * piece.slots
+        if end is None and done + gain >= enough and piece.minibatches_per_slot > 0:
+            needed = max(1, math.ceil((enough - done) / piece.minibatches_per_slot))
+            end = piece.start + min(needed, piece.slots)
+        done += gain
+    part = min(done / wanted, wanted * 0 + 1)
+    return Outcome(done, part, end)
+
+
+def _figures(
+    instance: SchedulingInstance, schedule: Schedule, outcomes: list[Outcome], number: type[Fraction] | type[float]
+) -> tuple[Number | None, dict[str, Number]]:
+    """The objective, None where it needs a job's end that there is not, and the details."""
+    slot_s = number(instance.slot_s)
+    pairs = list(zip(instance.jobs, outcomes, strict=True))
+    utility = sum((job.utility.of(outcome.part) for job, outcome in pairs), start=number(0))
+    ends = [outcome.end for outcome in outcomes]
+    flows = [(end - job.arrival, job.utility.value) for job, end in zip(instance.jobs, ends, strict=True) if end]
+    smallest = min(outcome.part for outcome in outcomes)
+    energy = energy_j(instance, schedule, number)
+    details: dict[str, Number] = {
+        "utility": utility,
+        "energy_j": energy,
+        "finished_jobs": len(flows),
+        "smallest_part": smallest,
+        "busy_part": _busy_part(instance, schedule),
+    }
+    if flows:
+        details["makespan_s"] = max(end for end in ends if end) * slot_s
+        details["mean_jct_s"] = sum(flow for flow, _ in flows) * slot_s / len(flows)
+    if instance.objective == "utility":
+        return utility - number(instance.energy_price_per_j) * energy, details
+    if instance.objective == "max_min":
+        return smallest, details
+    if len(flows) < len(outcomes):
+        return None, details
+    if instance.objective == "makespan":
+        return details["makespan_s"], details
+    return sum((number(weight) * flow for flow, weight in flows), start=number(0)) * slot_s, details
+
+
+def _busy_part(instance: SchedulingInstance, schedule: Schedule) -> float:
+    """Time and space average of the resource that is used most."""
+    room = instance.capacity.sum(axis=0) * instance.slots
+    used = np.zeros(len(instance.resources))
+    for run in schedule.runs:
+        used += instance.demand[run.job] * (run.width * run.slots)
+    return float((used / room).max(initial=0.0))

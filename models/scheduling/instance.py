@@ -1,0 +1,350 @@
+"""The data of one scheduling problem."""
+
+import math
+from collections import defaultdict
+from functools import cached_property
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from ddlopt.models.contracts import Instance
+from ddlopt.models.scheduling.timing import Part, Timing
+from ddlopt.models.scheduling.utility import Capped, Utility
+
+Objective = Literal["utility", "max_min", "makespan", "completion"]
+
+
+class ServerGroup(Part):
+    """``count`` equal servers.
+
+    Parameters
+    ----------
+    count : int
+    capacity : mapping
+        Resource (``"gpu"``, ``"cpu"``, …) -> amount of it in each server.
+    idle_w, worker_w : float
+        Power of a server while at least one worker is on it, and of each worker besides.
+    """
+
+    count: int = Field(default=1, ge=1)
+    capacity: dict[str, float]
+    idle_w: float = Field(default=0.0, ge=0)
+    worker_w: float = Field(default=0.0, ge=0)
+
+
+class Network(Part):
+    """Links between servers (nodes 0..S-1 in the order of the groups) and switches (S, S+1, …).
+
+    Parameters
+    ----------
+    switches : int
+    links : tuple of (int, int, float)
+        (u, v, bandwidth in bytes/s); with ``duplex`` the link has that bandwidth in each direction.
+    duplex : bool
+    """
+
+    switches: int = Field(default=0, ge=0)
+    links: tuple[tuple[int, int, float], ...]
+    duplex: bool = True
+
+    @cached_property
+    def arcs(self) -> dict[tuple[int, int], float]:
+        """Bandwidth by directed pair of nodes, bytes/s; parallel links add up."""
+        bandwidth: dict[tuple[int, int], float] = defaultdict(float)
+        for u, v, rate in self.links:
+            bandwidth[u, v] += rate
+            if self.duplex:
+                bandwidth[v, u] += rate
+        return dict(bandwidth)
+
+    @cached_property
+    def neighbours(self) -> dict[int, tuple[int, ...]]:
+        """Nodes that a node has an arc to, in increasing order."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for u, v in self.arcs:
+            found[u].add(v)
+        return {node: tuple(sorted(targets)) for node, targets in found.items()}
+
+    def is_tree(self, servers: int) -> bool:
+        """Whether every link has both directions and the links form a tree over all nodes."""
+        nodes = servers + self.switches
+        pairs = {(u, v) for u, v in self.arcs if u < v}
+        both = all((v, u) in self.arcs for u, v in self.arcs)
+        return both and len(pairs) == nodes - 1 and not self.unreachable(servers)
+
+    def unreachable(self, servers: int) -> list[int]:
+        """Servers that node 0 does not reach, or that do not reach node 0."""
+        lost: set[int] = set()
+        for reverse in (False, True):
+            following: dict[int, list[int]] = defaultdict(list)
+            for u, v in self.arcs:
+                following[v if reverse else u].append(u if reverse else v)
+            seen, stack = {0}, [0]
+            while stack:
+                for node in following[stack.pop()]:
+                    if node not in seen:
+                        seen.add(node)
+                        stack.append(node)
+            lost |= set(range(servers)) - seen
+        return sorted(lost)
+
+
+class Contention(Part):
+    r"""Ring bandwidth that depends on who else uses a server's network card.
+
+    A job whose workers are on several servers is *split*. Let p be the number of split jobs, itself included, on the
+    most crowded of its servers; :math:`k = \max(1, \xi_1 p)` of them compete at once, and its ring has bandwidth
+    :math:`b^e / (k + \alpha (k - 1))`. A job on one server has :math:`b^i`. Every server of a job adds
+    :math:`\xi_2` seconds to its iteration. The form is that of SJF-BCO; that progress is not rounded down to whole
+    iterations in each slot is ours.
+
+    Parameters
+    ----------
+    between_servers_bytes_per_s, within_server_bytes_per_s : float
+        b^e, b^i.
+    degradation : float
+        alpha.
+    share : float
+        xi_1, the part of the competing jobs that send at the same time.
+    server_overhead_s : float
+        xi_2.
+    """
+
+    between_servers_bytes_per_s: float = Field(gt=0)
+    within_server_bytes_per_s: float = Field(gt=0)
+    degradation: float = Field(default=0.0, ge=0)
+    share: float = Field(default=1.0, gt=0, le=1)
+    server_overhead_s: float = Field(default=0.0, ge=0)
+
+
+class Job(Part):
+    """A training job.
+
+    Parameters
+    ----------
+    name : str
+    arrival : int
+        First slot in which it may run.
+    deadline : int, optional
+        First slot in which it may no longer run; None: the end of the horizon.
+    min_workers, max_workers : int
+        Its width in a slot is 0 or between the two.
+    timing : RingTiming or PolluxTiming
+    minibatches : float
+        Mini-batches wanted, of all workers together: epochs times samples divided by the mini-batch.
+    demand : mapping
+        Resource -> amount that each worker takes of its server.
+    utility : Utility
+        Its ``value`` is also the job's weight in the total completion time.
+    """
+
+    name: str
+    arrival: int = Field(default=0, ge=0)
+    deadline: int | None = None
+    min_workers: int = Field(default=1, ge=1)
+    max_workers: int = Field(ge=1)
+    timing: Timing
+    minibatches: float = Field(gt=0)
+    demand: dict[str, float] = Field(default_factory=lambda: {"gpu": 1.0})
+    utility: Utility = Capped()
+
+    @property
+    def widths(self) -> range:
+        """The widths it may have in a slot, 0 apart."""
+        return range(self.min_workers, self.max_workers + 1)
+
+
+class SchedulingInstance(Instance):
+    """Jobs that train with ring all-reduce on a cluster, over slots of time.
+
+    Parameters
+    ----------
+    slots : int
+        T slots, numbered 0..T-1; widths and places change between slots only.
+    slot_s : float
+        Length of a slot.
+    servers : tuple of ServerGroup
+    network : Network, optional
+        None: bandwidth is no limit. Otherwise the workers of a job on several servers form a ring, a closed walk
+        through the network that visits those servers, and it takes the job's bandwidth of every arc each time that it
+        passes.
+    contention : Contention, optional
+        In place of a network: bandwidth is shared, not reserved. Jobs need ``ring`` timing.
+    jobs : tuple of Job
+    objective : {"utility", "max_min", "makespan", "completion"}
+        ``utility``: maximise the sum of utilities less ``energy_price_per_j`` times the energy. ``max_min``: maximise
+        the smallest part done, min(1, Z/F). ``makespan``, ``completion``: finish every job; minimise the last end, or
+        the weighted sum of the times from arrival to end, in seconds. A job ends with the slot in which it finishes.
+    energy_price_per_j : float
+        Utility that a joule costs.
+    preemptive : bool
+        If not, a job runs in one piece: consecutive slots, with the same workers and ring throughout.
+    bandwidth : {"reserved", "shared"}
+        ``reserved``: a ring has the bandwidth of the job's timing. ``shared``: the schedule chooses it for each run.
+    """
+
+    kind: ClassVar[str] = "scheduling instance"
+
+    family: Literal["scheduling"] = "scheduling"
+    slots: int = Field(ge=1)
+    slot_s: float = Field(gt=0)
+    servers: tuple[ServerGroup, ...] = Field(min_length=1)
+    network: Network | None = None
+    contention: Contention | None = None
+    jobs: tuple[Job, ...] = Field(min_length=1)
+    objective: Objective = "utility"
+    energy_price_per_j: float = Field(default=0.0, ge=0)
+    preemptive: bool = True
+    bandwidth: Literal["reserved", "shared"] = "reserved"
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        _check_servers(self)
+        for place, job in enumerate(self.jobs):
+            _check_job(self, job, f"jobs[{place}] '{job.name}'")
+        if self.network is not None:
+            _check_network(self, self.network)
+        if self.bandwidth == "shared" and self.network is None:
+            raise ValueError("bandwidth is 'shared', but there is no network to share; give one")
+        if self.energy_price_per_j and self.objective != "utility":
+            raise ValueError(
+                f"energy_price_per_j counts in objective 'utility' only, but objective is {self.objective!r}"
+            )
+        return self
+
+    @property
+    def sense(self) -> Literal["minimize", "maximize"]:
+        """Utilities and fairness are maximised, times minimised."""
+        return "maximize" if self.objective in ("utility", "max_min") else "minimize"
+
+    @property
+    def objective_unit(self) -> str:
+        """Seconds for times; utilities have no unit."""
+        return "" if self.sense == "maximize" else "s"
+
+    @cached_property
+    def server_count(self) -> int:
+        """S."""
+        return sum(group.count for group in self.servers)
+
+    @cached_property
+    def resources(self) -> tuple[str, ...]:
+        """Names of the resources that some job takes, sorted."""
+        return tuple(sorted({name for job in self.jobs for name, amount in job.demand.items() if amount}))
+
+    @cached_property
+    def capacity(self) -> npt.NDArray[np.float64]:
+        """(S, R) amounts of each resource in each server."""
+        rows = [[group.capacity.get(name, 0.0) for name in self.resources] for group in self.servers]
+        return np.repeat(np.array(rows), [group.count for group in self.servers], axis=0)
+
+    @cached_property
+    def demand(self) -> npt.NDArray[np.float64]:
+        """(I, R) amounts that a worker of each job takes."""
+        return np.array([[job.demand.get(name, 0.0) for name in self.resources] for job in self.jobs])
+
+    @cached_property
+    def idle_w(self) -> npt.NDArray[np.float64]:
+        """(S,) power of each server in use."""
+        return np.repeat([group.idle_w for group in self.servers], [group.count for group in self.servers])
+
+    @cached_property
+    def worker_w(self) -> npt.NDArray[np.float64]:
+        """(S,) power of a worker on each server."""
+        return np.repeat([group.worker_w for group in self.servers], [group.count for group in self.servers])
+
+    @cached_property
+    def widest(self) -> dict[tuple[tuple[str, float], ...], int]:
+        """Workers that the empty cluster holds, by demand; filled as jobs are checked."""
+        return {}
+
+    @property
+    def needs_rings(self) -> bool:
+        """Whether jobs on several servers have to be given a ring through the network."""
+        return self.network is not None and self.server_count > 1
+
+    def last_slot(self, job: int) -> int:
+        """First slot in which a job may no longer run."""
+        deadline = self.jobs[job].deadline
+        return self.slots if deadline is None else deadline
+
+    def progress(self, job: int, workers: int) -> float:
+        """Mini-batches that a job does in one slot at a width, with its own bandwidth; 0 without workers."""
+        return float(self.jobs[job].timing.minibatches_per_s(workers)) * self.slot_s
+
+
+def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """(S,) workers of one job with ``demand`` (R,) that servers with ``capacity`` (S, R) hold when empty."""
+    wanted = demand > 0
+    if not wanted.any():
+        raise ValueError("a worker that takes nothing")
+    return np.floor((capacity[:, wanted] / demand[wanted]).min(axis=1) * (1 + 1e-12)).astype(np.int64)
+
+
+def _check_servers(instance: SchedulingInstance) -> None:
+    for place, group in enumerate(instance.servers):
+        if not group.capacity:
+            raise ValueError(f"servers[{place}].capacity is empty; give amounts such as {{'gpu': 8}}")
+        for name, amount in group.capacity.items():
+            if not (math.isfinite(amount) and amount >= 0):
+                raise ValueError(f"servers[{place}].capacity['{name}'] is {amount}; it must be finite and >= 0")
+
+
+def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
+    if job.arrival >= instance.slots:
+        raise ValueError(
+            f"{place}: arrival is {job.arrival}, but there are {instance.slots} slots (0..{instance.slots - 1})"
+        )
+    if job.deadline is not None and not job.arrival < job.deadline <= instance.slots:
+        raise ValueError(
+            f"{place}: deadline is {job.deadline}, but the arrival is {job.arrival} and there are {instance.slots} "
+            f"slots; use a deadline of {job.arrival + 1}..{instance.slots}"
+        )
+    if job.min_workers > job.max_workers:
+        raise ValueError(f"{place}: min_workers is {job.min_workers}, more than max_workers {job.max_workers}")
+    if not any(job.demand.values()):
+        raise ValueError(f"{place}: demand is empty; a worker needs something, such as {{'gpu': 1}}")
+    for name, amount in job.demand.items():
+        if not (math.isfinite(amount) and amount >= 0):
+            raise ValueError(f"{place}: demand['{name}'] is {amount}; it must be finite and >= 0")
+        if amount and all(name not in group.capacity for group in instance.servers):
+            known = ", ".join(sorted({name for group in instance.servers for name in group.capacity}))
+            raise ValueError(f"{place}: demand names '{name}', but the servers have {known}")
+    room = instance.widest.get(tuple(sorted(job.demand.items())))
+    if room is None:
+        row = np.array([job.demand.get(name, 0.0) for name in instance.resources])
+        room = instance.widest[tuple(sorted(job.demand.items()))] = int(most_workers(instance.capacity, row).sum())
+    if job.max_workers > room:
+        raise ValueError(
+            f"{place}: max_workers is {job.max_workers}, but the cluster holds {room} of its workers; lower it or add "
+            "servers"
+        )
+    if instance.contention is not None and job.timing.kind != "ring":
+        raise ValueError(f"{place}: timing is '{job.timing.kind}', but contention needs 'ring' timing")
+    if instance.bandwidth == "shared" and job.timing.kind != "ring":
+        raise ValueError(f"{place}: timing is '{job.timing.kind}', but shared bandwidth needs 'ring' timing")
+
+
+def _check_network(instance: SchedulingInstance, network: Network) -> None:
+    if instance.contention is not None:
+        raise ValueError("there are both a network and contention; give the one that limits bandwidth")
+    nodes = instance.server_count + network.switches
+    for place, (u, v, rate) in enumerate(network.links):
+        for end in (u, v):
+            if not 0 <= end < nodes:
+                raise ValueError(
+                    f"network.links[{place}] ends at node {end}, but there are {instance.server_count} servers and "
+                    f"{network.switches} switches (0..{nodes - 1})"
+                )
+        if u == v:
+            raise ValueError(f"network.links[{place}] leads from node {u} to itself; remove it")
+        if not (math.isfinite(rate) and rate > 0):
+            raise ValueError(f"network.links[{place}] has bandwidth {rate}; it must be finite and > 0")
+    lost = network.unreachable(instance.server_count)
+    if lost:
+        raise ValueError(
+            f"network does not connect server {lost[0]} with server 0 in both directions ({len(lost)} such servers); "
+            "add links"
+        )
