@@ -27,7 +27,7 @@ def run(
     for instance, method in pairs:
         result = attempt(instance, method, limits, seed, progress)
         yield result
-        if result.message.endswith("interrupted"):
+        if result.interrupted:
             raise KeyboardInterrupt
 
 

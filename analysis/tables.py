@@ -35,6 +35,13 @@ def time_text(seconds: float | None, like: float | None = None, digits: int = 6)
     return f"{seconds / factor:.{digits}g} {unit}"
 
 
+def objective_text(value: float | None, unit: str, like: float | None = None, digits: int = 6) -> str:
+    """An objective or bound in its unit; seconds as :func:`time_text` writes them."""
+    if value is None or unit == "s":
+        return time_text(value, like, digits)
+    return f"{value:.{digits}g} {unit}".rstrip()
+
+
 def gap_text(gap: float | None) -> str:
     """A relative gap in percent; never 0 where it is not."""
     if gap is None:
@@ -63,8 +70,8 @@ def cells(result: Result, instance: Instance | None = None) -> dict[str, str]:
         **{header: str(size) for header, size in (sizes(instance) if instance else {}).items()},
         "method": result.method,
         "status": status_text(result),
-        "objective": time_text(result.objective),
-        "bound": time_text(result.bound, like=result.objective),
+        "objective": objective_text(result.objective, result.unit),
+        "bound": objective_text(result.bound, result.unit, like=result.objective),
         "gap": gap_text(result.gap),
         "time": f"{result.runtime_s:.2f} s",
         "checked": checked,
@@ -104,7 +111,7 @@ def markdown(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
 
 
 def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> str:
-    """Comma-separated values in SI units with all digits; empty where there is no figure."""
+    """Comma-separated values in SI units with all digits; empty where there is no figure, or no unit."""
     known = {instance.digest: instance for instance in instances}
     figures = (
         "status",
@@ -117,6 +124,8 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
         "runtime_s",
         "checked",
         "message",
+        "sense",
+        "unit",
     )
     extra = {digest: sizes(instance) for digest, instance in known.items()}
     columns = list(dict.fromkeys(header for size in extra.values() for header in size))

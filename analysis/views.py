@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from ddlopt.models.contracts import Instance
+
+Draw = Callable[[Any, Any, Any], None]
+"""Called with Matplotlib axes, an instance and a solution."""
 
 
 @dataclass(frozen=True)
@@ -12,16 +16,19 @@ class View:
     """``sizes``: attributes of an instance by column header; ``draw(axes, instance, solution)``: a picture, or None."""
 
     sizes: Mapping[str, str]
-    draw: Callable[[Any, Any, Any], None] | None = None
+    draw: Draw | None = None
 
 
-def _draw_topology(axes: Any, instance: Any, solution: Any) -> None:
-    from ddlopt.analysis.topology import draw
+def _drawn_by(family: str) -> Draw:
+    """``draw`` of ``ddlopt.analysis.<family>``, imported when something is drawn: Matplotlib takes its time."""
 
-    draw(axes, instance, solution)
+    def draw(axes: Any, instance: Any, solution: Any) -> None:
+        import_module(f"ddlopt.analysis.{family}").draw(axes, instance, solution)
+
+    return draw
 
 
-_VIEWS = {"topology": View({"n": "servers", "d": "degree"}, _draw_topology)}
+_VIEWS = {"topology": View({"n": "servers", "d": "degree"}, _drawn_by("topology"))}
 
 
 def view(family: str) -> View:
@@ -29,6 +36,6 @@ def view(family: str) -> View:
     return _VIEWS.get(family, View({}))
 
 
-def sizes(instance: Instance) -> dict[str, int]:
+def sizes(instance: Instance) -> dict[str, Any]:
     """Sizes of an instance by column header."""
     return {header: getattr(instance, attribute) for header, attribute in view(instance.family).sizes.items()}

@@ -29,7 +29,7 @@ PICTURED = (
 def bound_of(name: str, time_limit: float) -> tuple[float | None, str]:
     """The best lower bound, and the method that gave it."""
     instance, best = ddlopt.load(name), instances.best(name)
-    combinatorial = family(instance.family).lower_bound(instance)
+    combinatorial = family(instance.family).bound(instance)
     known = float(ddlopt.check(instance, best).objective)
     if instance.servers > EXACT_SERVERS or known <= combinatorial * (1 + 1e-9):
         return combinatorial, "combinatorial"

@@ -82,7 +82,7 @@ def show(name: Name) -> None:
 
     import ddlopt
     from ddlopt import instances
-    from ddlopt.analysis.tables import time_text
+    from ddlopt.analysis.tables import objective_text
     from ddlopt.display import fields, out_console
     from ddlopt.models.catalogue import family
     from ddlopt.solvers import catalogue
@@ -92,10 +92,12 @@ def show(name: Name) -> None:
     for field, value in fields(instance):
         table.add_row(field, value)
     table.add_row("digest", instance.digest)
-    table.add_row("bound without a solver", time_text(family(instance.family).lower_bound(instance)))
+    unit, bound = instance.objective_unit, family(instance.family).bound(instance)
+    table.add_row("bound without a solver", objective_text(bound, unit))
     best = instances.best(name) if instances.find(name) else None
     if best is not None:
-        table.add_row("best known solution", time_text(float(ddlopt.check(instance, best).objective or 0.0)))
+        objective = float(ddlopt.check(instance, best).objective or 0.0)
+        table.add_row("best known solution", objective_text(objective, unit))
     covering = [
         method
         for method in ddlopt.methods(instance.family)
@@ -134,7 +136,7 @@ def solve(
         _picture(plot)
     instance = ddlopt.load(name)
     chosen = method or ddlopt.default_method(instance)
-    with LiveLine() as line:
+    with LiveLine([instance]) as line:
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
             progress=line.watch(instance.name, chosen),
@@ -188,7 +190,7 @@ def compare(
     results: list[ddlopt.Result] = []
     interrupted = False
     try:
-        with LiveLine() as line:
+        with LiveLine(instances) as line:
             ddlopt.compare(
                 instances, wanted, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
                 progress=line, on_result=results.append,
@@ -222,7 +224,7 @@ def check(
 ) -> None:
     """Check a solution: its objective, and every constraint that it violates."""
     import ddlopt
-    from ddlopt.analysis.tables import json_text, time_text
+    from ddlopt.analysis.tables import json_text, objective_text
     from ddlopt.display import quantity
 
     instance = ddlopt.load(name)
@@ -247,7 +249,8 @@ def check(
             print(violation)
         verdict = "feasible" if evaluation.feasible else f"infeasible: {len(evaluation.violations)} violations"
         exactly = f" (exactly {evaluation.objective})" if exact and objective is not None else ""
-        print(f"{instance.name}: {verdict}, objective {time_text(objective, digits=12)}{exactly}")
+        shown = objective_text(objective, instance.objective_unit, digits=12)
+        print(f"{instance.name}: {verdict}, objective {shown}{exactly}")
         for key, value in evaluation.details.items():
             print(f"{key}: {quantity(key, float(value))}")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ddlopt.analysis.tables import NONE, gap_text, time_text
-from ddlopt.models.contracts import Instance
+from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
+from ddlopt.models.contracts import Instance, Sense
 from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
 
 _WIDE = 240
@@ -24,9 +24,16 @@ def out_console() -> Console:
 
 
 class LiveLine:
-    """A line with incumbent, bound, gap and elapsed time on a terminal; silent where standard error is none."""
+    """A line with incumbent, bound, gap and elapsed time on a terminal; silent where standard error is none.
 
-    def __init__(self, console: Console | None = None) -> None:
+    ``instances`` tell sense and unit of their objectives; those of an instance that is not among them are taken to be
+    seconds to be minimised.
+    """
+
+    def __init__(self, instances: Iterable[Instance] = (), console: Console | None = None) -> None:
+        self._objectives = {instance.name: (instance.sense, instance.objective_unit) for instance in instances}
+        self._sense: Sense = "minimize"
+        self._unit = "s"
         self._console = console or Console(stderr=True)
         self._live = Live(self, console=self._console, refresh_per_second=5, transient=True)
         self._label = ""
@@ -49,6 +56,7 @@ class LiveLine:
         label = f"{instance}  {method}"
         if label != self._label:
             self._label, self._started, self._known = label, time.perf_counter(), TracePoint(0.0, None, None)
+            self._sense, self._unit = self._objectives.get(instance, ("minimize", "s"))
         known = self._known
         self._known = TracePoint(
             point.time_s,
@@ -63,11 +71,12 @@ class LiveLine:
 
     def __rich__(self) -> Text:
         known = self._known
-        gap = gap_text(relative_gap(known.incumbent, known.bound))
-        bound = time_text(known.bound, like=known.incumbent)
+        gap = gap_text(relative_gap(known.incumbent, known.bound, self._sense))
+        best = objective_text(known.incumbent, self._unit)
+        bound = objective_text(known.bound, self._unit, like=known.incumbent)
         elapsed = time.perf_counter() - self._started
         return Text(
-            f"{self._label}  best {time_text(known.incumbent)}  bound {bound}  gap {gap}  {elapsed:.0f} s",
+            f"{self._label}  best {best}  bound {bound}  gap {gap}  {elapsed:.0f} s",
             style="cyan",
             no_wrap=True,
             overflow="ellipsis",

@@ -13,8 +13,9 @@ from ddlopt.models.errors import UnknownNameError
 class Family:
     """What the rest of ddlopt needs to know of a family.
 
-    ``evaluate(instance, solution, exact=False)`` is the independent check; ``lower_bound(instance)`` a combinatorial
-    bound on the objective of every solution, found without a solver (None where there is none).
+    ``evaluate(instance, solution, exact=False)`` is the independent check; ``bound(instance)`` a combinatorial bound on
+    the objective of every solution, found without a solver: from below where the instance's objective is minimised,
+    from above where it is maximised, None where there is none.
     """
 
     name: str
@@ -22,7 +23,7 @@ class Family:
     instance: type[Instance]
     solution: type[Solution]
     evaluate: Callable[..., Evaluation]
-    lower_bound: Callable[[Any], float | None]
+    bound: Callable[[Any], float | None]
 
 
 def _topology() -> Family:

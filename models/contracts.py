@@ -32,6 +32,9 @@ Number = float | Fraction
 """A figure of an evaluation: a float, or a Fraction in exact arithmetic."""
 
 
+Sense = Literal["minimize", "maximize"]
+"""Whether the smaller or the larger objective is the better one."""
+
 LARGEST_MATRIX = 20_000
 """Rows of a matrix beyond which a file is taken for a mistake rather than read into memory."""
 
@@ -243,6 +246,16 @@ class Instance(_Document):
     name: str
     source: str = ""
 
+    @property
+    def sense(self) -> Sense:
+        """Whether the objective is minimised or maximised; a bound is one from below or from above accordingly."""
+        return "minimize"
+
+    @property
+    def objective_unit(self) -> str:
+        """Unit of the objective: ``"s"`` for seconds, ``""`` for a number without one."""
+        return "s"
+
 
 class Solution(_Document):
     """What a person would write on paper as the answer; never solver variables."""
@@ -305,7 +318,7 @@ class Formulation(Protocol):
     other port is documented in the class docstring. Indices are deterministic strings and integers.
     """
 
-    sense: ClassVar[Literal["minimize", "maximize"]]
+    sense: ClassVar[Sense]
 
     def refuses(self, instance: Any) -> str | None:
         """Why the formulation does not cover the instance; None if it does."""
@@ -323,4 +336,7 @@ class Formulation(Protocol):
         """The solution that the variable values describe; fails loudly where they describe none."""
 
     def objective_value(self, instance: Any, value: float) -> float:
-        """The instance's objective that a value (or dual bound) of ``block.objective`` stands for; monotone."""
+        """The instance's objective that a value (or dual bound) of ``block.objective`` stands for.
+
+        Strictly monotone: increasing where the model and the instance have the same sense, decreasing otherwise.
+        """

@@ -2,13 +2,13 @@
 
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
-from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.contracts import Instance, Sense, Solution
 from ddlopt.models.errors import OptionError
 
 
@@ -64,7 +64,7 @@ ProgressCallback = Callable[[TracePoint], None]
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one method on one instance; objectives are minimised.
+    """The outcome of one method on one instance.
 
     Parameters
     ----------
@@ -73,14 +73,15 @@ class Result:
     objective : float or None
         As recomputed by ``evaluate``, never as claimed by a solver.
     bound : float or None
-        A lower bound valid for *every* solution of the instance; None where there is none.
+        A bound valid for *every* solution of the instance: a lower bound where the objective is minimised, an upper
+        bound where it is maximised; None where there is none.
     solution : Solution or None
     checked : bool
         ``evaluate`` found the solution feasible and its objective equal to the claimed one.
     scope : str or None
         The class of solutions the method searched, where that is not all of them.
     scope_bound : float or None
-        A lower bound valid within ``scope`` only.
+        The same, valid within ``scope`` only.
     runtime_s : float
         Wall-clock seconds around the whole solve, model building included.
     trace : tuple of TracePoint
@@ -90,6 +91,12 @@ class Result:
         Versions, seed, threads.
     message : str
         One line for people, e.g. why there is no solution.
+    sense : {"minimize", "maximize"}
+        Of the instance's objective.
+    unit : str
+        Of the objective and its bounds: ``"s"``, or ``""`` for a number without one.
+    interrupted : bool
+        Somebody pressed Ctrl-C, and this is what was known by then.
     """
 
     instance: str
@@ -108,16 +115,19 @@ class Result:
     details: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     message: str = ""
+    sense: Sense = "minimize"
+    unit: str = "s"
+    interrupted: bool = False
 
     @property
     def gap(self) -> float | None:
-        """(objective - bound) / objective against the bound of the whole problem, or None."""
-        return relative_gap(self.objective, self.bound)
+        """``relative_gap`` against the bound of the whole problem, or None."""
+        return relative_gap(self.objective, self.bound, self.sense)
 
     @property
     def scope_gap(self) -> float | None:
         """The same within ``scope``, or None."""
-        return relative_gap(self.objective, self.scope_bound)
+        return relative_gap(self.objective, self.scope_bound, self.sense)
 
     def to_data(self, with_solution: bool = False) -> dict[str, Any]:
         """Plain data for JSON, with ``gap`` and ``scope_gap`` filled in."""
@@ -127,6 +137,8 @@ class Result:
             "family": self.family,
             "method": self.method,
             "status": str(self.status),
+            "sense": self.sense,
+            "unit": self.unit,
             "objective": self.objective,
             "bound": self.bound,
             "gap": self.gap,
@@ -145,13 +157,34 @@ class Result:
         return data
 
 
-def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """(objective - bound) / |objective|, clipped at 0; None if either is missing."""
+def relative_gap(objective: float | None, bound: float | None, sense: Sense = "minimize") -> float | None:
+    """How far the bound is from the objective, relative to |objective|, at least 0.
+
+    That is (objective - bound) / |objective| where the objective is minimised, and (bound - objective) / |objective|
+    where it is maximised. None if either is missing, or if the objective is 0 and the bound does not meet it.
+    """
     if objective is None or bound is None:
         return None
+    distance = objective - bound if sense == "minimize" else bound - objective
     if objective == 0:
-        return 0.0 if bound >= 0 else None
-    return max(0.0, (objective - bound) / abs(objective))
+        return 0.0 if distance <= 0 else None
+    return max(0.0, distance / abs(objective))
+
+
+def better(one: float, other: float, sense: Sense) -> bool:
+    """Whether the objective ``one`` is strictly better than the ``other``."""
+    return one < other if sense == "minimize" else one > other
+
+
+def best_objective(values: Iterable[float | None], sense: Sense) -> float | None:
+    """The best of the objectives that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return min(known, default=None) if sense == "minimize" else max(known, default=None)
+
+
+def best_bound(values: Iterable[float | None], sense: Sense) -> float | None:
+    """The tightest of the bounds that are known: the largest lower or the smallest upper one; None if none is."""
+    return best_objective(values, "maximize" if sense == "minimize" else "minimize")
 
 
 @runtime_checkable
@@ -180,6 +213,30 @@ class Method(Protocol):
         """Answer ``instance``; ``start`` is a solution to begin from, where the method can use one."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One line of a family's list of methods, ``ENTRIES`` in ``ddlopt.solvers.<family>.methods``.
+
+    Parameters
+    ----------
+    name : str
+        Kebab-case name.
+    family : str
+    kind : str
+        ``exact``, ``heuristic`` or ``reference``.
+    summary : str
+        One line for people.
+    make : callable
+        Gives the method, with the solver of that name behind it where it is an exact one.
+    """
+
+    name: str
+    family: str
+    kind: str
+    summary: str
+    make: Callable[[str], Method]
+
+
 _RECORDED = ("ddlopt", "highspy", "pyomo", "numpy")
 
 
@@ -198,4 +255,5 @@ def provenance(seed: int, threads: int, **more: Any) -> dict[str, Any]:
 
 def empty_result(instance: Instance, method: str, status: Status, **figures: Any) -> Result:
     """A result that carries no solution."""
-    return Result(instance.name, instance.digest, instance.family, method, status, **figures)
+    own = {"sense": instance.sense, "unit": instance.objective_unit}
+    return Result(instance.name, instance.digest, instance.family, method, status, **{**own, **figures})

@@ -14,7 +14,17 @@ from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, TracePoint, empty_result, provenance
+from ddlopt.solvers.contracts import (
+    Limits,
+    ProgressCallback,
+    Result,
+    Status,
+    TracePoint,
+    best_bound,
+    better,
+    empty_result,
+    provenance,
+)
 from ddlopt.solvers.finish import finish
 
 
@@ -79,7 +89,7 @@ class Exact:
             start.belongs_to(instance)
         try:
             model = build_model(self.family, self.formulation, instance)
-            lower_bound = family_of(self.family).lower_bound(instance)
+            combinatorial = family_of(self.family).bound(instance)
         except InfeasibleError as proof:
             return empty_result(
                 instance,
@@ -93,7 +103,7 @@ class Exact:
         if start is not None:
             self.formulation.start(block, instance, start)
         building_s = time.perf_counter() - began
-        run = _Run(self, instance, limits, seed, building_s, lower_bound)
+        run = _Run(self, instance, limits, seed, building_s, combinatorial)
         left = None if limits.time_s is None else limits.time_s - building_s
         if left is not None and left <= 0:
             outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
@@ -114,7 +124,7 @@ class _Run:
     limits: Limits
     seed: int
     building_s: float
-    lower_bound: float | None
+    combinatorial_bound: float | None
 
     def value(self, value: float | None) -> float | None:
         """The instance's objective that a figure of the model stands for; None if it says nothing."""
@@ -141,6 +151,7 @@ class _Run:
             "scope": scope,
             "scope_bound": None if scope is None else bound,
             "trace": tuple(self.point(point) for point in outcome.trace),
+            "interrupted": outcome.interrupted,
         }
         details = {"building_s": self.building_s, **outcome.figures}
         versions = {"solver": outcome.solver or method.backend.name, "solver_options": dict(method.backend.options)}
@@ -164,7 +175,7 @@ class _Run:
         if status is Status.INFEASIBLE and scope is not None:
             status, message = Status.NO_SOLUTION, f"there is no solution among those searched ({scope})"
         if status is Status.NO_SOLUTION:
-            common["bound"] = max((b for b in (self.lower_bound, common["bound"]) if b is not None), default=None)
+            common["bound"] = best_bound((self.combinatorial_bound, common["bound"]), self.instance.sense)
         return empty_result(
             self.instance,
             method.name,
@@ -179,7 +190,8 @@ class _Run:
         evaluation = family_of(self.method.family).evaluate(self.instance, start)
         if evaluation.violations or evaluation.objective is None:
             return False
-        return solution is None or (claimed is not None and float(evaluation.objective) < claimed)
+        objective, sense = float(evaluation.objective), self.instance.sense
+        return solution is None or (claimed is not None and better(objective, claimed, sense))
 
 
 class Relaxation(NamedTuple):

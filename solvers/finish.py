@@ -6,7 +6,17 @@ from typing import Any
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import SolverError
-from ddlopt.solvers.contracts import Limits, Result, Status, TracePoint, provenance, relative_gap
+from ddlopt.solvers.contracts import (
+    Limits,
+    Result,
+    Status,
+    TracePoint,
+    best_bound,
+    best_objective,
+    better,
+    provenance,
+    relative_gap,
+)
 
 CLAIM_TOLERANCE = 1e-6
 """Relative difference up to which a claimed objective counts as the one that ``evaluate`` finds."""
@@ -28,13 +38,14 @@ def finish(
     details: Mapping[str, Any] | None = None,
     versions: Mapping[str, Any] | None = None,
     message: str = "",
+    interrupted: bool = False,
 ) -> Result:
     """Check ``solution``, merge ``bound`` with the combinatorial one and give the result.
 
     Raises
     ------
     SolverError
-        If the solution violates a constraint, its objective is not the ``claimed`` one, or a bound exceeds it.
+        If the solution violates a constraint, its objective is not the ``claimed`` one, or it is better than a bound.
     """
     kind = family(instance.family)
     evaluation = kind.evaluate(instance, solution)
@@ -46,17 +57,18 @@ def finish(
     if claimed is not None and abs(claimed - objective) > CLAIM_TOLERANCE * max(abs(objective), abs(claimed)):
         raise SolverError(f"{method} on '{instance.name}' claims {claimed:.12g}, but evaluate finds {objective:.12g}")
 
-    known = [b for b in (bound, kind.lower_bound(instance)) if b is not None]
-    best_bound = max(known, default=None)
-    for name, value in (("bound", best_bound), ("bound within its scope", scope_bound)):
-        if value is not None and value > objective + CLAIM_TOLERANCE * abs(objective):
+    sense = instance.sense
+    tightest = best_bound((bound, kind.bound(instance)), sense)
+    slack = CLAIM_TOLERANCE * abs(objective)
+    for name, value in (("bound", tightest), ("bound within its scope", scope_bound)):
+        if value is not None and better(objective, value - slack if sense == "minimize" else value + slack, sense):
+            relation = "exceeds" if sense == "minimize" else "is below"
             raise SolverError(
-                f"{method} on '{instance.name}': {name} {value:.12g} exceeds the checked objective {objective:.12g}"
+                f"{method} on '{instance.name}': {name} {value:.12g} {relation} the checked objective {objective:.12g}"
             )
-    if best_bound is not None:
-        # A dual bound may exceed the optimum by the solver's tolerance; the checked solution is the better witness.
-        best_bound = min(best_bound, objective)
-    gap = relative_gap(objective, best_bound)
+    # A dual bound may pass the optimum by the solver's tolerance; the checked solution is the better witness.
+    tightest = None if tightest is None else best_objective((tightest, objective), sense)
+    gap = relative_gap(objective, tightest, sense)
     return Result(
         instance=instance.name,
         instance_digest=instance.digest,
@@ -64,14 +76,17 @@ def finish(
         method=method,
         status=Status.OPTIMAL if gap is not None and gap <= max(limits.gap, CLAIM_TOLERANCE) else Status.FEASIBLE,
         objective=objective,
-        bound=best_bound,
+        bound=tightest,
         solution=solution,
         checked=True,
         scope=scope,
-        scope_bound=None if scope_bound is None else min(scope_bound, objective),
+        scope_bound=None if scope_bound is None else best_objective((scope_bound, objective), sense),
         runtime_s=runtime_s,
         trace=trace,
         details={**{name: float(value) for name, value in evaluation.details.items()}, **(details or {})},
         provenance=provenance(seed, limits.threads, **(versions or {})),
         message=message,
+        sense=sense,
+        unit=instance.objective_unit,
+        interrupted=interrupted,
     )

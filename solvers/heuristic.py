@@ -100,4 +100,5 @@ class Heuristic(ABC):
             trace=tuple(clock.trace),
             details=details,
             message="interrupted" if clock.interrupted else "",
+            interrupted=clock.interrupted,
         )

@@ -6,8 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, Status, TracePoint, relative_gap
+from ddlopt.solvers.contracts import (
+    Limits,
+    Method,
+    ProgressCallback,
+    Result,
+    Status,
+    TracePoint,
+    best_bound,
+    best_objective,
+    better,
+    relative_gap,
+)
 
 OPENING_SHARE = 0.3
 """Part of a time limit that the heuristic may use."""
@@ -55,38 +67,35 @@ class Opened:
         except (NotApplicableError, InfeasibleError):
             return dataclasses.replace(model.solve(instance, limits, seed, progress, start), method=self.name)
         opened_s = time.perf_counter() - began
-        if (
-            first.status is Status.OPTIMAL
-            or first.message.endswith("interrupted")
-            or model.refuses(instance) is not None
-        ):
+        if first.status is Status.OPTIMAL or first.interrupted or model.refuses(instance) is not None:
             message = f"by {first.method}: {first.message}".rstrip(": ")
             return dataclasses.replace(first, method=self.name, message=message)
         left = None if limits.time_s is None else max(1e-3, limits.time_s - opened_s)
 
         def watch(point: TracePoint) -> None:
             if progress is not None:
-                progress(_best_of(first, dataclasses.replace(point, time_s=opened_s + point.time_s)))
+                later = dataclasses.replace(point, time_s=opened_s + point.time_s)
+                progress(_best_of(first, later, instance.sense))
 
         remaining = dataclasses.replace(limits, time_s=left)
         second = model.solve(instance, remaining, seed, watch, first.solution)
-        return self._better(first, second, limits, opened_s)
+        return self._better(first, second, instance.sense, limits, opened_s)
 
-    def _better(self, first: Result, second: Result, limits: Limits, opened_s: float) -> Result:
+    def _better(self, first: Result, second: Result, sense: Sense, limits: Limits, opened_s: float) -> Result:
         """The better solution; what was proved within a scope goes with the solution that lies in it."""
         if first.objective is None:
             chosen = second
-        elif second.objective is None or second.objective >= first.objective:
+        elif second.objective is None or not better(second.objective, first.objective, sense):
             # A solution of another scope proves nothing about this one.
             chosen = dataclasses.replace(first, scope=None, scope_bound=None)
         else:
             chosen = second
-        bound = max((b for b in (first.bound, second.bound) if b is not None), default=None)
-        if bound is not None and chosen.objective is not None:
-            bound = min(bound, chosen.objective)
-        gap = relative_gap(chosen.objective, bound)
+        bound = best_bound((first.bound, second.bound), sense)
+        if bound is not None:
+            bound = best_objective((bound, chosen.objective), sense)
+        gap = relative_gap(chosen.objective, bound, sense)
         late = tuple(
-            _best_of(first, dataclasses.replace(point, time_s=opened_s + point.time_s)) for point in second.trace
+            _best_of(first, dataclasses.replace(point, time_s=opened_s + point.time_s), sense) for point in second.trace
         )
         message = f"{first.method}, then {second.method}"
         return dataclasses.replace(
@@ -98,11 +107,11 @@ class Opened:
             trace=(*first.trace, *late),
             details={**second.details, **first.details, **chosen.details},
             message=f"{message}: {second.message}" if second.message else message,
+            interrupted=second.interrupted,
         )
 
 
-def _best_of(first: Result, point: TracePoint) -> TracePoint:
+def _best_of(first: Result, point: TracePoint, sense: Sense) -> TracePoint:
     """A point of the second solve with what the first one already knew."""
-    incumbents = [x for x in (first.objective, point.incumbent) if x is not None]
-    bounds = [x for x in (first.bound, point.bound) if x is not None]
-    return TracePoint(point.time_s, min(incumbents, default=None), max(bounds, default=None))
+    incumbent = best_objective((first.objective, point.incumbent), sense)
+    return TracePoint(point.time_s, incumbent, best_bound((first.bound, point.bound), sense))

@@ -185,7 +185,7 @@ def test_schema_is_that_of_the_family(command):
 
 def test_the_live_line_shows_what_is_known(capsys):
     console = Console(width=120, force_terminal=True, color_system=None)
-    with LiveLine(console) as line:
+    with LiveLine(console=console) as line:
         watch = line.watch("square", "min-congestion")
         watch(TracePoint(0.1, 2.0, None))
         watch(TracePoint(0.2, None, 1.0))
@@ -196,7 +196,7 @@ def test_the_live_line_shows_what_is_known(capsys):
 
 
 def test_nothing_live_is_written_to_a_file(capsys):
-    with LiveLine(Console(stderr=True)) as line:
+    with LiveLine(console=Console(stderr=True)) as line:
         line("square", "m", TracePoint(0.0, 1.0, 1.0))
     assert capsys.readouterr() == ("", "")
 

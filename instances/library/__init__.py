@@ -10,12 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from ddlopt.models.catalogue import FAMILY_NAMES, family
-from ddlopt.models.contracts import Instance, Solution, read_text
+from ddlopt.models.contracts import Instance, Number, Sense, Solution, read_text
 from ddlopt.models.errors import InstanceError, SolutionError, UnknownNameError
 from ddlopt.models.files import write_whole
 
-_BETTER = 1 + Fraction(1, 10**9)
-"""A new solution must be better by more than what rounding in a solver makes of the same one."""
+_ROUNDING = Fraction(1, 10**9)
+"""A new solution must be better by more than what rounding in a solver makes of the same one, relative to itself."""
 _LARGEST_PLAIN_BYTES = 200_000
 """Best known solutions above this size are stored compressed."""
 
@@ -107,7 +107,8 @@ def store_best(name: str, solution: Solution) -> bool:
     stored = best(full)
     if stored is not None:
         rival = its_family.evaluate(instance, stored, exact=True)
-        if rival.feasible and rival.objective is not None and rival.objective <= judged.objective * _BETTER:
+        known = rival.objective if rival.feasible else None
+        if known is not None and not _beats(judged.objective, known, instance.sense):
             return False
     plain, packed = _best_files(full)
     signed = solution.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
@@ -119,6 +120,11 @@ def store_best(name: str, solution: Solution) -> bool:
         write_whole(plain, data)
         packed.unlink(missing_ok=True)
     return True
+
+
+def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
+    gain = rival - objective if sense == "minimize" else objective - rival
+    return gain > _ROUNDING * (objective if objective > 0 else -objective)
 
 
 def find(name: str) -> str | None:

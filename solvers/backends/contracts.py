@@ -33,6 +33,8 @@ class Outcome:
         Nodes, iterations, size of the model.
     duals : mapping
         Shadow price of each constraint of an LP, by constraint data; empty unless it was asked for.
+    interrupted : bool
+        Somebody pressed Ctrl-C.
     """
 
     status: Status
@@ -44,6 +46,7 @@ class Outcome:
     solver: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)
     duals: Mapping[Any, float] = field(default_factory=dict)
+    interrupted: bool = False
 
 
 @runtime_checkable

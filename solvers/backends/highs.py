@@ -39,6 +39,7 @@ _ENDS: Mapping[str, tuple[Status | None, str]] = {
     "kSolveError": (Status.ERROR, "HiGHS failed in the solve"),
     "kPostsolveError": (Status.ERROR, "HiGHS failed in postsolve"),
 }
+_INTERRUPTS = ("kInterrupt", "kHighsInterrupt")
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
 _TRACE_STEP_S = 0.25
 _DEFAULTS: Mapping[str, Any] = {"mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
@@ -88,7 +89,7 @@ class Highs:
     ) -> Outcome:
         """Solve a linear ``model``; see :class:`~ddlopt.solvers.backends.contracts.Backend`.
 
-        After Ctrl-C the incumbent is kept and the message says ``interrupted``; a second Ctrl-C is a
+        After Ctrl-C the incumbent is kept and the outcome says ``interrupted``; a second Ctrl-C is a
         ``KeyboardInterrupt``.
 
         Raises
@@ -164,6 +165,7 @@ class Highs:
             solver=f"HiGHS {self.version}",
             figures=_figures(info, linear, mip),
             duals=duals,
+            interrupted=end.name in _INTERRUPTS and not watch.overdue,
         )
 
 

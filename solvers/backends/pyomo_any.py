@@ -226,6 +226,7 @@ class PyomoSolver:
             message=message,
             solver=" ".join([self.name, ".".join(str(part) for part in plugin.version() or ())]).strip(),
             figures=linear.figures,
+            interrupted=results.solver.termination_condition == TerminationCondition.userInterrupt,
         )
 
     def _plugin(self) -> Any:

@@ -10,8 +10,8 @@ class Scripted:
 
     family = "topology"
 
-    def __init__(self, name, answer):
-        self.name, self._answer = name, answer
+    def __init__(self, name, answer, interrupted=False):
+        self.name, self._answer, self._interrupted = name, answer, interrupted
 
     def refuses(self, instance):
         return None
@@ -20,7 +20,8 @@ class Scripted:
         if isinstance(self._answer, BaseException):
             raise self._answer
         progress(TracePoint(0.5, 3.0, 1.0))
-        return Result(instance.name, instance.digest, "topology", self.name, Status.FEASIBLE, message=self._answer)
+        figures = {"message": self._answer, "interrupted": self._interrupted}
+        return Result(instance.name, instance.digest, "topology", self.name, Status.FEASIBLE, **figures)
 
 
 def test_a_failure_becomes_a_result_and_the_rest_goes_on(instance):
@@ -43,7 +44,8 @@ def test_progress_names_the_pair_and_starts_with_it(instance):
 
 
 def test_an_interrupted_solve_is_yielded_and_ends_the_comparison(instance):
-    results = run([(instance, Scripted("a", "kept the start; interrupted")), (instance, Scripted("b", ""))], Limits())
+    cut = Scripted("a", "kept the start", interrupted=True)
+    results = run([(instance, cut), (instance, Scripted("b", ""))], Limits())
     assert next(results).method == "a"
     with pytest.raises(KeyboardInterrupt):
         next(results)

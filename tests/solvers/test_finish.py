@@ -63,7 +63,7 @@ def test_a_design_that_fails_the_check_is_an_error():
 def test_the_bound_of_a_scope_proves_nothing_about_the_whole(monkeypatch):
     from ddlopt.models import catalogue
 
-    weak = dataclasses.replace(catalogue.family("topology"), lower_bound=lambda instance: 1.0)
+    weak = dataclasses.replace(catalogue.family("topology"), bound=lambda instance: 1.0)
     monkeypatch.setattr("ddlopt.solvers.finish.family", lambda name: weak)
     result = finished(scope="one pair", scope_bound=3.0)
     assert result.status is Status.FEASIBLE
