@@ -1,7 +1,8 @@
 """Clusters in which widths alone decide what fits, and the way from widths to a schedule."""
 
+import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -54,17 +55,92 @@ def pool(instance: SchedulingInstance) -> Pool:
     return Pool(demand, capacity.sum(axis=0), instance.server_count == 1)
 
 
-@dataclass
+class _Shelves:
+    """Places on servers that are all worth the same, sorted onto one shelf per number of free places."""
+
+    def __init__(self, places: list[int]) -> None:
+        self.free = places
+        self._shelves: list[list[int]] = [[] for _ in range(max(places) + 1)]
+        for server, count in enumerate(places):
+            self._shelves[count].append(server)  # in increasing order, so that each shelf is a heap
+
+    def give_back(self, job: int, workers: Workers) -> None:
+        for server, count in workers:
+            self._move(server, self.free[server] + count)
+
+    def take(self, job: int, width: int) -> Workers | None:
+        """The fullest server that holds them all, else the emptiest ones; None if there is too little room."""
+        for count in range(width, len(self._shelves)):
+            server = self._first(count)
+            if server is not None:
+                self._move(server, count - width)
+                return ((server, width),)
+        workers, left = [], width
+        for count in range(min(width, len(self._shelves)) - 1, 0, -1):
+            while left and (server := self._first(count)) is not None:
+                taken = min(left, count)
+                workers.append((server, taken))
+                self._move(server, count - taken)
+                left -= taken
+        if left:
+            self.give_back(job, tuple(workers))
+            return None
+        return tuple(sorted(workers))
+
+    def _first(self, count: int) -> int | None:
+        """The lowest server with that many free places; servers that have moved on are dropped from the shelf."""
+        shelf = self._shelves[count]
+        while shelf and self.free[shelf[0]] != count:
+            heapq.heappop(shelf)
+        return shelf[0] if shelf else None
+
+    def _move(self, server: int, count: int) -> None:
+        self.free[server] = count
+        heapq.heappush(self._shelves[count], server)
+
+
+class _Rooms:
+    """Resources left on servers, where workers of different jobs take different amounts."""
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        self.demand = instance.demand
+        self.free = instance.capacity.copy()
+
+    def give_back(self, job: int, workers: Workers) -> None:
+        for server, count in workers:
+            self.free[server] += count * self.demand[job]
+
+    def take(self, job: int, width: int) -> Workers | None:
+        """The fullest server that holds them all, else the emptiest ones; None if there is too little room."""
+        room = most_workers(self.free + 1e-9, self.demand[job])
+        whole = np.flatnonzero(room >= width)
+        order = [whole[np.argmin(room[whole])]] if len(whole) else np.argsort(-room, kind="stable")
+        workers, left = [], width
+        for server in map(int, order):
+            count = min(left, int(room[server]))
+            if not count:
+                break
+            workers.append((server, count))
+            left -= count
+        if left:
+            return None
+        for server, count in workers:
+            self.free[server] -= count * self.demand[job]
+        return tuple(sorted(workers))
+
+
 class Placer:
     """Puts widths of an exact pool on servers, slot after slot, and moves a job only when its width changes."""
 
-    instance: SchedulingInstance
-    free: npt.NDArray[np.float64] = field(init=False)
-    placed: dict[int, Workers] = field(init=False, default_factory=dict)
-    _first: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        self.free = self.instance.capacity.copy()
+    def __init__(self, instance: SchedulingInstance) -> None:
+        self.instance = instance
+        self.placed: dict[int, Workers] = {}
+        self._widths: dict[int, int] = {}
+        demand, capacity = instance.demand, instance.capacity
+        alike = instance.server_count > 1 and bool((demand == demand[0]).all())
+        self._space: _Shelves | _Rooms = (
+            _Shelves(most_workers(capacity, demand[0]).tolist()) if alike else _Rooms(instance)
+        )
 
     def place(self, widths: Mapping[int, int]) -> dict[int, Workers]:
         """Workers of every job in the next slot, for positive widths by job.
@@ -74,42 +150,16 @@ class Placer:
         SolverError
             If the widths do not fit.
         """
-        for job in [job for job, workers in self.placed.items() if widths.get(job, 0) != _width(workers)]:
-            for server, count in self.placed.pop(job):
-                self.free[server] += count * self.instance.demand[job]
-                self._first = min(self._first, server)
-        for job, width in sorted(widths.items(), key=lambda item: (-item[1], item[0])):
-            if width and job not in self.placed:
-                self.placed[job] = self._put(job, width)
+        for job in [job for job, width in self._widths.items() if widths.get(job, 0) != width]:
+            del self._widths[job]
+            self._space.give_back(job, self.placed.pop(job))
+        fresh = [(-width, job) for job, width in widths.items() if width and job not in self._widths]
+        for less, job in sorted(fresh):
+            workers = self._space.take(job, -less)
+            if workers is None:
+                raise SolverError(f"'{self.instance.name}': {-less} workers of job {job} do not fit beside the others")
+            self.placed[job], self._widths[job] = workers, -less
         return dict(self.placed)
-
-    def _put(self, job: int, width: int) -> Workers:
-        demand = self.instance.demand[job]
-        start = self._first
-        room = most_workers(self.free[start:] + 1e-9, demand)
-        whole = np.flatnonzero(room >= width)
-        if len(whole):  # the fullest server that holds them all
-            chosen = [int(whole[np.argmin(room[whole])])]
-        else:
-            chosen = [int(server) for server in np.argsort(-room, kind="stable")]
-        workers, left = [], width
-        for server in chosen:
-            count = min(left, int(room[server]))
-            if count:
-                workers.append((start + server, count))
-                self.free[start + server] -= count * demand
-                left -= count
-            if not left:
-                break
-        if left:
-            raise SolverError(f"'{self.instance.name}': {width} workers of job {job} do not fit; {left} are left over")
-        while self._first < len(self.free) - 1 and (self.free[self._first] <= 1e-9).all():
-            self._first += 1
-        return tuple(sorted(workers))
-
-
-def _width(workers: Workers) -> int:
-    return sum(count for _, count in workers)
 
 
 def schedule_of_widths(instance: SchedulingInstance, widths: Sequence[Mapping[int, int]]) -> Schedule:
