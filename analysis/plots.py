@@ -1,17 +1,18 @@
 """Pictures of results; Matplotlib's Agg canvas, no window and no global state."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.tables import gap_text, status_text, time_text
+from ddlopt.analysis.tables import gap_text, objective_text, status_text
 from ddlopt.analysis.views import sizes, view
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError
 from ddlopt.models.files import replacing, writable
-from ddlopt.solvers.contracts import Result, Status
+from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -62,7 +63,7 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
         draw(axes, instance, result.solution)
         size = ", ".join(f"{header} = {value}" for header, value in sizes(instance).items())
         gap = "" if result.gap is None else f", gap {gap_text(result.gap)}"
-        figures = f"{result.method}: {time_text(result.objective, digits=5)}{gap}"
+        figures = f"{result.method}: {objective_text(result.objective, result.unit, digits=5)}{gap}"
         axes.set_title(f"{result.instance} ({size})\n{figures}\n{status_text(result)}", fontsize=9)
     return figure
 
@@ -70,7 +71,8 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
 def comparison(results: Sequence[Result], title: str = "Heuristics against the optimum") -> Figure:
     """Bars of every method's objective on every instance, relative to the best found; the best bound as a line.
 
-    Bars beyond 4 end in a point. Results of a different network (status ``reference``) are left out.
+    Where the objective is minimised no bar is below 1 and no line above; where it is maximised it is the other way
+    round. What is beyond 4 ends in a point. Results of a different network (status ``reference``) are left out.
 
     Raises
     ------
@@ -80,52 +82,55 @@ def comparison(results: Sequence[Result], title: str = "Heuristics against the o
     shown = [r for r in results if r.objective is not None and r.status is not Status.REFERENCE]
     if not shown:
         raise OptionError("there is nothing to compare: no result has an objective")
-    instances = list(dict.fromkeys(r.instance for r in shown))
     methods = list(dict.fromkeys(r.method for r in shown))
-    most = max(len({r.method for r in shown if r.instance == instance}) for instance in instances)
-    figure = Figure(figsize=(max(6.0, 1.2 + 0.34 * len(instances) * (most + 1)), 4.8), layout="constrained")
+    colours = {method: _COLOURS[place % len(_COLOURS)] for place, method in enumerate(methods)}
+    groups = [
+        [r for r in shown if (r.family, r.instance) == key]
+        for key in dict.fromkeys((r.family, r.instance) for r in shown)
+    ]
+    most = max(len({r.method for r in group}) for group in groups)
+    figure = Figure(figsize=(max(6.0, 1.2 + 0.34 * len(groups) * (most + 1)), 4.8), layout="constrained")
     axes = figure.add_subplot()
-    width = 0.8 / most
-    for place, instance in enumerate(instances):
-        here = {r.method: float(r.objective) for r in shown if r.instance == instance and r.objective is not None}
-        best = min(here.values()) or 1.0
-        bound = max((r.bound for r in shown if r.instance == instance and r.bound is not None), default=None)
-        line = 0.0 if bound is None else bound / best
-        for slot, method in enumerate(sorted(here, key=methods.index)):
-            ratio = here[method] / best
-            height = min(ratio, _WORST_SHOWN)
-            x = place + (slot - (len(here) - 1) / 2) * width
-            colour = _COLOURS[methods.index(method) % len(_COLOURS)]
-            axes.bar(x, height, 0.92 * width, color=colour, label=method)
-            if ratio > height:
-                axes.plot(x, height, marker="^", markersize=24 * width, color=colour)
-            text = "1" if ratio < 1.0005 else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-            axes.text(
-                x,
-                max(height, line) + (0.14 if ratio > height else 0.02),
-                text,
-                ha="center",
-                va="bottom",
-                fontsize=7,
-                rotation=90,
-            )
-        if bound is not None:
-            axes.hlines(line, place - 0.44, place + 0.44, color="black", linewidth=1.4, label="best bound")
-    axes.set_xticks(np.arange(len(instances)), [name.rpartition("/")[2] for name in instances])
-    axes.tick_params(axis="x", labelsize=8, rotation=0 if len(instances) <= 4 else 30)
-    axes.set_xlim(-0.6, len(instances) - 0.4)
+    for place, group in enumerate(groups):
+        _bars(axes, place, group, colours, 0.8 / most)
+    axes.set_xticks(np.arange(len(groups)), [group[0].instance.rpartition("/")[2] for group in groups])
+    axes.tick_params(axis="x", labelsize=8, rotation=0 if len(groups) <= 4 else 30)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.06)
     axes.set_ylabel("objective relative to the best found")
     axes.set_title(title, fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    order = [*methods, "best bound"]
+    order = [name for name in (*methods, "best bound") if name in handles]
     figure.legend(
-        [handles[name] for name in order if name in handles],
-        [name for name in order if name in handles],
+        [handles[name] for name in order],
+        order,
         loc="outside lower center",
         ncols=min(5, len(order)),
         fontsize=8,
         frameon=False,
     )
     return figure
+
+
+def _bars(axes: Any, place: int, group: Sequence[Result], colours: Mapping[str, str], width: float) -> None:
+    """The bars of one instance and the line of its best bound, around x = ``place``."""
+    sense = group[0].sense
+    here = {r.method: float(r.objective) for r in group if r.objective is not None}
+    best = best_objective(here.values(), sense) or 1.0
+    bound = best_bound((r.bound for r in group), sense)
+    line = 0.0 if bound is None else min(bound / best, _WORST_SHOWN)
+    for slot, method in enumerate(sorted(here, key=list(colours).index)):
+        ratio = here[method] / best
+        height = min(ratio, _WORST_SHOWN)
+        x = place + (slot - (len(here) - 1) / 2) * width
+        axes.bar(x, height, 0.92 * width, color=colours[method], label=method)
+        if ratio > height:
+            axes.plot(x, height, marker="^", markersize=24 * width, color=colours[method])
+        text = "1" if abs(ratio - 1) < 0.0005 else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+        above = max(height, line) + (0.14 if ratio > height else 0.02)
+        axes.text(x, above, text, ha="center", va="bottom", fontsize=7, rotation=90)
+    if bound is not None:
+        axes.hlines(line, place - 0.44, place + 0.44, color="black", linewidth=1.4, label="best bound")
+        if bound / best > line:
+            axes.plot(place, line, marker="^", color="black")

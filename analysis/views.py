@@ -13,7 +13,7 @@ Draw = Callable[[Any, Any, Any], None]
 
 @dataclass(frozen=True)
 class View:
-    """``sizes``: attributes of an instance by column header; ``draw(axes, instance, solution)``: a picture, or None."""
+    """``sizes``: attributes of an instance by column header, of a tuple its length; ``draw``: a picture, or None."""
 
     sizes: Mapping[str, str]
     draw: Draw | None = None
@@ -28,7 +28,10 @@ def _drawn_by(family: str) -> Draw:
     return draw
 
 
-_VIEWS = {"topology": View({"n": "servers", "d": "degree"}, _drawn_by("topology"))}
+_VIEWS = {
+    "topology": View({"n": "servers", "d": "degree"}, _drawn_by("topology")),
+    "scheduling": View({"jobs": "jobs", "servers": "server_count", "slots": "slots"}),
+}
 
 
 def view(family: str) -> View:
@@ -38,4 +41,5 @@ def view(family: str) -> View:
 
 def sizes(instance: Instance) -> dict[str, Any]:
     """Sizes of an instance by column header."""
-    return {header: getattr(instance, attribute) for header, attribute in view(instance.family).sizes.items()}
+    values = {header: getattr(instance, attribute) for header, attribute in view(instance.family).sizes.items()}
+    return {header: len(value) if isinstance(value, tuple) else value for header, value in values.items()}

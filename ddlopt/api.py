@@ -177,30 +177,42 @@ def check(instance: Instance | str | Path, solution: Solution | str | Path, exac
     return family(problem.family).evaluate(problem, _solution(problem, solution), exact=exact)
 
 
-def generate(family_name: str, kind: str, *, servers: int, degree: int, seed: int = 0, **options: Any) -> Instance:
+def generate(family_name: str, kind: str, *, seed: int = 0, **options: Any) -> Instance:
     """A seeded instance of a family.
 
     Parameters
     ----------
     kind : str
-        One of :data:`ddlopt.instances.generators.KINDS`.
+        One of :func:`ddlopt.instances.kinds`.
     **options
-        Any other field of the instance, and what :func:`ddlopt.instances.generators.options_of` lists for the kind.
+        Sizes (``servers`` and ``degree`` of a topology instance), any other field of the instance, and what
+        :func:`ddlopt.instances.options_of` lists for the kind.
 
     Raises
     ------
     UnknownNameError
         If there is no such family or kind.
+    OptionError
+        If an option is missing, out of its range, or unknown to the kind.
     InstanceError
-        If the numbers make no instance, or the kind does not take an option.
+        If the numbers make no instance.
     """
-    family(family_name)
-    return generators.generate(kind, servers, degree, seed, **options)
+    return generators.generate(family_name, kind, seed, **options)
 
 
-def convert(path: str | Path, source_format: str) -> Instance:
-    """An instance from a file in somebody else's format; see :mod:`ddlopt.instances.readers` for the formats."""
-    return readers.convert(path, source_format)
+def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
+    """An instance from a file in somebody else's format; see :mod:`ddlopt.instances.readers` for formats and options.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    OptionError
+        If the format does not take an option, or needs one that is not given.
+    InstanceError
+        If the file cannot be read or is something else.
+    """
+    return readers.convert(path, source_format, **options)
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:

@@ -31,6 +31,10 @@ Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver m
 Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of standard output.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any other field or option, e.g. optics=duplex."),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -260,32 +264,37 @@ def check(
 def generate(
     family: Annotated[str, typer.Argument(metavar="FAMILY")],
     kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …")],
-    servers: Annotated[int, typer.Option(metavar="N", help="Servers.")],
-    degree: Annotated[int, typer.Option(metavar="D", help="Interfaces of each server.")],
+    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers.")] = None,
+    degree: Annotated[int | None, typer.Option(metavar="D", help="Interfaces of each server.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="J", help="Jobs.")] = None,
+    slots: Annotated[int | None, typer.Option(metavar="T", help="Slots of time.")] = None,
     seed: Seed = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other field or option, e.g. optics=duplex."),
-    ] = None,
+    settings: Settings = None,
     out: Out = None,
 ) -> None:
-    """Generate an instance from a seed."""
+    """Generate an instance from a seed; which sizes are needed depends on the family."""
     import ddlopt
 
-    options = dict(_setting(setting) for setting in settings or ())
-    _emit(ddlopt.generate(family, kind, servers=servers, degree=degree, seed=seed, **options).to_json(), out)
+    sizes = {"servers": servers, "degree": degree, "jobs": jobs, "slots": slots}
+    _emit(ddlopt.generate(family, kind, **_options_of(settings, seed=seed, **sizes)).to_json(), out)
 
 
 @app.command()
 def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE")],
     source_format: Annotated[str, typer.Option("--from", metavar="FORMAT", help="The format of FILE.")],
+    virtual_cluster: Annotated[str | None, typer.Option(metavar="V", help="Only this part of a trace.")] = None,
+    start: Annotated[str | None, typer.Option(metavar="WHEN", help="Where in a trace to begin.")] = None,
+    hours: Annotated[float | None, typer.Option(metavar="H", help="How much of a trace to take.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="K", help="Seed of what the file leaves open.")] = None,
+    settings: Settings = None,
     out: Out = None,
 ) -> None:
-    """Convert a file in somebody else's format into an instance."""
+    """Convert a file in somebody else's format into an instance; which options there are depends on the format."""
     import ddlopt
 
-    _emit(ddlopt.convert(file, source_format).to_json(), out)
+    given = {"virtual_cluster": virtual_cluster, "start": start, "hours": hours, "seed": seed}
+    _emit(ddlopt.convert(file, source_format, **_options_of(settings, **given)).to_json(), out)
 
 
 @app.command()
@@ -299,6 +308,21 @@ def schema(
     from ddlopt.analysis.tables import json_text
 
     _emit(json_text(ddlopt.schema(family, solution=solution)), out)
+
+
+_ARGUMENTS = ("family", "family_name", "kind", "path", "source_format")
+"""What ``--set`` cannot set, as the commands have arguments for it."""
+
+
+def _options_of(settings: Sequence[str] | None, **given: Any) -> dict[str, Any]:
+    """The options that were given, by name: those of their own (None: not given) and those of ``--set``."""
+    options = {name: value for name, value in given.items() if value is not None}
+    for setting in settings or ():
+        name, value = _setting(setting)
+        if name in options or name in _ARGUMENTS:
+            raise typer.BadParameter(f"--set {setting}: {name} is given elsewhere on the command line")
+        options[name] = value
+    return options
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -32,7 +32,7 @@ def main() -> None:
     instances = [ddlopt.load(name) for name in options.instances]
     print(f"{len(instances)} instances, at most {options.time_limit:g} s for each method on each")
     results = []
-    with LiveLine() as line:
+    with LiveLine(instances) as line:
         for name, instance in zip(options.instances, instances, strict=True):
             methods = [*HEURISTICS, *EXACT.get(name, ("auto",))]
             results += ddlopt.compare([instance], methods, time_limit=options.time_limit, threads=2, progress=line)

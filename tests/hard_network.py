@@ -43,4 +43,8 @@ if __name__ == "__main__":
     model = network()
     lay_circulant(model)
     outcome = Highs().solve(model, Limits(time_s=120.0), warm=True, progress=lambda point: print("solving", flush=True))
-    print(json.dumps([outcome.status, outcome.message, outcome.objective, model.z.value, outcome.bound]))
+    print(
+        json.dumps(
+            [outcome.status, outcome.message, outcome.interrupted, outcome.objective, model.z.value, outcome.bound]
+        )
+    )

@@ -14,6 +14,7 @@ from rich.console import Console
 import ddlopt
 from ddlopt.cli import run
 from ddlopt.display import LiveLine, quantity
+from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.contracts import TracePoint
 
 DDLOPT = Path(sys.executable).with_name("ddlopt")
@@ -193,6 +194,29 @@ def test_the_live_line_shows_what_is_known(capsys):
     assert shown == "square  min-congestion  best 2 s  bound 1 s  gap 50.00 %  0 s"
     line("square", "other", TracePoint(0.0, None, None))
     assert "best –  bound –  gap –" in str(line.__rich__())
+
+
+def test_the_live_line_knows_senses_and_units(monkeypatch):
+    instance = ddlopt.load(TINY)
+    monkeypatch.setattr(TopologyInstance, "sense", "maximize")
+    monkeypatch.setattr(TopologyInstance, "objective_unit", "")
+    line = LiveLine([instance], Console(width=120, force_terminal=True, color_system=None))
+    line(instance.name, "m", TracePoint(0.1, 0.5, 0.75))
+    assert str(line.__rich__()) == "tiny-n4-d2  m  best 0.5  bound 0.75  gap 50.00 %  0 s"
+    line("another", "m", TracePoint(0.1, 0.5, 0.25))
+    assert str(line.__rich__()) == "another  m  best 500 ms  bound 250 ms  gap 50.00 %  0 s"
+
+
+def test_show_and_check_give_the_unit_of_the_family(command, monkeypatch, solution):
+    rows = dict(line.strip().split("  ", 1) for line in command("show", TINY)[1].splitlines())
+    assert rows["bound without a solver"].endswith(" s")
+    assert rows["best known solution"].endswith(" s")
+    assert " s\n" in command("check", TINY, solution)[1].split("objective ")[1]
+    monkeypatch.setattr(TopologyInstance, "objective_unit", "jobs")
+    rows = dict(line.strip().split("  ", 1) for line in command("show", TINY)[1].splitlines())
+    assert rows["bound without a solver"].endswith(" jobs")
+    assert rows["best known solution"].endswith(" jobs")
+    assert " jobs\n" in command("check", TINY, solution)[1].split("objective ")[1]
 
 
 def test_nothing_live_is_written_to_a_file(capsys):

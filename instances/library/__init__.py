@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
@@ -54,7 +55,7 @@ def load(name_or_path: str | Path) -> Instance:
     Raises
     ------
     UnknownNameError
-        If there is neither an instance nor a file of that name.
+        If there is neither an instance nor a file of that name, or instances of several families.
     InstanceError
         If the file cannot be read or is not an instance.
     """
@@ -128,11 +129,20 @@ def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
 
 
 def find(name: str) -> str | None:
-    """The full name of a bundled instance given with or without its family; None if there is none."""
-    for full in (name, *(f"{each}/{name}" for each in FAMILY_NAMES)):
-        if full in names():
-            return full
-    return None
+    """The full name of a bundled instance given with or without its family; None if there is none.
+
+    Raises
+    ------
+    UnknownNameError
+        If instances of several families have that name.
+    """
+    known = names()
+    if name in known:
+        return name
+    found = [f"{each}/{name}" for each in FAMILY_NAMES if f"{each}/{name}" in known]
+    if len(found) > 1:
+        raise UnknownNameError(f"there are several instances '{name}'; name one of: {', '.join(found)}")
+    return found[0] if found else None
 
 
 def _known(name: str) -> str:
@@ -143,8 +153,11 @@ def _known(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    known = {short.split("/")[-1]: short for short in names()}
-    close = [known[match] for match in get_close_matches(name.split("/")[-1], known, n=3, cutoff=0.5)]
+    known: dict[str, list[str]] = defaultdict(list)
+    for full in names():
+        known[full.split("/")[-1]].append(full)
+    alike = get_close_matches(name.split("/")[-1], known, n=3, cutoff=0.5)
+    close = [full for match in alike for full in known[match]]
     hint = f"do you mean {' or '.join(close)}?" if close else f"the library has {', '.join(names()[:3])}, …"
     return f"there is no instance or file '{name}'; {hint}"
 

@@ -1,96 +1,27 @@
-"""Writes the bundled topology instances: ``python -m ddlopt.instances.library.make``.
+"""Writes the bundled instances: ``python -m ddlopt.instances.library.make [FAMILY …]``.
 
-Everything is derived here, in the generators or in the workloads; running it again changes nothing.
+A family's own are the ``instances()`` of ``ddlopt.instances.library.<family>_instances``, where everything is derived;
+running it again changes nothing.
 """
 
+import argparse
 import json
 from collections.abc import Iterator
+from importlib import import_module
 
-from ddlopt.instances.generators import generate
 from ddlopt.instances.library import library_folder
-from ddlopt.instances.workloads import JOBS, topoopt_job
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.contracts import Instance
 from ddlopt.models.files import write_whole
-from ddlopt.models.topology import TopologyInstance
-
-DANOINT_TRAFFIC = [
-    [0, 10, 7, 13, 12, 13, 6, 13],
-    [14, 0, 15, 13, 12, 9, 9, 9],
-    [13, 9, 0, 11, 6, 5, 11, 8],
-    [7, 8, 15, 0, 7, 6, 11, 9],
-    [8, 12, 12, 9, 0, 9, 14, 11],
-    [5, 11, 11, 7, 9, 0, 15, 12],
-    [6, 9, 7, 14, 10, 12, 0, 7],
-    [11, 7, 8, 6, 10, 5, 14, 0],
-]
-"""Right-hand sides of the rows BAL of MIPLIB's danoint (D. Bienstock)."""
 
 
-def topology_instances() -> Iterator[TopologyInstance]:
-    """All bundled instances of the family."""
-    yield danoint()
-    for servers in range(5, 17):
-        for degree in (2, 3, 4) if servers in (8, 12, 16) else (2,):
-            yield generate("all-to-all", servers, degree)
-    for job in JOBS:
-        if job != "dlrm-stress":
-            yield topoopt_job(job, 12)
-            yield topoopt_job(job, 12, optics="duplex", name=f"{job}-n12-d4-duplex")
-        yield topoopt_job(job, 16)
-        yield topoopt_job(job, 128)
-    yield topoopt_job("dlrm", 16, optics="duplex", name="dlrm-n16-d4-duplex")
-    yield topoopt_job("dlrm", 128, optics="duplex", name="dlrm-n128-d4-duplex")
-    yield topoopt_job("dlrm", 128, degree=8)
-    for seed in (1, 2, 3):
-        yield generate("random", 8, 2, seed)
-    yield generate("hybrid", 8, 3, 1)
-    yield generate("hybrid", 16, 4, 1, group_size=4)
-    yield from tiny()
+def made(family: str) -> Iterator[Instance]:
+    """All bundled instances of a family, as derived."""
+    found: Iterator[Instance] = import_module(f"ddlopt.instances.library.{family}_instances").instances()
+    return found
 
 
-def danoint() -> TopologyInstance:
-    """MIPLIB 3's ``danoint`` as an instance whose iteration time is the congestion."""
-    return TopologyInstance.from_data(
-        {
-            "name": "danoint",
-            "source": "MIPLIB 3, danoint (D. Bienstock): logical topology design, optimum 65.6667. The file wants "
-            "every in- and out-degree equal to 2 and at most one link a pair; here a degree is at most 2",
-            "servers": 8,
-            "degree": 2,
-            "link_bandwidth_bytes_per_s": 1.0,
-            "parallel_links": False,
-            "traffic_bytes": DANOINT_TRAFFIC,
-        }
-    )
-
-
-def tiny() -> Iterator[TopologyInstance]:
-    """Instances small enough for brute force that together use every feature of the family."""
-    sparse4 = [[0, 6, 0, 0], [0, 0, 0, 4], [3, 0, 0, 0], [0, 5, 0, 0]]
-    sparse5 = [[0, 9, 0, 0, 2], [0, 0, 0, 7, 0], [4, 0, 0, 0, 0], [0, 0, 8, 0, 0], [0, 3, 0, 0, 0]]
-    whole = {"members": [0, 1, 2, 3], "gradient_bytes": 8}
-    odd = {"members": [0, 1, 3], "gradient_bytes": 6}
-    shapes: dict[str, dict[str, object]] = {
-        "tiny-n4-d2": {"traffic_bytes": sparse4, "allreduce_groups": [whole]},
-        "tiny-n4-d2-duplex": {"traffic_bytes": sparse4, "allreduce_groups": [whole], "optics": "duplex"},
-        "tiny-n4-d3-direct": {"traffic_bytes": sparse4, "allreduce_groups": [whole], "host_forwarding": False},
-        "tiny-n4-d3-duplex": {"traffic_bytes": sparse4, "allreduce_groups": [whole], "optics": "duplex"},
-        "tiny-n5-d2": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "compute_s": 10},
-        "tiny-n5-d2-overlap": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "compute_s": 5, "overlap": "full"},
-        "tiny-n5-d2-simple": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "parallel_links": False},
-        "tiny-n5-d3-duplex": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "optics": "duplex"},
-    }
-    for name, fields in shapes.items():
-        data = {
-            "name": name,
-            "source": "made for exact proofs; unit bandwidth",
-            "servers": int(name[6]),
-            "degree": int(name[9]),
-            "link_bandwidth_bytes_per_s": 1.0,
-        }
-        yield TopologyInstance.from_data(data | fields)
-
-
-def text_of(instance: TopologyInstance) -> str:
+def text_of(instance: Instance) -> str:
     """JSON with a line for each field, and for each row of a matrix or member of a list."""
     lines = []
     for key, value in instance.model_dump(mode="json").items():
@@ -104,10 +35,17 @@ def text_of(instance: TopologyInstance) -> str:
 
 
 def main() -> None:
-    """Write every file."""
-    folder = library_folder("topology")
-    for instance in topology_instances():
-        write_whole(folder / f"{instance.name}.json", text_of(instance))
+    """Command line: the families whose files are written."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help="(default: all)")
+    wanted = parser.parse_args().families or FAMILY_NAMES
+    for name in wanted:
+        if name not in FAMILY_NAMES:
+            parser.error(f"there is no family '{name}'; there are: {', '.join(FAMILY_NAMES)}")
+    for name in wanted:
+        folder = library_folder(name)
+        for instance in made(name):
+            write_whole(folder / f"{instance.name}.json", text_of(instance))
 
 
 if __name__ == "__main__":

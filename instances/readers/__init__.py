@@ -1,39 +1,77 @@
-"""Instances from files in formats that others defined."""
+"""Instances from files in formats that others defined.
 
+A reader is a function ``read(path, **options) -> Instance``; the options are those of its signature.
+"""
+
+import inspect
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from ddlopt.instances.readers.flexnet import read_flexnet
-from ddlopt.instances.readers.miplib import read_miplib
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import UnknownNameError
+from ddlopt.models.errors import OptionError, UnknownNameError
 
-_READERS: dict[str, Callable[[str | Path], Instance]] = {"flexnet": read_flexnet, "miplib": read_miplib}
+_READERS = {
+    "flexnet": "flexnet.read_flexnet",
+    "miplib": "miplib.read_miplib",
+}
+"""Module in this folder and function of every format."""
 
 FORMATS = tuple(_READERS)
 """What :func:`convert` can read."""
 
 
-def convert(path: str | Path, source_format: str) -> Instance:
+def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
     """Read a file that is in somebody else's format.
 
     Parameters
     ----------
     path : str or Path
-    source_format : {"flexnet", "miplib"}
-        ``flexnet``: a task graph (``.fbuf``) of TopoOpt's simulator. ``miplib``: the MPS file of ``danoint`` or
-        ``dano3mip``.
+    source_format : str
+        One of :data:`FORMATS`. ``flexnet``: a task graph (``.fbuf``) of TopoOpt's simulator. ``miplib``: the MPS file
+        of ``danoint`` or ``dano3mip``.
+    **options
+        What the format's reader takes (:func:`options_of`).
 
     Raises
     ------
     UnknownNameError
         If there is no such format.
+    OptionError
+        If the reader does not take an option, or needs one that is not given.
     InstanceError
         If the file cannot be read or is something else.
     """
+    known = options_of(source_format)
+    for option in options:
+        if option not in known:
+            takes = f"it takes: {', '.join(known)}" if known else "it takes none"
+            raise OptionError(f"format '{source_format}' takes no option '{option}'; {takes}")
+    missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in options]
+    if missing:
+        raise OptionError(f"format '{source_format}' needs {' and '.join(missing)}")
+    return _reader(source_format)(path, **options)
+
+
+def options_of(source_format: str) -> dict[str, Any]:
+    """What the reader of a format takes besides the file, with defaults (``inspect.Parameter.empty``: none).
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    """
+    _, *options = inspect.signature(_reader(source_format)).parameters.values()
+    return {option.name: option.default for option in options}
+
+
+def _reader(source_format: str) -> Callable[..., Instance]:
     if source_format not in _READERS:
         raise UnknownNameError(f"there is no format '{source_format}'; there are: {', '.join(FORMATS)}")
-    return _READERS[source_format](path)
+    module, _, function = _READERS[source_format].partition(".")
+    reader: Callable[..., Instance] = getattr(import_module(f"ddlopt.instances.readers.{module}"), function)
+    return reader
 
 
-__all__ = ["FORMATS", "convert", "read_flexnet", "read_miplib"]
+__all__ = ["FORMATS", "convert", "options_of"]

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -80,6 +81,47 @@ def test_bars_are_relative_to_the_best_and_leave_references_out(instance):
     assert [bar.get_height() for bar in axes.patches] == pytest.approx([1.0, 1.5])
     (bound,) = of_type(axes, LineCollection)
     assert bound.get_segments()[0][0][1] == pytest.approx(0.75)
+
+
+def of_family(family="scheduling", **figures):
+    return Result("plan", "digest", family, status=Status.FEASIBLE, **figures)
+
+
+def test_maximised_objectives_are_at_most_the_best_and_their_bound_is_above(instance):
+    own = {"sense": "maximize", "unit": ""}
+    results = [
+        of_family(method="good", objective=4.0, bound=6.0, **own),
+        of_family(method="poor", objective=3.0, bound=5.0, **own),
+        result(instance, method="good", objective=2.0, bound=1.0),
+        result(instance, method="poor", objective=3.0),
+    ]
+    axes = plots.comparison(results).axes[0]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx([1.0, 0.75, 1.0, 1.5])
+    assert [line.get_segments()[0][0][1] for line in of_type(axes, LineCollection)] == pytest.approx([1.25, 0.5])
+    assert [text.get_text() for text in axes.texts] == ["1", "0.75", "1", "1.50"]
+    assert min(text.get_position()[1] for text in axes.texts[:2]) > 1.25
+    assert axes.get_ylabel() == "objective relative to the best found"
+
+
+def test_a_bound_far_off_the_scale_leaves_the_bars_visible():
+    results = [of_family(method="good", objective=1.0, bound=1000.0, sense="maximize", unit="")]
+    axes = plots.comparison(results).axes[0]
+    assert axes.get_ylim()[1] < 6
+    assert [line.get_marker() for line in axes.lines] == ["^"]
+
+
+def test_instances_of_one_name_in_two_families_are_two(instance):
+    results = [
+        of_family(method="m", objective=4.0),
+        dataclasses.replace(result(instance, method="m", objective=8.0), instance="plan"),
+    ]
+    axes = plots.comparison(results).axes[0]
+    assert [bar.get_height() for bar in axes.patches] == [1.0, 1.0]
+
+
+def test_a_title_has_the_unit(instance, design):
+    shown = result(instance, design, objective=0.018, bound=0.024, sense="maximize", unit="jobs")
+    assert "m: 0.018 jobs, gap 33.33 %" in plots.solutions([shown], [instance]).axes[0].get_title()
 
 
 def test_a_bar_far_off_the_scale_still_says_its_ratio(instance):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ddlopt.analysis import tables
+from ddlopt.analysis import tables, views
 from ddlopt.analysis.views import View, sizes, view
 from ddlopt.solvers.contracts import Result, Status
 
@@ -89,6 +89,31 @@ def test_objective_and_bound_share_a_unit():
     assert (row["objective"], row["bound"], row["gap"]) == ("1.5 s", "0.75 s", "50.00 %")
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0873, "s", "87.3 ms"),
+        (None, "", "–"),
+        (0.0873, "", "0.0873"),
+        (-1234567.0, "", "-1.23457e+06"),
+        (12.0, "jobs", "12 jobs"),
+    ],
+)
+def test_objectives_are_written_in_their_unit(value, unit, text):
+    assert tables.objective_text(value, unit) == text
+
+
+def test_a_maximised_objective_has_no_seconds_and_a_gap_to_its_upper_bound():
+    shown = result(objective=0.5, bound=0.75, scope="half", scope_bound=0.6, sense="maximize", unit="")
+    row = tables.cells(shown)
+    assert (row["objective"], row["bound"], row["gap"]) == ("0.5", "0.75", "50.00 %")
+    assert row["status"] == "feasible (half: gap 20.00 %)"
+    (line,) = csv.DictReader(io.StringIO(tables.csv_text([shown])))
+    assert (line["sense"], line["unit"], float(line["gap"])) == ("maximize", "", 0.5)
+    (line,) = csv.DictReader(io.StringIO(tables.csv_text([result(objective=0.5)])))
+    assert (line["sense"], line["unit"]) == ("minimize", "s")
+
+
 def test_the_terminal_table_shows_every_row_and_rules_between_instances(instance):
     results = [
         result(method="alpha", digest=instance.digest, objective=0.02),
@@ -152,3 +177,8 @@ def test_notes_are_the_messages():
 def test_a_family_without_a_view_has_no_sizes(instance):
     assert view("unheard-of") == View({})
     assert sizes(instance) == {"n": 4, "d": 2}
+
+
+def test_the_size_of_a_tuple_is_its_length(instance, monkeypatch):
+    monkeypatch.setitem(views._VIEWS, "topology", View({"groups": "allreduce_groups", "d": "degree"}))
+    assert sizes(instance) == {"groups": 1, "d": 2}

@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators import KINDS, generate, options_of
+from ddlopt.instances import generators
+from ddlopt.instances.generators import kinds, options_of
 from ddlopt.instances.workloads import JOBS
 from ddlopt.models.errors import InstanceError, OptionError, UnknownNameError
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def generate(kind, servers, degree, seed=0, **options):
+    return generators.generate("topology", kind, seed, servers=servers, degree=degree, **options)
+
+
+@pytest.mark.parametrize("kind", kinds("topology"))
 def test_every_kind_is_reproducible_and_says_how(kind):
     instance = generate(kind, 12, 3, seed=7)
     assert instance == generate(kind, 12, 3, seed=7)
@@ -70,7 +75,7 @@ def test_unknown_kind_lists_them():
     with pytest.raises(UnknownNameError, match="no kind of instance 'star'; there are: all-to-all, random, ring"):
         generate("star", 4, 2)
     with pytest.raises(UnknownNameError, match="no kind of instance 'star'"):
-        options_of("star")
+        options_of("topology", "star")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +88,7 @@ def test_unknown_kind_lists_them():
         (InstanceError, r"traffic_bytes\[0\]\[1\] = -1 is negative", ("all-to-all", 4, 2), {"bytes_per_pair": -1.0}),
         (InstanceError, r"traffic_bytes\[0\]\[1\] = nan is not finite", ("ring", 4, 2), {"bytes_per_pair": np.nan}),
         (InstanceError, "optics: Input should be 'one_way' or 'duplex'", ("ring", 4, 2), {"optics": "both"}),
-        (OptionError, "seed is -1; it must be at least 0", ("random", 4, 2, -1), {}),
+        (OptionError, "seed is -1; it must be a whole number of at least 0", ("random", 4, 2, -1), {}),
         (OptionError, "density is 0; the part of the pairs", ("random", 4, 2), {"density": 0}),
         (OptionError, "density is 1.5", ("random", 4, 2), {"density": 1.5}),
         (OptionError, "shape is -1.0; it must be positive", ("random", 4, 2), {"shape": -1.0}),
@@ -91,12 +96,34 @@ def test_unknown_kind_lists_them():
         (OptionError, "stride is 8, which leads each of 4 servers to itself; use 1..3", ("ring", 4, 2), {"stride": 8}),
         (OptionError, "group_size is 3, but equal groups of 8 servers", ("hybrid", 8, 2), {"group_size": 3}),
         (OptionError, "group_size is 1, but", ("hybrid", 8, 2), {"group_size": 1}),
-        (OptionError, "kind 'ring' takes no option 'colour'; it takes: bytes_per_pair,", ("ring", 4, 2), {"colour": 1}),
+        (
+            OptionError,
+            "kind 'ring' takes no option 'colour'; it takes: servers, degree, b",
+            ("ring", 4, 2),
+            {"colour": 1},
+        ),
         (OptionError, "kind 'dlrm' takes no option 'density'", ("dlrm", 8, 2), {"density": 1}),
         (OptionError, "kind 'ring' takes no option 'servers_'", ("ring", 4, 2), {"servers_": 1}),
+        (OptionError, "kind 'ring' takes no option 'jobs'", ("ring", 4, 2), {"jobs": 3}),
+        (OptionError, "kind 'ring' of a topology instance needs servers and degree", ("ring", None, None), {}),
+        (OptionError, "kind 'ring' of a topology instance needs degree", ("ring", 4, None), {}),
+        (OptionError, r"servers is 4\.5; it must be a whole number", ("ring", 4.5, 2), {}),
+        (OptionError, "degree is 'two'; it must be a whole number", ("ring", 4, "two"), {}),
+        (OptionError, "density is 'high'; it must be a number", ("random", 4, 2), {"density": "high"}),
+        (OptionError, "shape is None; it must be a number", ("random", 4, 2), {"shape": None}),
     ],
 )
 def test_bad_arguments_get_one_line(error, message, arguments, options):
     with pytest.raises(error, match=message) as caught:
         generate(*arguments, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_unknown_family():
+    for call in (kinds, lambda name: options_of(name, "random"), lambda name: generators.generate(name, "random")):
+        with pytest.raises(UnknownNameError, match="no family 'gossip'; there are: topology"):
+            call("gossip")
+
+
+def test_an_option_of_none_may_be_given_as_such():
+    assert generate("hybrid", 8, 3, group_size=None) == generate("hybrid", 8, 3)

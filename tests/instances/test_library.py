@@ -1,26 +1,46 @@
 """The bundled library: every file as made, every best known solution as good as it says."""
 
+import dataclasses
 import gzip
 import json
 
 import pytest
 
 from ddlopt.instances import best, find, library, library_folder, load, names, schema, store_best
-from ddlopt.instances.library.make import text_of, topology_instances
-from ddlopt.models.contracts import Instance
+from ddlopt.instances.library.make import made, main, text_of
+from ddlopt.models import catalogue
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.contracts import Evaluation, Instance
 from ddlopt.models.errors import InstanceError, OptionError, SolutionError, UnknownNameError
-from ddlopt.models.topology import Ring, Route, TopologyDesign, TopologyInstance, evaluate
+from ddlopt.models.topology import Ring, Route, TopologyDesign, TopologyInstance
 
-MADE = {f"topology/{instance.name}": instance for instance in topology_instances()}
+MADE = {f"{family}/{instance.name}": instance for family in FAMILY_NAMES for instance in made(family)}
+
+
+def file_of(name):
+    family, stem = name.split("/")
+    return library_folder(family) / f"{stem}.json"
+
+
 JOBS = ("dlrm", "bert", "candle", "ncf", "resnet50", "vgg16")
 
 
 def test_files_are_what_make_writes():
-    assert set(names("topology")) == set(MADE)
+    assert set(names()) == set(MADE)
     for name, instance in MADE.items():
-        assert (library_folder("topology") / f"{instance.name}.json").read_text(encoding="utf-8") == text_of(
-            instance
-        ), name
+        assert file_of(name).read_text(encoding="utf-8") == text_of(instance), name
+
+
+def test_make_writes_the_families_it_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ddlopt.instances.library.make.library_folder", lambda family: tmp_path)
+    monkeypatch.setattr("sys.argv", ["make", "gossip"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "there is no family 'gossip'; there are: topology" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("sys.argv", ["make", "topology"])
+    main()
+    assert {file.stem for file in tmp_path.iterdir()} == {name.split("/")[1] for name in names("topology")}
 
 
 @pytest.mark.parametrize("name", names())
@@ -29,7 +49,7 @@ def test_every_instance_loads_and_states_its_source(name):
     assert instance == MADE[name]
     assert name == f"{instance.family}/{instance.name}"
     assert len(instance.source) > 20
-    assert (library_folder("topology") / f"{instance.name}.json").stat().st_size < 500_000
+    assert file_of(name).stat().st_size < 500_000
 
 
 def test_what_the_library_must_hold():
@@ -38,9 +58,10 @@ def test_what_the_library_must_hold():
     wanted |= {f"{job}-n{n}-d4" for job in JOBS for n in (12, 16, 128)} | {f"{job}-n12-d4-duplex" for job in JOBS}
     wanted |= {"dlrm-n16-d4-duplex", "dlrm-n128-d4-duplex", "dlrm-n128-d8", "dlrm-stress-n128-d4"}
     assert {f"topology/{name}" for name in wanted} <= set(names())
-    assert {load(name).optics for name in names()} == {"one_way", "duplex"}
-    assert {load(name).overlap for name in names()} == {"none", "full"}
-    assert {load(name).host_forwarding for name in names()} == {True, False}
+    topologies = [load(name) for name in names("topology")]
+    assert {instance.optics for instance in topologies} == {"one_way", "duplex"}
+    assert {instance.overlap for instance in topologies} == {"none", "full"}
+    assert {instance.host_forwarding for instance in topologies} == {True, False}
 
 
 def test_danoint_is_the_benchmark():
@@ -53,7 +74,7 @@ def test_danoint_is_the_benchmark():
 def test_names_are_in_the_order_of_their_numbers():
     stems = [name for name in names("topology") if name.startswith("topology/all-to-all")]
     assert stems.index("topology/all-to-all-n9-d2") < stems.index("topology/all-to-all-n10-d2")
-    assert names() == names("topology")
+    assert names() == tuple(name for family in FAMILY_NAMES for name in names(family))
     assert not any(".best" in name for name in names())
 
 
@@ -61,6 +82,21 @@ def test_names_with_and_without_family():
     assert find("danoint") == find("topology/danoint") == "topology/danoint"
     assert find("danoin") is None
     assert load("danoint") == load("topology/danoint")
+
+
+def test_a_name_in_two_families_needs_its_family(tmp_path, monkeypatch):
+    for family in ("topology", "twin"):
+        (tmp_path / family).mkdir()
+        (tmp_path / family / "same.json").write_text(text_of(MADE["topology/tiny-n4-d2"]))
+    (tmp_path / "twin" / "other.json").write_text(text_of(MADE["topology/tiny-n4-d2"]))
+    monkeypatch.setattr(library, "FAMILY_NAMES", ("topology", "twin"))
+    monkeypatch.setattr(library, "library_folder", lambda family: tmp_path / family)
+    with pytest.raises(UnknownNameError, match=r"several instances 'same'; name one of: topology/same, twin/same$"):
+        load("same")
+    assert find("twin/same") == "twin/same"
+    assert find("other") == "twin/other"
+    with pytest.raises(UnknownNameError, match="'sam'; do you mean topology/same or twin/same"):
+        load("sam")
 
 
 @pytest.mark.parametrize("call", [load, best, lambda name: store_best(name, None)])
@@ -95,6 +131,7 @@ def test_best_known_solution_is_stored_and_right(name):
     assert solution is not None, f"no best known solution of {name} is stored"
     instance = load(name)
     assert solution.instance_digest == instance.digest
+    evaluate = catalogue.family(instance.family).evaluate
     rounded, exact = evaluate(instance, solution), evaluate(instance, solution, exact=True)
     assert rounded.violations == exact.violations == ()
     assert float(rounded.objective) == pytest.approx(float(exact.objective), rel=1e-9)
@@ -155,6 +192,28 @@ def test_broken_or_foreign_solutions_are_refused(own_library):
     assert best("tiny-n4-d2") is None
 
 
+@pytest.mark.parametrize(
+    ("sense", "objectives", "kept"),
+    [
+        ("minimize", (3.0, 4.0, 3.0 - 1e-10, 2.0), (True, False, False, True)),
+        ("maximize", (3.0, 2.0, 3.0 + 1e-10, 4.0), (True, False, False, True)),
+        ("maximize", (-3.0, -4.0, -3.0 + 1e-10, -2.0, 0.0, 1.0), (True, False, False, True, True, True)),
+        ("minimize", (1.0, 0.0, -1.0, -0.5), (True, True, True, False)),
+    ],
+)
+def test_what_is_better_depends_on_the_sense(own_library, monkeypatch, sense, objectives, kept):
+    """The objective of a solution is what its first link's count says."""
+
+    def evaluate(instance, solution, exact=False):
+        return Evaluation(objectives[solution.links[0][2]])
+
+    told = dataclasses.replace(catalogue.family("topology"), evaluate=evaluate)
+    monkeypatch.setattr(library, "family", lambda name: told)
+    monkeypatch.setattr(TopologyInstance, "sense", sense)
+    assert tuple(store_best("tiny-n4-d2", ring_design(count)) for count in range(len(objectives))) == kept
+    assert objectives[best("tiny-n4-d2").links[0][2]] == (max if sense == "maximize" else min)(objectives)
+
+
 def test_an_infeasible_best_gives_way(own_library):
     (own_library / "tiny-n4-d2.best.json").write_text(ring_design(3).to_json())
     assert store_best("tiny-n4-d2", ring_design(1))
@@ -185,11 +244,11 @@ def test_schema_names_every_field():
 @pytest.mark.parametrize("name", names())
 def test_library_follows_the_schema(name):
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema checks files against the published schema")
-    file = library_folder("topology") / f"{name.split('/')[1]}.json"
-    jsonschema.Draft202012Validator(schema("topology")).validate(json.loads(file.read_text(encoding="utf-8")))
+    family = name.split("/")[0]
+    jsonschema.Draft202012Validator(schema(family)).validate(json.loads(file_of(name).read_text(encoding="utf-8")))
     solution = best(name)
     if solution is not None:
-        jsonschema.Draft202012Validator(schema("topology", solution=True)).validate(json.loads(solution.to_json()))
+        jsonschema.Draft202012Validator(schema(family, solution=True)).validate(json.loads(solution.to_json()))
 
 
 def test_schema_refuses_what_reading_refuses():

@@ -1,14 +1,15 @@
 """Readers of other formats against figures taken independently from the same files, and against files gone wrong."""
 
+import inspect
 import json
 
 import numpy as np
 import pytest
 from shared_data import shared_data
 
-from ddlopt.instances import convert, load
-from ddlopt.instances.readers import FORMATS, read_flexnet
-from ddlopt.models.errors import InstanceError, UnknownNameError
+from ddlopt.instances import convert, load, readers
+from ddlopt.instances.readers import FORMATS, options_of
+from ddlopt.models.errors import InstanceError, OptionError, UnknownNameError
 
 # MIPLIB ---------------------------------------------------------------------------------------------------------------
 
@@ -138,9 +139,9 @@ def test_flexnet_groups_are_cosets():
 def test_flexnet_degree_is_asked_for():
     path = shared_data("topoopt/100vgg_16.fbuf")
     assert convert(path, "flexnet").degree == 4
-    assert read_flexnet(path, degree=8).degree == 8
+    assert convert(path, "flexnet", degree=8).degree == 8
     with pytest.raises(InstanceError, match="degree is 16, but 16 servers have at most 15 neighbours"):
-        read_flexnet(path, degree=16)
+        convert(path, "flexnet", degree=16)
 
 
 def test_flexnet_truncated_anywhere(tmp_path):
@@ -199,4 +200,28 @@ def test_missing_files_and_folders(tmp_path, source_format, suffix):
 def test_unknown_format():
     with pytest.raises(UnknownNameError, match="there is no format 'xml'; there are: flexnet, miplib"):
         convert("a.xml", "xml")
-    assert set(FORMATS) == {"flexnet", "miplib"}
+    with pytest.raises(UnknownNameError, match="there is no format 'xml'"):
+        options_of("xml")
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_every_format_has_a_reader_that_names_its_file(source_format, tmp_path):
+    needed = [name for name, default in options_of(source_format).items() if default is inspect.Parameter.empty]
+    with pytest.raises(InstanceError, match="missing"):
+        convert(tmp_path / "missing", source_format, **dict.fromkeys(needed, "x"))
+
+
+def test_options_of_a_format(monkeypatch):
+    assert options_of("flexnet") == {"degree": 4}
+    with pytest.raises(OptionError, match=r"format 'flexnet' takes no option 'hours'; it takes: degree$"):
+        convert("a.fbuf", "flexnet", hours=3)
+    with pytest.raises(OptionError, match=r"format 'miplib' takes no option 'seed'; it takes none$"):
+        convert("a.mps", "miplib", seed=3)
+
+    def reader(path, virtual_cluster, start, hours=1.0):
+        return path, virtual_cluster, start, hours
+
+    monkeypatch.setattr(readers, "_reader", lambda source_format: reader)
+    with pytest.raises(OptionError, match=r"format 'trace' needs start$"):
+        convert("a.csv", "trace", virtual_cluster="v")
+    assert convert("a.csv", "trace", virtual_cluster="v", start="monday") == ("a.csv", "v", "monday", 1.0)

@@ -184,9 +184,9 @@ def test_interrupt_keeps_the_incumbent():
         assert process.stdout.readline() == "solving\n"
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
-    status, message, objective, z, bound = json.loads(output.splitlines()[-1])
+    status, message, interrupted, objective, z, bound = json.loads(output.splitlines()[-1])
     assert process.returncode == 0
-    assert (status, message) == ("feasible", "interrupted")
+    assert (status, message, interrupted) == ("feasible", "interrupted", True)
     assert bound < objective == pytest.approx(z)
 
 

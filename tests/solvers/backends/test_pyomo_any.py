@@ -122,6 +122,7 @@ def test_ends(plugin, condition, values, status, message):
     assert (outcome.status, outcome.message) == (status, message)
     assert outcome.objective == (1 if values else None)
     assert outcome.bound == (None if status is Status.ERROR else 1.75)
+    assert outcome.interrupted == (message == "interrupted")
     assert outcome.solver == "gurobi 1.2"
 
 
