@@ -1,0 +1,155 @@
+"""Baselines: what each of them does on cases by hand, and that none beats the optimum."""
+
+import numpy as np
+import pytest
+from scheduling_brute_force import brute_force, random_instance
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.scheduling import SchedulingInstance, evaluate
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.allox import AlloX
+from ddlopt.solvers.scheduling.baselines import Fifo, LeastAttainedService, ShortestRemainingTime
+from ddlopt.solvers.scheduling.gavel import Gavel
+from ddlopt.solvers.scheduling.worker_by_worker import DominantResourceFairness, Optimus
+
+ALL = (
+    Fifo(),
+    ShortestRemainingTime(),
+    LeastAttainedService(),
+    LeastAttainedService(thresholds_s=(2.0,)),
+    DominantResourceFairness(),
+    Optimus(),
+    AlloX(),
+    Gavel("max_min"),
+    Gavel("makespan"),
+)
+LINEAR = {"kind": "ring", "gradient_bytes": 0, "bandwidth_bytes_per_s": 1, "forward_s_per_sample": 1}
+"""One mini-batch a second for every worker."""
+
+
+def instance(jobs, gpus, slots=20, **fields):
+    """Jobs (name, arrival, min, max, minibatches) on one server with slots of a second."""
+    made = [
+        {"name": n, "arrival": a, "min_workers": low, "max_workers": high, "minibatches": f, "timing": LINEAR}
+        for n, a, low, high, f in jobs
+    ]
+    data = {"name": "hand", "slots": slots, "slot_s": 1.0, "servers": [{"capacity": {"gpu": gpus}}], "jobs": made}
+    return SchedulingInstance.from_data(data | fields)
+
+
+def schedule(method, problem):
+    found, _ = method.answer(problem, 0, Clock(Limits(), None), None)
+    assert evaluate(problem, found).violations == ()
+    return found
+
+
+def widths(method, problem):
+    """(T, I) workers by slot and job."""
+    table = np.zeros((problem.slots, len(problem.jobs)), dtype=int)
+    for run in schedule(method, problem).runs:
+        table[run.start : run.end, run.job] = run.width
+    return table
+
+
+def test_fifo_lets_nobody_pass():
+    problem = instance([("a", 0, 2, 2, 4), ("wide", 0, 3, 3, 3), ("b", 1, 1, 1, 1)], gpus=3)
+    assert widths(Fifo(), problem)[:4].tolist() == [[2, 0, 0], [2, 0, 0], [0, 3, 0], [0, 0, 1]]
+
+
+def test_srtf_pushes_the_long_job_aside():
+    problem = instance([("long", 0, 2, 2, 8), ("short", 1, 2, 2, 2)], gpus=2)
+    assert widths(ShortestRemainingTime(), problem)[:5].tolist() == [[2, 0], [0, 2], [2, 0], [2, 0], [2, 0]]
+
+
+def test_las_serves_who_had_least():
+    problem = instance([("a", 0, 2, 2, 4), ("b", 0, 2, 2, 4)], gpus=2)
+    assert widths(LeastAttainedService(), problem)[:4].tolist() == [[2, 0], [0, 2], [2, 0], [0, 2]]
+    queues = LeastAttainedService(thresholds_s=(4.0,))
+    assert widths(queues, problem)[:4].tolist() == [[2, 0], [2, 0], [0, 2], [0, 2]]
+
+
+def test_drf_equalises_dominant_shares():
+    """Worker-seconds of two resources as in the paper's example: 9 CPUs and 18 GB; (1, 4) and (3, 1) for a task."""
+    jobs = [
+        {"name": n, "max_workers": 3, "minibatches": 100, "timing": LINEAR, "demand": demand}
+        for n, demand in (("a", {"cpu": 1, "gb": 4}), ("b", {"cpu": 3, "gb": 1}))
+    ]
+    data = {"name": "drf", "slots": 1, "slot_s": 1.0, "servers": [{"capacity": {"cpu": 9, "gb": 18}}], "jobs": jobs}
+    assert widths(DominantResourceFairness(), SchedulingInstance.from_data(data)).tolist() == [[3, 2]]
+
+
+def test_optimus_stops_at_a_second_worker_that_gains_nothing():
+    """With 10 s of communication from the second worker on, two workers are slower than one, and 16 much faster."""
+    slow = {"kind": "ring", "gradient_bytes": 10, "bandwidth_bytes_per_s": 1, "forward_s_per_sample": 1}
+    job = {"name": "a", "max_workers": 64, "minibatches": 1000, "timing": slow}
+    data = {"name": "trap", "slots": 1, "slot_s": 1.0, "servers": [{"capacity": {"gpu": 64}}], "jobs": [job]}
+    problem = SchedulingInstance.from_data(data)
+    assert problem.progress(0, 64) > 3 * problem.progress(0, 1) > 3 * problem.progress(0, 2)
+    assert widths(Optimus(), problem).tolist() == [[1]]
+
+
+def test_optimus_gives_workers_where_they_shorten_most():
+    problem = instance([("long", 0, 1, 3, 30), ("short", 0, 1, 3, 3)], gpus=4, slots=1)
+    assert widths(Optimus(), problem).tolist() == [[3, 1]]
+
+
+def test_allox_is_optimal_for_equal_machines_without_arrivals():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        jobs = [(str(i), 0, 1, 1, int(f)) for i, f in enumerate(rng.integers(1, 6, 5))]
+        problem = instance(jobs, gpus=2, objective="completion", preemptive=False)
+        found = evaluate(problem, schedule(AlloX(considered=1.0), problem)).objective
+        times, total = [0, 0], 0
+        for f in sorted(f for *_, f in jobs):
+            times.sort()
+            times[0] += f
+            total += times[0]
+        assert found == total
+
+
+def test_allox_refuses_wide_jobs():
+    assert "needs 2" in AlloX().refuses(instance([("a", 0, 2, 2, 4)], gpus=2))
+
+
+@pytest.mark.parametrize("goal", ["max_min", "makespan"])
+def test_gavel_keeps_the_shares(goal):
+    """Three equal jobs that fill the cluster alone: each runs in a third of the slots."""
+    problem = instance([(n, 0, 2, 2, 100) for n in "abc"], gpus=2, slots=12)
+    assert widths(Gavel(goal), problem).sum(axis=0).tolist() == [8, 8, 8]
+
+
+def test_gavel_makespan_gives_time_by_what_is_left():
+    problem = instance([("a", 0, 2, 2, 24), ("b", 0, 2, 2, 8)], gpus=2, slots=16, objective="makespan")
+    assert evaluate(problem, schedule(Gavel("makespan"), problem)).objective == 16
+
+
+FEATURES = (
+    {},
+    {"objective": "completion", "slots": 4},
+    {"objective": "max_min"},
+    {"places": (2, 2), "network": "star"},
+    {"places": (2, 2), "contention": True, "preemptive": False, "jobs": 2},
+    {"uneven": True, "deadlines": True, "min_workers": True},
+)
+
+
+@pytest.mark.parametrize("method", ALL, ids=lambda method: method.name)
+def test_never_above_the_optimum(method):
+    met = 0
+    for seed in range(48):
+        problem = random_instance(np.random.default_rng(seed), **FEATURES[seed % len(FEATURES)])
+        if method.refuses(problem) is not None:
+            continue
+        try:
+            found, _ = method.answer(problem, 0, Clock(Limits(), None), None)
+        except SolverError as late:  # an online policy may miss the end of the horizon
+            if "does not finish" not in str(late):
+                raise
+            continue
+        checked = evaluate(problem, found)
+        assert checked.feasible, checked.violations
+        ahead = checked.objective - brute_force(problem).objective
+        assert (ahead if problem.sense == "maximize" else -ahead) <= 1e-9 * abs(checked.objective)
+        met += 1
+    assert met >= 20
