@@ -20,6 +20,8 @@ from ddlopt.solvers.contracts import (
 
 CLAIM_TOLERANCE = 1e-6
 """Relative difference up to which a claimed objective counts as the one that ``evaluate`` finds."""
+_ROUNDING = 1e-9
+"""Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
 
 
 def finish(
@@ -54,12 +56,15 @@ def finish(
         more = f" (and {len(others)} more)" if others else ""
         raise SolverError(f"{method} on '{instance.name}' gave a solution that fails the check: {first}{more}")
     objective = float(evaluation.objective)
-    if claimed is not None and abs(claimed - objective) > CLAIM_TOLERANCE * max(abs(objective), abs(claimed)):
+    rounding = 0.0 if instance.objective_unit else _ROUNDING
+    if claimed is not None and abs(claimed - objective) > rounding + CLAIM_TOLERANCE * max(
+        abs(objective), abs(claimed)
+    ):
         raise SolverError(f"{method} on '{instance.name}' claims {claimed:.12g}, but evaluate finds {objective:.12g}")
 
     sense = instance.sense
     tightest = best_bound((bound, kind.bound(instance)), sense)
-    slack = CLAIM_TOLERANCE * abs(objective)
+    slack = rounding + CLAIM_TOLERANCE * abs(objective)
     for name, value in (("bound", tightest), ("bound within its scope", scope_bound)):
         if value is not None and better(objective, value - slack if sense == "minimize" else value + slack, sense):
             relation = "exceeds" if sense == "minimize" else "is below"
