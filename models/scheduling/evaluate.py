@@ -112,7 +112,7 @@ class _Checker:
                 self.fail("job_has_arrived", where, run.start, job.arrival)
             if run.end > self.instance.last_slot(run.job):
                 self.fail("deadline_is_kept", where, run.end, self.instance.last_slot(run.job))
-            if run.width < job.min_workers:
+            if run.workers and run.width < job.min_workers:
                 self.fail("width_is_enough", where, run.width, job.min_workers)
             if run.width > job.max_workers:
                 self.fail("width_is_allowed", where, run.width, job.max_workers)
