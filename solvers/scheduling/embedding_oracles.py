@@ -1,5 +1,7 @@
 """Oracles for a greedy over slots: which jobs run in one slot, how wide, where, and over which rings."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,12 +22,19 @@ class SlotState(NamedTuple):
         Jobs that may run in the slot.
     done : (I,) array
         Mini-batches that each job of the instance has done so far.
+    gains : mapping, optional
+        What each of the active jobs gains by width, (N + 1,) with -inf where it may not have a width; default: what its
+        utility grows by. Energy is subtracted either way.
+    held : mapping, optional
+        Workers and ring of jobs that run in the slot whatever is chosen.
     """
 
     instance: SchedulingInstance
     slot: int
     active: list[int]
     done: npt.NDArray[np.float64]
+    gains: Mapping[int, npt.NDArray[np.float64]] | None = None
+    held: Mapping[int, tuple[Workers, tuple[int, ...]]] = MappingProxyType({})
 
 
 class SlotChoice(NamedTuple):
