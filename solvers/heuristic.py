@@ -75,6 +75,10 @@ class Heuristic(ABC):
     def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> tuple[Solution, Mapping[str, Any]]:
         """The solution found and figures for :attr:`Result.details`; stops soon after ``clock.expired``."""
 
+    def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
+        """A bound on the objective of every solution of the instance that the answer gives; None if it gives none."""
+        return None
+
     def solve(
         self,
         instance: Any,
@@ -90,6 +94,7 @@ class Heuristic(ABC):
         clock = Clock(limits, progress)
         with clock.heeding_ctrl_c():
             solution, details = self.answer(instance, seed, clock, start)
+            bound = self.certificate(instance, solution, clock)
         return finish(
             instance,
             self.name,
@@ -97,6 +102,7 @@ class Heuristic(ABC):
             runtime_s=clock.elapsed_s,
             limits=limits,
             seed=seed,
+            bound=bound,
             trace=tuple(clock.trace),
             details=details,
             message="interrupted" if clock.interrupted else "",

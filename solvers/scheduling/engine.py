@@ -13,11 +13,12 @@ from ddlopt.models.scheduling.pool import Placer, Pool, Workers, pool
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.packing import Packer, Place
 from ddlopt.solvers.scheduling.rates import ContendedRates, Floats, Ints, Rates
 
 ENOUGH = float(DONE)
-Choice = Mapping[int, Any]
-"""Width by job, those first that are to be placed first; or a Place (see packing) instead of a width."""
+Choice = Mapping[int, int | Place]
+"""Width by job, those first that are to be placed first; or a place instead of a width."""
 
 
 @dataclass
@@ -37,8 +38,8 @@ class State:
         Worker-slots that each job has had.
     width : (I,) array
         Workers in the slot before.
-    last : (I,) array
-        First slot in which a job may no longer run.
+    arrival, last : (I,) arrays
+        First slot in which a job may run, and first in which it may no longer.
     slot : int
     active : (A,) array
         Jobs to choose for, in increasing order: arrived, not finished, before their deadline; if the instance is not
@@ -56,11 +57,12 @@ class State:
     done: Floats
     served: Floats
     width: Ints
+    arrival: Ints
     last: Ints
     slot: int = 0
     active: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     capacity: Floats = field(default_factory=lambda: np.empty(0))
-    held: Mapping[int, Any] = field(default_factory=dict)
+    held: Mapping[int, Place] = field(default_factory=dict)
 
     @property
     def left(self) -> Floats:
@@ -179,13 +181,13 @@ class _Record:
         return Schedule(instance=name, instance_digest=digest, runs=tuple(self.runs))
 
 
-def _differs(one: Any, other: Any) -> bool:
+def _differs(one: object, other: object) -> bool:
     return one is not other and one != other
 
 
-def _parts(place: Any) -> tuple[Workers, tuple[int, ...]]:
-    """Workers and ring of a Place of the packer, or of the workers of an exact pool."""
-    return (place.workers, place.ring) if hasattr(place, "ring") else (place, ())
+def _parts(place: Place | Workers) -> tuple[Workers, tuple[int, ...]]:
+    """Workers and ring of a place, or of the workers of an exact pool."""
+    return (place.workers, place.ring) if isinstance(place, Place) else (place, ())
 
 
 class _Simulation:
@@ -202,24 +204,17 @@ class _Simulation:
             done=np.zeros(count),
             served=np.zeros(count),
             width=np.zeros(count, dtype=np.int64),
+            arrival=np.array([job.arrival for job in instance.jobs]),
             last=np.array([instance.last_slot(job) for job in range(count)]),
         )
         self.record = _Record(instance)
-        arrivals = np.array([job.arrival for job in instance.jobs])
-        self._order = np.argsort(arrivals, kind="stable")
-        self._arrivals = arrivals[self._order]
+        self._order = np.argsort(self.state.arrival, kind="stable")
+        self._arrivals = self.state.arrival[self._order]
         self._next = 0
         self._present = np.empty(0, dtype=np.int64)
-        self._held: dict[int, Any] = {}
+        self._held: dict[int, int] = {}
         self._contended = None if instance.contention is None else ContendedRates(instance)
-        self._places = self._placing()
-
-    def _placing(self) -> Any:
-        if self.state.pool.exact:
-            return Placer(self.instance)
-        from ddlopt.solvers.scheduling.packing import Packer
-
-        return Packer(self.instance)
+        self._places: Placer | Packer = Placer(instance) if self.state.pool.exact else Packer(instance)
 
     @property
     def unfinished(self) -> npt.NDArray[np.bool_]:
@@ -252,6 +247,8 @@ class _Simulation:
             self._hold()
         chosen = dict(self.policy.choose(state)) if len(state.active) else {}
         self._refuse_bad_widths(chosen)
+        if state.pool.exact:  # any places do
+            chosen = {job: _width(one) if isinstance(one, tuple) else one for job, one in chosen.items()}
         places = self._places.place({**self._held, **chosen})
         self.record.note(state.slot, places)
         jobs = np.fromiter(places, dtype=np.int64, count=len(places))
@@ -272,9 +269,8 @@ class _Simulation:
         state = self.state
         running = self._present[state.width[self._present] > 0]
         placed = self._places.placed
-        held = {job: placed[job] for job in running.tolist()}
-        self._held = {job: _width(place) for job, place in held.items()}
-        state.held = held
+        state.held = {job: Place(*_parts(placed[job])) for job in running.tolist()}
+        self._held = {job: place.width for job, place in state.held.items()}
         state.active = self._present[state.width[self._present] == 0]
         taken = state.width[running] @ state.pool.demand[running]
         state.capacity = np.maximum(state.pool.capacity - taken, 0.0)
@@ -290,5 +286,5 @@ class _Simulation:
             raise SolverError(f"{self.name}, slot {state.slot}: {width} workers for job {job} are not allowed")
 
 
-def _width(place: Any) -> int:
+def _width(place: Place | Workers) -> int:
     return sum(count for _, count in _parts(place)[0])

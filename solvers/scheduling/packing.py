@@ -105,6 +105,20 @@ class Packer:
             return Place(_gather(self._order(room), room, width))
         return self._with_ring(job, width, room)
 
+    def fits(self, job: int, place: Place) -> bool:
+        """Whether a place, ring included, is still free."""
+        room = self._room(job)
+        if any(room[server] < count for server, count in place.workers):
+            return False
+        rate = ring_rate(self.instance.jobs[job]) if place.ring else 0.0
+        return all(self._left(arc) >= passes * rate for arc, passes in _passes(place.ring))
+
+    def energy_w(self, place: Place) -> float:
+        """Power that a place adds: its workers, and the servers that nobody else uses now."""
+        instance = self.instance
+        workers = sum(count * float(instance.worker_w[server]) for server, count in place.workers)
+        return workers + sum(float(instance.idle_w[server]) for server, _ in place.workers if not self._busy[server])
+
     def put(self, job: int, place: Place) -> None:
         """Take what a place needs."""
         self._change(job, place, 1)
@@ -123,8 +137,14 @@ class Packer:
             self._split[server] += sign * (len(place.workers) > 1)
         if place.ring:
             rate = ring_rate(self.instance.jobs[job])
-            for arc, passes in Counter(pairwise((*place.ring, place.ring[0]))).items():
+            for arc, passes in _passes(place.ring):
                 self.residual[arc] -= sign * passes * rate
+
+    def _left(self, arc: tuple[int, int]) -> float:
+        """Bandwidth left, with what rounding may have taken."""
+        network = self.instance.network
+        assert network is not None
+        return self.residual[arc] + 1e-10 * network.arcs[arc]
 
     def _room(self, job: int) -> Ints:
         return most_workers(self.free + 1e-9, self.instance.demand[job])
@@ -160,13 +180,18 @@ class Packer:
     def _reachable(self, rate: float) -> npt.NDArray[np.bool_]:
         """(S,) servers with an arc in and an arc out that have the bandwidth left."""
         leave, enter = np.zeros((2, self.instance.server_count), dtype=bool)
-        for (u, v), left in self.residual.items():
-            if left >= rate * (1 - 1e-12):
+        for u, v in self.residual:
+            if self._left((u, v)) >= rate:
                 if u < len(leave):
                     leave[u] = True
                 if v < len(enter):
                     enter[v] = True
         return leave & enter
+
+
+def _passes(ring: tuple[int, ...]) -> Iterable[tuple[tuple[int, int], int]]:
+    """How often a ring passes each of its arcs."""
+    return Counter(pairwise((*ring, ring[0]))).items() if ring else ()
 
 
 def _gather(order: Iterable[int], room: Ints, width: int) -> Workers:

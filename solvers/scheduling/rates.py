@@ -59,12 +59,16 @@ def _alone(instance: SchedulingInstance, job: int, width: int) -> float:
     rules = instance.contention
     if rules is None or width == 0:
         return instance.progress(job, width)
-    return _in_company(instance, rules, job, width, 1, 0)
+    return in_company(instance, rules, job, width, 1, 0)
 
 
-def _in_company(
+def in_company(
     instance: SchedulingInstance, rules: Contention, job: int, width: int, servers: int, competitors: int
 ) -> float:
+    """Mini-batches per slot of a job on so many servers that shares cards with ``competitors``, itself included.
+
+    0 competitors: it is on one server.
+    """
     bandwidth = rules.within_server_bytes_per_s
     if competitors:
         at_once = max(1.0, rules.share * competitors)
@@ -95,6 +99,6 @@ class ContendedRates:
             competitors = max(crowd[server] for server, _ in placed) if len(placed) > 1 else 0
             key = job, sum(count for _, count in placed), len(placed), competitors
             if key not in self._known:
-                self._known[key] = _in_company(self.instance, self._rules, *key)
+                self._known[key] = in_company(self.instance, self._rules, *key)
             rates[job] = self._known[key]
         return rates

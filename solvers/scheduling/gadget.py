@@ -1,0 +1,106 @@
+"""GADGET-style greedy: slot by slot, whatever raises the utility most."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.scheduling.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee
+from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.worth import SlotGains
+
+OracleName = Literal["auto", "knapsack", "embedding", "rounding", "packing"]
+_NAMES = {"auto": "gadget", "embedding": "gadget-milp"}
+
+
+@dataclass(frozen=True)
+class Gadget(Heuristic):
+    r"""Greedy over slots: in each, an *oracle* picks widths, places and rings that raise the utility most.
+
+    .. math::
+        \max \sum_i \bigl[u_i(Z_i + \varphi_i(w_i)) - u_i(Z_i)\bigr] - \text{energy}
+
+    over the jobs that are there, knowing nothing of those that will come. With concave utilities and an oracle within
+    a factor beta of each slot's best it reaches beta / (1 + beta) of the optimum; see
+    :mod:`~ddlopt.solvers.scheduling.guarantee`, and :class:`~ddlopt.solvers.scheduling.worth.SlotGains` for what it
+    maximises where that is no sum of utilities.
+
+    Details: ``smallest_beta``, the least ratio of a slot's gain and the oracle's bound on it; ``guaranteed_part``,
+    where the assumptions of the guarantee hold. The bound is that of
+    :func:`~ddlopt.solvers.scheduling.guarantee.certified_bound`.
+
+    Parameters
+    ----------
+    oracle : {"auto", "knapsack", "embedding", "rounding", "packing"}
+        ``knapsack``: exact, where widths alone decide what fits. ``embedding``: exact, a model of places and rings.
+        ``rounding``: its linear relaxation, rounded at random. ``packing``: greedy. ``auto``: the first of knapsack,
+        embedding (as long as it is small) and packing that covers the instance.
+
+    References
+    ----------
+    M. Yu, Y. Tian, B. Ji, C. Wu, H. Rajan, J. Liu, "GADGET: Online resource optimization for scheduling ring-all-reduce
+    learning jobs", INFOCOM 2022 (greedy over time around an embedding of rings; oracles and proofs here are ours).
+    """
+
+    oracle: OracleName = "auto"
+
+    family: ClassVar[str] = "scheduling"
+
+    @property
+    def name(self) -> str:
+        """``gadget``, or with its oracle."""
+        return _NAMES.get(self.oracle, f"gadget-{self.oracle}")
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """What the oracle does not cover."""
+        if self.oracle == "knapsack":
+            return knapsack_is_exact(instance)
+        return None
+
+    def answer(
+        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[Schedule, Mapping[str, Any]]:
+        """Simulate; figures of the slots."""
+        policy = _Greedy(instance, self._oracle(instance, seed, clock))
+        found = simulate(instance, policy, clock, self.name)
+        details: dict[str, Any] = {"slots_simulated": found.slots}
+        if instance.contention is None and not found.cut_short:
+            details["smallest_beta"] = policy.smallest_beta
+            part = guarantee(instance, policy.smallest_beta)
+            if part is not None:
+                details["guaranteed_part"] = part
+        return found.schedule, details
+
+    def certificate(self, instance: SchedulingInstance, solution: Schedule, clock: Clock) -> float | None:
+        """A bound from the state that the schedule ends in."""
+        return None if clock.expired else certified_bound(instance, solution)
+
+    def _oracle(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Oracle:
+        name = self.oracle
+        if name == "auto":
+            name = "packing" if knapsack_is_exact(instance) else "knapsack"
+        if name == "knapsack":
+            return Knapsack(instance)
+        return Packing(instance)
+
+
+@dataclass
+class _Greedy:
+    """The policy: gains, oracle, and how good the oracle was."""
+
+    instance: SchedulingInstance
+    oracle: Oracle
+    smallest_beta: float = 1.0
+    gains: SlotGains = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gains = SlotGains(self.instance)
+
+    def choose(self, state: State) -> Choice:
+        """Ask the oracle."""
+        answer = self.oracle.best(state, self.gains.of(state))
+        if answer.bound > 0:
+            self.smallest_beta = min(self.smallest_beta, max(0.0, answer.gain / answer.bound))
+        return answer.choice

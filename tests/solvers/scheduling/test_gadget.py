@@ -1,0 +1,244 @@
+"""The greedy over slots and its oracles."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scheduling_brute_force import brute_force, random_instance
+
+from ddlopt.models.scheduling import (
+    AllOrNothing,
+    Capped,
+    Fair,
+    Job,
+    Logarithmic,
+    LossCurve,
+    RingTiming,
+    SchedulingInstance,
+    ServerGroup,
+    evaluate,
+)
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.engine import simulate
+from ddlopt.solvers.scheduling.gadget import Gadget
+from ddlopt.solvers.scheduling.oracles import Knapsack, Packing, PoolBound
+from ddlopt.solvers.scheduling.worth import SlotGains, Utilities
+
+LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
+
+
+def job(name, workers, minibatches, **more):
+    return Job(name=name, **{"max_workers": workers, "timing": LINEAR, "minibatches": minibatches, **more})
+
+
+def cluster(jobs, slots, gpus=2, **more):
+    servers = (ServerGroup(capacity={"gpu": float(gpus)}),)
+    return SchedulingInstance(name="few", slots=slots, slot_s=1.0, servers=servers, jobs=tuple(jobs), **more)
+
+
+def solve(instance, oracle="auto", seed=0):
+    schedule, details = Gadget(oracle=oracle).answer(instance, seed, Clock(Limits(), None), None)
+    found = evaluate(instance, schedule)
+    assert not found.violations
+    return float(found.objective), schedule, details
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"places": (3, 2), "min_workers": True},
+        {"places": (5,), "uneven": True},
+        {"places": (4,), "energy": True},
+        {"places": (4,), "latency": True, "pollux": True},
+    ],
+)
+def test_in_one_slot_the_knapsack_is_the_optimum(kind):
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        drawn = random_instance(rng, slots=1, jobs=4, **kind)
+        assert Gadget(oracle="knapsack").refuses(drawn) is None
+        assert solve(drawn, "knapsack")[0] == pytest.approx(brute_force(drawn).objective, rel=1e-9)
+
+
+def test_half_of_the_optimum_is_attained():
+    # The job worth a hair more could wait; the other one is gone after the first slot.
+    jobs = [job("waits", 2, 2.0, utility=Capped(value=1.001)), job("leaves", 2, 2.0, deadline=1)]
+    few = cluster(jobs, slots=2)
+    value, _, details = solve(few)
+    assert value == pytest.approx(1.001)
+    assert brute_force(few).objective == pytest.approx(2.001)
+    assert details["smallest_beta"] == 1.0
+    assert details["guaranteed_part"] == 0.5
+
+
+def test_wide_jobs_are_seen_although_their_second_worker_gains_little():
+    # Progress is convex in the width: 1, 1.33, ... for two workers, but 8 together do 3 times as much as one.
+    ring = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
+    few = cluster([job("wide", 8, 100.0, timing=ring)], slots=1, gpus=8)
+    assert [run.width for run in solve(few)[1].runs] == [8]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"places": (2, 2), "network": "star"},
+        {"places": (2, 1, 2), "network": "mesh"},
+        {"places": (3, 2), "uneven": True},
+        {"places": (4, 3), "uneven": True, "preemptive": False},
+        {"places": (2, 2), "energy": True},
+    ],
+)
+def test_the_gain_of_packing_is_what_its_choice_gains(kind):
+    rng = np.random.default_rng(11)
+    for _ in range(25):
+        drawn = random_instance(rng, slots=4, jobs=4, **kind)
+        watch = _Watched(Packing(drawn), SlotGains(drawn))
+        schedule = simulate(drawn, watch, Clock(Limits(), None), "packing").schedule
+        found = evaluate(drawn, schedule)
+        assert not found.violations
+        assert all(answer.gain <= answer.bound + 1e-9 for answer in watch.answers)
+        assert all(answer.gain >= -1e-9 for answer in watch.answers)
+        if drawn.preemptive:
+            assert sum(answer.gain for answer in watch.answers) == pytest.approx(float(found.objective), abs=1e-9)
+
+
+@dataclass
+class _Watched:
+    oracle: object
+    gains: object
+
+    def __post_init__(self):
+        self.answers = []
+
+    def choose(self, state):
+        self.answers.append(self.oracle.best(state, self.gains.of(state)))
+        return self.answers[-1].choice
+
+
+def test_packing_is_near_the_optimum_on_tiny_clusters():
+    rng = np.random.default_rng(2)
+    parts = []
+    for _ in range(60):
+        drawn = random_instance(rng, slots=1, jobs=4, places=(2, 2), network="star")
+        parts.append(solve(drawn, "packing")[0] / brute_force(drawn).objective)
+    assert min(parts) > 0.6
+    assert np.mean(parts) > 0.95
+
+
+def test_the_pool_bounds_every_slot_even_where_resources_have_no_common_part():
+    servers = (ServerGroup(count=2, capacity={"gpu": 2.0, "memory": 3.1}),)
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        jobs = [
+            job(
+                f"j{k}",
+                2,
+                5.0,
+                demand={"gpu": 1.0, "memory": float(rng.uniform(0.8, 1.5))},
+                utility=Capped(value=float(rng.uniform(1, 2))),
+            )
+            for k in range(4)
+        ]
+        few = SchedulingInstance(name="few", slots=1, slot_s=1.0, servers=servers, jobs=tuple(jobs))
+        bound = PoolBound(few)
+        assert not bound.sharp
+        assert Gadget(oracle="knapsack").refuses(few)
+        watch = _Watched(Packing(few), SlotGains(few))
+        simulate(few, watch, Clock(Limits(), None), "packing")
+        best = brute_force(few).objective
+        assert watch.answers[0].gain <= best + 1e-9
+        assert best <= watch.answers[0].bound + 1e-9
+        assert watch.answers[0].bound <= 4 * best
+
+
+@pytest.mark.parametrize("objective", ["makespan", "completion", "max_min"])
+@pytest.mark.parametrize("kind", [{}, {"places": (2, 2), "network": "star"}, {"preemptive": False}])
+def test_other_objectives_have_gains_that_lead_near_their_optimum(objective, kind):
+    rng = np.random.default_rng(6)
+    ratios = []
+    while len(ratios) < 15:
+        drawn = random_instance(rng, objective=objective, slots=4, **kind)
+        best = brute_force(drawn)
+        if best is None or best.objective == 0:
+            continue
+        sure = drawn.model_copy(update={"slots": 12}) if objective != "max_min" else drawn
+        ratios.append(solve(sure)[0] / best.objective)
+    assert np.mean(ratios) == pytest.approx(1, abs=0.1)
+    if objective == "max_min":
+        assert max(ratios) <= 1 + 1e-9
+    if objective == "makespan":
+        assert min(ratios) >= 1 - 1e-9
+
+
+def test_nothing_is_gained_before_the_end_of_all_or_nothing_jobs_but_they_still_run():
+    few = cluster([job("all", 2, 4.0, utility=AllOrNothing(value=3.0))], slots=3)
+    value, _, details = solve(few)
+    assert value == 3.0
+    assert "guaranteed_part" not in details
+
+
+def test_a_start_in_one_piece_is_worth_its_average_slot():
+    # Two slots of one worker for 2 each, or one slot of two workers for 3: the latter gains more in its slot.
+    few = cluster([job("long", 1, 2.0, utility=Capped(value=4.0)), job("wide", 2, 2.0, min_workers=2)], 4, 2)
+    few = few.model_copy(update={"preemptive": False})
+    seen = []
+
+    class Watch:
+        def choose(self, state):
+            gains = SlotGains(few).of(state)
+            seen.append({int(one): gains.row(place).tolist() for place, one in enumerate(gains.jobs)})
+            return {0: 1} if state.slot == 0 else {}
+
+    simulate(few, Watch(), Clock(Limits(), None), "watch")
+    assert seen[0] == {0: [0.0, 2.0], 1: [0.0, -np.inf, 1.0]}
+    assert seen[1] == {1: [0.0, -np.inf, 1.0]}
+
+
+def test_utilities_of_many_jobs_are_those_of_each():
+    rng = np.random.default_rng(8)
+    kinds = [
+        Capped(value=2.0),
+        Logarithmic(value=3.0, curvature=4.0),
+        LossCurve(value=1.5, rate=7.0),
+        Fair(alpha=0.0, epsilon=0.1),
+        Fair(alpha=1.0, epsilon=0.2, value=2.0),
+        Fair(alpha=3.0, epsilon=0.3),
+        AllOrNothing(value=5.0),
+    ]
+    jobs, parts = np.arange(len(kinds)).repeat(5), rng.uniform(0, 1.2, 5 * len(kinds))
+    parts[::5], parts[1::5] = 0.0, 1.0
+    expected = [float(kinds[one].of(min(1.0, part))) for one, part in zip(jobs, parts.tolist(), strict=True)]
+    assert Utilities(kinds).of(jobs, parts) == pytest.approx(expected, abs=1e-12)
+    for one in range(len(kinds)):
+        mine = jobs == one
+        assert Utilities([kinds[one]]).of(jobs[mine] * 0, parts[mine]) == pytest.approx(np.array(expected)[mine])
+    assert Utilities(kinds, envelope=True).of(np.array([6]), np.array([0.5])).tolist() == [2.5]
+
+
+def test_names_and_refusals():
+    assert [Gadget(oracle=oracle).name for oracle in ("auto", "embedding", "rounding", "packing")] == [
+        "gadget",
+        "gadget-milp",
+        "gadget-rounding",
+        "gadget-packing",
+    ]
+    rng = np.random.default_rng(0)
+    star = random_instance(rng, places=(2, 2), network="star")
+    assert Gadget(oracle="knapsack").refuses(star) == "it matters which servers the workers are on"
+    assert Gadget().refuses(star) is None
+
+
+def test_a_slot_of_the_knapsack_takes_room_of_jobs_that_run_on():
+    few = cluster([job("first", 2, 4.0), job("next", 2, 2.0, arrival=1)], 4, 3, preemptive=False)
+    seen = []
+
+    class Watch:
+        def choose(self, state):
+            answer = Knapsack(few).best(state, SlotGains(few).of(state))
+            seen.append(dict(answer.choice))
+            return answer.choice
+
+    simulate(few, Watch(), Clock(Limits(), None), "watch")
+    assert seen == [{0: 2}, {1: 1}]

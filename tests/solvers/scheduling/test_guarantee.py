@@ -1,0 +1,173 @@
+"""What is proven of the greedy, against the optimum of tiny instances."""
+
+import re
+
+import numpy as np
+import pytest
+from scheduling_brute_force import brute_force, random_instance
+
+from ddlopt.models.scheduling import Schedule, evaluate
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.engine import simulate
+from ddlopt.solvers.scheduling.gadget import Gadget
+from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee, minibatches_done, refusal
+
+
+def greedy(instance, oracle="auto"):
+    schedule, details = Gadget(oracle=oracle).answer(instance, 0, Clock(Limits(), None), None)
+    found = evaluate(instance, schedule)
+    assert not found.violations
+    return float(found.objective), schedule, details
+
+
+KINDS = [
+    {"deadlines": True, "jobs": 4},
+    {"deadlines": True, "places": (2, 2), "min_workers": True},
+    {"deadlines": True, "latency": True, "pollux": True},
+    {"utilities": ("capped",), "deadlines": True, "jobs": 4},
+]
+
+
+def test_the_greedy_has_its_part_of_the_optimum():
+    rng = np.random.default_rng(1)
+    parts = []
+    for number in range(300):
+        drawn = random_instance(rng, **KINDS[number % len(KINDS)])
+        best = brute_force(drawn).objective
+        value, _, details = greedy(drawn)
+        assert details["smallest_beta"] == 1.0
+        assert details["guaranteed_part"] == 0.5
+        assert value >= best / 2 - 1e-9
+        assert value <= best + 1e-9
+        parts.append(value / best if best else 1.0)
+    assert min(parts) < 0.95
+
+
+@pytest.mark.parametrize(
+    "kind", [{"places": (2, 2), "network": "star"}, {"places": (2, 1, 1), "network": "mesh"}, {"uneven": True}]
+)
+def test_with_the_ratio_that_an_oracle_proves_of_itself(kind):
+    rng = np.random.default_rng(2)
+    proven = []
+    for _ in range(25):
+        drawn = random_instance(rng, deadlines=True, **kind)
+        value, _, details = greedy(drawn, "packing")
+        beta = details["smallest_beta"]
+        assert details["guaranteed_part"] == pytest.approx(beta / (1 + beta))
+        assert value >= details["guaranteed_part"] * brute_force(drawn).objective - 1e-9
+        proven.append(beta)
+    assert 0 < min(proven) < 1
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"deadlines": True},
+        {"deadlines": True, "places": (2, 2), "min_workers": True, "latency": True},
+        {"places": (2, 2), "network": "star"},
+        {"places": (3, 2), "uneven": True},
+        {"places": (2, 2), "energy": True},
+        {"places": (4,), "energy": True},
+        {"places": (2, 2), "contention": True},
+        {"preemptive": False, "deadlines": True},
+        {"utilities": ("all_or_nothing", "capped")},
+    ],
+)
+def test_the_bound_afterwards_holds_for_the_optimum_whatever_the_schedule(kind):
+    rng = np.random.default_rng(3)
+    sharper = 0
+    for number in range(25):
+        drawn = random_instance(rng, **kind)
+        best = brute_force(drawn).objective
+        value, schedule, details = greedy(drawn)
+        bound = certified_bound(drawn, schedule)
+        assert bound >= best * (1 - 1e-12)
+        sharper += best <= bound < 2 * value
+        for other in (Schedule(instance=drawn.name), simulate(drawn, _Idle(number), _clock(), "idle").schedule):
+            assert certified_bound(drawn, other) >= best * (1 - 1e-12)
+        if refusal(drawn) is None:
+            # It is never worse than what the guarantee says beforehand.
+            assert bound <= value * (1 + 1 / details["smallest_beta"]) * (1 + 1e-8)
+    assert sharper > 5
+
+
+def _clock():
+    return Clock(Limits(), None)
+
+
+class _Idle:
+    """One worker, or as few as may be, for a random job in every slot."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def choose(self, state):
+        one = self.rng.choice(state.active)
+        return state.admit([one], [state.rates.narrowest[one]])
+
+
+def test_the_bound_is_the_optimum_where_everything_is_done():
+    rng = np.random.default_rng(5)
+    met = 0
+    for _ in range(30):
+        drawn = random_instance(rng, slots=6, jobs=2, utilities=("capped",), arrivals=False)
+        value, schedule, _ = greedy(drawn)
+        if value == pytest.approx(sum(job.utility.value for job in drawn.jobs)):
+            met += 1
+            assert certified_bound(drawn, schedule) == pytest.approx(value, rel=1e-8)
+    assert met > 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ({"energy": True}, "energy has a price"),
+        ({"utilities": ("all_or_nothing",)}, r"the utility of jobs\[0\] 'job-0', all_or_nothing, is not concave"),
+        ({"preemptive": False}, "in one piece"),
+        ({"places": (2, 2), "contention": True}, "contention"),
+        ({"objective": "max_min"}, "the objective is 'max_min', not 'utility'"),
+        ({"objective": "makespan"}, "the objective is 'makespan', not 'utility'"),
+    ],
+)
+def test_no_guarantee_where_its_assumptions_do_not_hold(kind, reason):
+    drawn = random_instance(np.random.default_rng(1), **{"slots": 12, **kind})
+    assert guarantee(drawn, 1.0) is None
+    assert re.search(reason, refusal(drawn))
+    _, schedule, details = greedy(drawn)
+    assert "guaranteed_part" not in details
+    if drawn.objective != "utility":
+        assert certified_bound(drawn, schedule) is None
+
+
+def test_shared_bandwidth_has_no_guarantee_either():
+    drawn = random_instance(np.random.default_rng(1), places=(2, 2), network="star")
+    assert refusal(drawn.model_copy(update={"bandwidth": "shared"})).startswith("bandwidth is shared")
+
+
+def test_the_part_falls_with_the_oracle():
+    drawn = random_instance(np.random.default_rng(1))
+    assert guarantee(drawn, 1.0) == 0.5
+    assert guarantee(drawn, 0.5) == pytest.approx(1 / 3)
+    assert guarantee(drawn, 0.0) == 0.0
+    assert guarantee(drawn, 1.1) is None
+
+
+def test_a_greedy_cut_short_promises_nothing():
+    clock = Clock(Limits(time_s=1e-9), None)
+    drawn = random_instance(np.random.default_rng(1))
+    schedule, details = Gadget().answer(drawn, 0, clock, None)
+    assert schedule.runs == ()
+    assert set(details) == {"slots_simulated"}
+    assert Gadget().certificate(drawn, schedule, clock) is None
+
+
+def test_minibatches_are_those_of_the_check():
+    rng = np.random.default_rng(9)
+    for kind in ({"places": (2, 2, 1), "contention": True}, {}):
+        for _ in range(20):
+            drawn = random_instance(rng, objective="max_min", **kind)
+            _, schedule, _ = greedy(drawn)
+            done = minibatches_done(drawn, schedule)
+            parts = np.minimum(1, done / [job.minibatches for job in drawn.jobs])
+            assert parts.min() == pytest.approx(float(evaluate(drawn, schedule).objective), abs=1e-12)
