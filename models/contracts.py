@@ -316,6 +316,9 @@ class Formulation(Protocol):
 
     ``build`` leaves a linear expression ``block.objective`` that is to be minimised or maximised (``sense``); every
     other port is documented in the class docstring. Indices are deterministic strings and integers.
+
+    A class attribute ``outer = True`` says that the model's objective is an outer approximation: its bound holds for
+    the instance, but its objective is only an estimate of that of the solution read, which ``evaluate`` finds.
     """
 
     sense: ClassVar[Sense]

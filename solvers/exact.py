@@ -27,6 +27,9 @@ from ddlopt.solvers.contracts import (
 )
 from ddlopt.solvers.finish import finish
 
+_OUTER_GAP = 0.8
+"""Part of the gap asked for that a model may leave whose objective is an outer approximation: that takes some too."""
+
 
 def build_model(family: str, formulation: Formulation, instance: Any) -> pyo.ConcreteModel:
     """A model that holds ``formulation`` in a block named as the family, and minimises or maximises its objective."""
@@ -109,7 +112,8 @@ class Exact:
             outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
         else:
             watcher = None if progress is None else lambda point: progress(run.point(point))
-            remaining = dataclasses.replace(limits, time_s=left)
+            gap = limits.gap * _OUTER_GAP if run.outer else limits.gap
+            remaining = dataclasses.replace(limits, time_s=left, gap=gap)
             outcome = self.backend.solve(model, remaining, seed, watcher, warm=start is not None)
         solution = None if outcome.objective is None else self.formulation.read(block, instance)
         return run.result(outcome, solution, start, time.perf_counter() - began)
@@ -125,6 +129,11 @@ class _Run:
     seed: int
     building_s: float
     combinatorial_bound: float | None
+
+    @property
+    def outer(self) -> bool:
+        """Whether the model's objective is only an estimate of the instance's."""
+        return bool(getattr(self.method.formulation, "outer", False))
 
     def value(self, value: float | None) -> float | None:
         """The instance's objective that a figure of the model stands for; None if it says nothing."""
@@ -156,6 +165,8 @@ class _Run:
         details = {"building_s": self.building_s, **outcome.figures}
         versions = {"solver": outcome.solver or method.backend.name, "solver_options": dict(method.backend.options)}
         claimed, message = self.value(outcome.objective), outcome.message
+        if self.outer:
+            claimed = None
         if start is not None and scope is None and self._is_better(start, solution, claimed):
             solution, claimed, message = start, None, f"kept the start; {message}".rstrip("; ")
         if solution is not None:
@@ -187,11 +198,16 @@ class _Run:
         )
 
     def _is_better(self, start: Any, solution: Any, claimed: float | None) -> bool:
-        evaluation = family_of(self.method.family).evaluate(self.instance, start)
-        if evaluation.violations or evaluation.objective is None:
-            return False
-        objective, sense = float(evaluation.objective), self.instance.sense
-        return solution is None or (claimed is not None and better(objective, claimed, sense))
+        objective = self._checked(start)
+        if objective is None or solution is None:
+            return objective is not None
+        other = self._checked(solution) if self.outer else claimed
+        return other is not None and better(objective, other, self.instance.sense)
+
+    def _checked(self, solution: Any) -> float | None:
+        """The objective of a feasible solution."""
+        evaluation = family_of(self.method.family).evaluate(self.instance, solution)
+        return float(evaluation.objective) if evaluation.feasible and evaluation.objective is not None else None
 
 
 class Relaxation(NamedTuple):
