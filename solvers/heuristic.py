@@ -1,5 +1,6 @@
 """What all heuristics share: a clock around the work and the check behind it."""
 
+import math
 import signal
 import threading
 import time
@@ -28,6 +29,13 @@ class Clock:
     def elapsed_s(self) -> float:
         """Wall-clock seconds since the start."""
         return time.perf_counter() - self._started
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the time is up; infinite without a limit."""
+        if self.interrupted:
+            return 0.0
+        return math.inf if self._limit is None else max(0.0, self._limit - self.elapsed_s)
 
     @property
     def expired(self) -> bool:

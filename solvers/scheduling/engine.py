@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Pool, Workers, pool
 from ddlopt.models.scheduling.solution import Run, Schedule
@@ -19,6 +19,10 @@ from ddlopt.solvers.scheduling.rates import ContendedRates, Floats, Ints, Rates
 ENOUGH = float(DONE)
 Choice = Mapping[int, int | Place]
 """Width by job, those first that are to be placed first; or a place instead of a width."""
+
+
+class UnfinishedError(SolverError, NotApplicableError):
+    """A heuristic left jobs over although all of them must be finished: it does not suit the instance."""
 
 
 @dataclass
@@ -130,7 +134,9 @@ def simulate(instance: SchedulingInstance, policy: Policy, clock: Clock, name: s
     Raises
     ------
     SolverError
-        If the policy's widths are not allowed or do not fit, or a job is left that must be finished.
+        If the policy's widths are not allowed or do not fit.
+    UnfinishedError
+        If a job is left that must be finished.
     """
     run = _Simulation(instance, policy, name)
     while run.advance_to_work() and not clock.expired:
@@ -140,7 +146,7 @@ def simulate(instance: SchedulingInstance, policy: Policy, clock: Clock, name: s
         left = np.flatnonzero(run.unfinished)
         first = f"{len(left)} are left, the first is jobs[{left[0]}] '{instance.jobs[left[0]].name}'"
         why = "in the time limit" if cut_short else f"within the horizon of {instance.slots} slots"
-        raise SolverError(f"{name} on '{instance.name}' does not finish all jobs {why}; {first}")
+        raise UnfinishedError(f"{name} on '{instance.name}' does not finish all jobs {why}; {first}")
     return Simulated(run.record.schedule(run.state.slot), run.state.done, run.state.slot, cut_short)
 
 

@@ -148,7 +148,8 @@ class Packing:
             elif not now:
                 self._propose(heap, gains, place, 0, wanted)
         self._before = {job: place for job, place in packer.placed.items() if job not in state.held}
-        widths = np.array([self._before[job].width if job in self._before else 0 for job in gains.jobs.tolist()])
+        found = [self._before[job].width if job in self._before else 0 for job in gains.jobs.tolist()]
+        widths = np.array(found, dtype=np.int64)
         gain = gains.total(widths) - (self._energy_cost() if self._price else 0.0)
         return Answer(dict(self._before), gain, self._bound.best(gains, held, state.width[held])[0])
 

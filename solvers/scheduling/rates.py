@@ -42,6 +42,8 @@ class Rates:
         """(I,) which jobs have the same rates."""
         self._start: Ints = np.concatenate(([0], np.cumsum(lengths)))[row]
         self._all: Floats = np.concatenate(rows)
+        self.fastest: Floats = np.array([self.row(k)[low:].max() for k, low in enumerate(self.narrowest.tolist())])
+        """(I,) mini-batches per slot at the width that does most."""
 
     def __call__(self, jobs: Ints, widths: Ints) -> Floats:
         """Mini-batches per slot of each of ``jobs`` at its width; 0 at width 0."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.utility import Fair, Utility
+from ddlopt.models.scheduling.utility import DONE, Fair, Utility
 from ddlopt.solvers.scheduling.engine import State
 from ddlopt.solvers.scheduling.rates import Floats, Ints
 
@@ -107,7 +107,8 @@ class SlotGains:
     ``utility``: :math:`u_i(Z_i + \varphi_i(w)) - u_i(Z_i)`. The other objectives are not sums of concave utilities,
     and gains of our own stand for them:
 
-    * ``all_or_nothing`` utilities gain as their concave envelope, v p, since nothing is gained before the end;
+    * ``all_or_nothing`` utilities gain as their concave envelope, v p, since nothing is gained before the end, and
+      nothing once the end is out of reach;
     * ``max_min``: as with :data:`FAIREST` utilities;
     * ``completion``: v times the part of what is left that gets done, so that short remainders go first;
     * ``makespan``: with :math:`r_i = (F_i - Z_i) / \varphi_i(N_i)`, the slots left at full width,
@@ -127,6 +128,7 @@ class SlotGains:
         if instance.objective == "max_min":
             utilities = [FAIREST] * len(utilities)
         self.utilities = Utilities(utilities, envelope=True)
+        self._only_finished = np.array([one.kind == "all_or_nothing" for one in utilities])
 
     def of(self, state: State) -> Gains:
         """Gains of the active jobs."""
@@ -145,6 +147,9 @@ class SlotGains:
             needed = np.divide(wanted - before, rates, out=np.ones(len(each)), where=rates > 0)
             slots = np.clip(np.ceil(needed * (1 - 1e-12)), 1, np.maximum(1, state.last[each] - slot))
         values = self._gain(state, each, before, before + rates * slots) / slots
+        if self.instance.objective == "utility" and self._only_finished[jobs].any():
+            left = wanted * float(DONE) - before
+            values[self._only_finished[each] & (left > state.rates.fastest[each] * (state.last[each] - slot))] = 0.0
         values[(widths > 0) & (widths < state.rates.narrowest[each])] = -np.inf
         return Gains(jobs, starts, values)
 

@@ -8,7 +8,7 @@ from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.engine import simulate
+from ddlopt.solvers.scheduling.engine import UnfinishedError, simulate
 
 LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
 RING = RingTiming(gradient_bytes=3.0, bandwidth_bytes_per_s=4.0, forward_s_per_sample=0.5, overhead_s=0.1)
@@ -122,9 +122,9 @@ def test_equal_neighbours_are_one_run_and_keep_their_workers():
 @pytest.mark.parametrize("objective", ["makespan", "completion"])
 def test_jobs_left_over_are_an_error_where_all_must_be_finished(objective):
     few = instance([job("a", 2, 4.0), job("b", 1, 3.0)], slots=3, objective=objective)
-    with pytest.raises(SolverError, match=r"planned on 'few' does not finish all jobs within the horizon.*jobs\[1\]"):
+    with pytest.raises(UnfinishedError, match=r"on 'few' does not finish all jobs within the horizon.*jobs\[1\]"):
         simulate(few, Planned({t: {0: 2} for t in range(2)}), clock(), "planned")
-    with pytest.raises(SolverError, match="in the time limit"):
+    with pytest.raises(UnfinishedError, match="in the time limit"):
         simulate(few, Planned({}), clock(1e-9), "planned")
 
 

@@ -242,3 +242,10 @@ def test_a_slot_of_the_knapsack_takes_room_of_jobs_that_run_on():
 
     simulate(few, Watch(), Clock(Limits(), None), "watch")
     assert seen == [{0: 2}, {1: 1}]
+
+
+def test_all_or_nothing_jobs_that_cannot_finish_any_more_gain_nothing():
+    jobs = [job("hopeless", 1, 3.0, deadline=2, utility=AllOrNothing(value=9.0)), job("small", 1, 3.0)]
+    assert {run.job for run in solve(cluster(jobs, slots=3, gpus=1))[1].runs} == {1}
+    jobs[0] = jobs[0].model_copy(update={"deadline": 3})
+    assert {run.job for run in solve(cluster(jobs, slots=3, gpus=1))[1].runs} == {0}
