@@ -1,0 +1,91 @@
+"""Jobs as arrays for the kernels of the Lagrangian bound: envelopes of their progress, windows and utilities."""
+
+import math
+from collections.abc import Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.scheduling import lagrangian_kernels as kernels
+from ddlopt.models.scheduling.fastest import fastest_rates, upper_envelope
+from ddlopt.models.scheduling.instance import Job, SchedulingInstance
+from ddlopt.models.scheduling.utility import DONE, AllOrNothing, Capped, Fair, Logarithmic, LossCurve, Utility
+
+Floats = npt.NDArray[np.float64]
+Row = tuple[tuple[int, int, int], int, Job, Floats, Floats]
+
+_HAIR = 1e-9
+
+
+def jobs_as_arrays(instance: SchedulingInstance, kind_of: npt.NDArray[np.int64]) -> tuple[kernels.Jobs, float]:
+    """The jobs, sorted by kind of worker and window, and the largest part that each of them can reach alone.
+
+    Jobs that are worth nothing unless they finish, and cannot, are left out.
+    """
+    depends = instance.contention is not None or instance.bandwidth == "shared"
+    hopeless = instance.objective == "utility"
+    envelopes: dict[Hashable, tuple[Floats, Floats]] = {}
+    highest = 1.0
+    rows = []
+    for place, job in enumerate(instance.jobs):
+        key = job.timing, job.min_workers, job.max_workers, int(kind_of[place]) if depends else 0
+        if key not in envelopes:
+            envelopes[key] = _segments(instance, place)
+        progress, workers = envelopes[key]
+        start, end = job.arrival, instance.last_slot(place)
+        alone = float(progress.sum()) * (end - start) / job.minibatches
+        highest = min(highest, alone)
+        if not (hopeless and isinstance(job.utility, AllOrNothing) and alone < float(DONE) - _HAIR):
+            rows.append(((int(kind_of[place]), start, end), place, job, progress, workers))
+    rows.sort(key=lambda row: row[:2])
+    return _as_arrays(rows), highest
+
+
+def _as_arrays(rows: list[Row]) -> kernels.Jobs:
+    windows = [row[0] for row in rows]
+    groups = [place for place in range(len(rows)) if place == 0 or windows[place] != windows[place - 1]]
+    heads = np.array([windows[place] for place in groups], dtype=np.int64).reshape(-1, 3)
+    worths = [_worth(job.utility) for _, _, job, _, _ in rows]
+    parts = [progress / job.minibatches for _, _, job, progress, _ in rows]
+    wide = [row[4] for row in rows]
+    return kernels.Jobs(
+        firsts=np.cumsum([0, *(len(progress) for _, _, _, progress, _ in rows)]),
+        amounts=np.concatenate([*parts, np.zeros(0)]),
+        workers=np.concatenate([*wide, np.zeros(0)]) / np.concatenate([*parts, np.zeros(0)]),
+        kinds=np.array([kind for kind, _, _, _ in worths], dtype=np.int64),
+        values=np.array([value for _, value, _, _ in worths], dtype=np.float64),
+        shapes=np.array([shape for _, _, shape, _ in worths], dtype=np.float64),
+        offsets=np.array([offset for _, _, _, offset in worths], dtype=np.float64),
+        groups=np.array([*groups, len(rows)], dtype=np.int64),
+        group_worker=heads[:, 0].copy(),
+        group_start=heads[:, 1].copy(),
+        group_end=heads[:, 2].copy(),
+    )
+
+
+def _segments(instance: SchedulingInstance, place: int) -> tuple[Floats, Floats]:
+    """Progress per slot and workers of each segment of the concave envelope of a job's fastest progress."""
+    job = instance.jobs[place]
+    widths = np.array([0, *job.widths])
+    rates = np.array([0.0, *fastest_rates(instance, place)])
+    corners = upper_envelope(widths, rates)
+    return np.diff(rates[corners]), np.diff(widths[corners]).astype(np.float64)
+
+
+def _worth(utility: Utility) -> tuple[int, float, float, float]:
+    """A utility as the kernels have it: kind, value, shape, offset."""
+    match utility:
+        case Capped(value=value):
+            return kernels.LINEAR, value, 0.0, 0.0
+        case AllOrNothing(value=value):
+            return kernels.LINEAR, value / float(DONE), 0.0, 0.0
+        case Logarithmic(value=value, curvature=curvature):
+            return kernels.LOGARITHM, value / math.log1p(curvature), curvature, 0.0
+        case LossCurve(value=value, rate=rate):
+            return kernels.HYPERBOLA, value, rate, 0.0
+        case Fair(value=value, alpha=0.0):
+            return kernels.LINEAR, value, 0.0, 0.0
+        case Fair(value=value, alpha=1.0, epsilon=epsilon):
+            return kernels.LOGARITHM, value, 1 / epsilon, 0.0
+        case Fair(value=value, alpha=alpha, epsilon=epsilon):
+            return kernels.POWER, value / (1 - alpha), 1 - alpha, epsilon

@@ -1,0 +1,262 @@
+"""Bounds against every schedule of tiny instances, and against the linear relaxation that they are the dual of."""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, choices, job_rates, random_instance, slot_energy_j
+from scipy.optimize import linprog
+
+from ddlopt.models.scheduling import (
+    AllOrNothing,
+    Capped,
+    Fair,
+    Job,
+    Network,
+    RingTiming,
+    SchedulingInstance,
+    ServerGroup,
+)
+from ddlopt.models.scheduling import bounds as bounds_module
+from ddlopt.models.scheduling import lagrangian_kernels as kernels
+from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
+from ddlopt.models.scheduling.lagrangian import PricedJobs, lagrangian_bound, quick_bound
+from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.priced_jobs import jobs_as_arrays
+
+FEATURES = {
+    "plain": {},
+    "windows": {"deadlines": True, "min_workers": True, "latency": True, "pollux": True},
+    "all or nothing": {"utilities": ("all_or_nothing",), "deadlines": True},
+    "uneven": {"places": (3, 2), "slots": 2, "uneven": True},
+    "star": {"places": (2, 2), "slots": 2, "network": "star"},
+    "energy": {"places": (2, 1), "slots": 2, "energy": True},
+    "contention": {"places": (2, 2), "slots": 2, "contention": True},
+    "in one piece": {"preemptive": False, "min_workers": True},
+    "max-min": {"objective": "max_min", "deadlines": True},
+    "max-min, uneven": {"objective": "max_min", "uneven": True, "min_workers": True},
+}
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_no_schedule_is_better(features):
+    rng = np.random.default_rng(len(features))
+    ratios = []
+    for _ in range(30):
+        instance = random_instance(rng, **FEATURES[features])
+        best = brute_force(instance).objective
+        above = bound(instance)
+        assert best <= above * (1 + 1e-9)
+        ratios.append(best / above if above else 1.0)
+    # It is no bound of another problem, either: on one-server instances it often is as good as exact.
+    assert np.median(ratios) > 0.6
+
+
+def _instance(rng, jobs=8, slots=6, resources=("gpu",), objective="utility", deadlines=True, utility=None):
+    made = []
+    for number in range(jobs):
+        widest, arrival = int(rng.integers(1, 6)), int(rng.integers(0, slots))
+        timing = RingTiming(
+            gradient_bytes=rng.uniform(5e7, 3e8),
+            bandwidth_bytes_per_s=1e9,
+            forward_s_per_sample=0.1,
+            latency_s=float(rng.choice([0.0, 0.02])),
+        )
+        made.append(
+            Job(
+                name=str(number),
+                arrival=arrival if deadlines else 0,
+                deadline=int(rng.integers(arrival + 1, slots + 1)) if deadlines else None,
+                min_workers=int(rng.integers(1, widest + 1)),
+                max_workers=widest,
+                timing=timing,
+                minibatches=rng.uniform(20, 3000),
+                demand={name: float(rng.integers(1, 3)) for name in resources},
+                utility=Capped(value=rng.uniform(0.5, 3)) if utility is None else utility,
+            )
+        )
+    servers = (ServerGroup(capacity=dict.fromkeys(resources, 10.0)),)
+    return SchedulingInstance(name="lp", slots=slots, slot_s=60, servers=servers, jobs=tuple(made), objective=objective)
+
+
+def _relaxation(instance):
+    """(optimum, prices (T, R)) of the linear relaxation over all widths, with the least utility or the sum of them."""
+    cluster = pool(instance)
+    jobs, resources = len(instance.jobs), len(cluster.capacity)
+    width_rows = instance.slots * resources
+    columns = [
+        (i, t, w)
+        for i, job in enumerate(instance.jobs)
+        for t in range(job.arrival, instance.last_slot(i))
+        for w in job.widths
+    ]
+    places = {pair: row for row, pair in enumerate(sorted({(i, t) for i, t, _ in columns}))}
+    count = len(columns)
+    matrix = np.zeros((width_rows + len(places) + jobs, count + jobs + 1))
+    limits = np.concatenate([np.tile(cluster.capacity, instance.slots), np.ones(len(places)), np.zeros(jobs)])
+    cost = np.zeros(count + jobs + 1)
+    for column, (i, t, w) in enumerate(columns):
+        matrix[t * resources : (t + 1) * resources, column] = w * cluster.demand[i]
+        matrix[width_rows + places[i, t], column] = 1
+        matrix[width_rows + len(places) + i, column] = -instance.progress(i, w) / instance.jobs[i].minibatches
+    for i, job in enumerate(instance.jobs):
+        part = count + i if instance.objective == "utility" else -1
+        matrix[width_rows + len(places) + i, part] = 1
+        cost[part] = -job.utility.value if instance.objective == "utility" else -1
+    solved = linprog(cost, matrix, limits, bounds=[(0, None)] * count + [(0, 1)] * (jobs + 1), method="highs")
+    prices = -solved.ineqlin.marginals[:width_rows].reshape(instance.slots, resources)
+    return -solved.fun, np.maximum(prices, 0.0)
+
+
+@pytest.mark.parametrize("resources", [("gpu",), ("cpu", "gpu")])
+@pytest.mark.parametrize("objective", ["utility", "max_min"])
+def test_strong_duality(resources, objective):
+    """At the shadow prices of the linear relaxation the bound is its optimum, and nowhere is it less."""
+    rng = np.random.default_rng(7)
+    binding = 0
+    for _ in range(15):
+        instance = _instance(rng, resources=resources, objective=objective, deadlines=objective == "utility")
+        optimum, prices = _relaxation(instance)
+        priced = PricedJobs(instance)
+        binding += bool(prices.any())
+        assert priced.answer(prices).bound == pytest.approx(optimum, rel=1e-7)
+        assert priced.answer(prices * rng.uniform(0.5, 1.5, prices.shape)).bound >= optimum * (1 - 1e-9)
+        for found, part in ((quick_bound(instance), 1e-2), (lagrangian_bound(instance, 2000), 1e-4)):
+            assert optimum * (1 - 1e-9) <= found.bound <= optimum * (1 + part)
+            assert priced.answer(found.prices).bound == pytest.approx(found.bound, rel=1e-9)
+    assert binding >= 8
+
+
+def test_the_relaxation_is_solved_where_prices_are_all_there_is():
+    """One place, two equal jobs that each want both slots: 1 of 2, at a price of half a job for a slot."""
+    timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+    jobs = tuple(Job(name=name, max_workers=1, timing=timing, minibatches=120) for name in "ab")
+    instance = SchedulingInstance(name="x", slots=2, slot_s=60, servers=(ServerGroup(capacity={"gpu": 1}),), jobs=jobs)
+    found = lagrangian_bound(instance, 2000)
+    assert found.bound == pytest.approx(1.0, rel=1e-5)
+    assert found.prices.ravel() == pytest.approx([0.5, 0.5], rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", CONCAVE)
+def test_the_inner_problem_is_solved(kind):
+    """What a job buys at a price is the best of a fine grid of parts, and utilities are those of the instance."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        utility = UTILITIES[kind](rng)
+        instance = _instance(rng, jobs=1, deadlines=False, utility=utility)
+        arrays, _ = jobs_as_arrays(instance, np.zeros(1, dtype=np.int64))
+        row = int(arrays.kinds[0]), float(arrays.values[0]), float(arrays.shapes[0]), float(arrays.offsets[0])
+        for part in (0.0, 0.2, 1.0):
+            assert kernels.utility(*row, part) == pytest.approx(float(utility.of(part)), abs=1e-12)
+        price = float(rng.uniform(0.05, 1.5)) * utility.slope(0.3)
+        per_part = float(arrays.workers[arrays.firsts[0]])
+        many = np.full((1, 500), price / per_part)
+        arrays = arrays._replace(group_end=np.array([500]))
+        found = kernels.respond(arrays, many, -1.0)
+        free = [utility.of(part) - price * part for part in np.linspace(0, 1, 2001)]
+        if len(arrays.amounts) == 1 and arrays.amounts[0] * 500 > 1:
+            assert found.total == pytest.approx(max(free), abs=1e-5)
+        assert found.total <= max(free) + 1e-5
+
+
+def test_jobs_that_cannot_finish_are_worth_nothing():
+    timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+    jobs = [
+        Job(name="a", max_workers=2, timing=timing, minibatches=241, utility=AllOrNothing(value=5)),
+        Job(name="b", max_workers=2, timing=timing, minibatches=240, utility=AllOrNothing(value=2)),
+    ]
+    servers = (ServerGroup(capacity={"gpu": 2}),)
+
+    def made(jobs):
+        return SchedulingInstance(name="x", slots=2, slot_s=60, servers=servers, jobs=tuple(jobs))
+
+    assert bound(made(jobs)) == pytest.approx(2.0)
+    assert bound(made(jobs[:1])) == 0.0
+    assert bound(made([jobs[0].model_copy(update={"utility": Capped(value=5)})])) == pytest.approx(5 * 240 / 241)
+
+
+def test_alpha_zero_is_linear():
+    timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+    job = Job(name="a", max_workers=1, timing=timing, minibatches=240, utility=Fair(alpha=0.0, value=3))
+    instance = SchedulingInstance(
+        name="x", slots=2, slot_s=60, servers=(ServerGroup(capacity={"gpu": 1}),), jobs=(job,)
+    )
+    assert bound(instance) == pytest.approx(1.5)
+
+
+def test_fastest_rates_and_least_energy_are_those_of_the_best_placement():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        instance = random_instance(rng, jobs=1, places=(3, 2), contention=True, uneven=True)
+        best = dict.fromkeys(instance.jobs[0].widths, 0.0)
+        for choice, _ in choices(instance, 0):
+            taken = [count * instance.demand[0, 0] for _, count in choice.workers]
+            if all(amount <= instance.capacity[s, 0] for amount, (s, _) in zip(taken, choice.workers, strict=True)):
+                best[choice.width] = max(best[choice.width], job_rates(instance, [choice])[0])
+        assert fastest_rates(instance, 0) == pytest.approx(list(best.values()))
+    for _ in range(20):
+        instance = random_instance(rng, jobs=2, places=(3, 2), energy=True, uneven=True)
+        least = least_energy_j(instance)
+        pairs = itertools.product(*([None, *(one for one, _ in choices(instance, job))] for job in (0, 1)))
+        joules = [
+            slot_energy_j(instance, pair) / sum(one.width for one in pair if one)
+            for pair in pairs
+            if any(pair) and _fits(instance, pair)
+        ]
+        assert least <= min(joules) * (1 + 1e-12)
+        assert least > 0
+
+
+def _fits(instance, pair):
+    used = np.zeros_like(instance.capacity)
+    for job, choice in enumerate(pair):
+        for server, count in choice.workers if choice else ():
+            used[server] += count * instance.demand[job]
+    return (used <= instance.capacity).all()
+
+
+def test_shared_bandwidth_may_be_all_of_the_widest_link():
+    timing = RingTiming(gradient_bytes=1e9, bandwidth_bytes_per_s=1e9, forward_s_per_sample=1)
+    instance = SchedulingInstance(
+        name="x",
+        slots=1,
+        slot_s=60,
+        servers=(ServerGroup(count=2, capacity={"gpu": 2}),),
+        network=Network(links=((0, 1, 4e9),)),
+        jobs=(Job(name="a", max_workers=3, timing=timing, minibatches=1),),
+        bandwidth="shared",
+    )
+    assert fastest_rates(instance, 0) == pytest.approx([60, 120 / 1.25, 180 / (1 + 1 / 3)])
+
+
+def test_upper_envelope_has_all_points_below():
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        widths = np.cumsum(np.concatenate(([0], rng.integers(1, 4, rng.integers(1, 9)))))
+        rates = np.concatenate(([0.0], rng.uniform(0.1, 3, len(widths) - 1)))
+        corners = upper_envelope(widths, rates)
+        slopes = np.diff(rates[corners]) / np.diff(widths[corners])
+        assert (np.diff(slopes) < 0).all()
+        assert (slopes > 0).all()
+        assert (np.interp(widths, widths[corners], rates[corners]) >= rates - 1e-12).all()
+
+
+def test_a_bound_is_calculated_once_and_forgotten_with_its_instance(monkeypatch):
+    instance = _instance(np.random.default_rng(1))
+    first = bound(instance)
+    with monkeypatch.context() as patch:
+        patch.setattr(bounds_module, "quick_bound", lambda _: pytest.fail("calculated again"))
+        assert bound(instance) == first
+    assert bound(_instance(np.random.default_rng(2))) != first
+    key = id(instance)
+    assert key in bounds_module._KNOWN
+    del instance
+    gc.collect()
+    assert key not in bounds_module._KNOWN
+
+
+def test_times_have_no_prices():
+    with pytest.raises(ValueError, match="'makespan' is not maximised"):
+        PricedJobs(_instance(np.random.default_rng(1)).model_copy(update={"objective": "makespan"}))
