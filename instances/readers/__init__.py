@@ -15,6 +15,10 @@ from ddlopt.models.errors import OptionError, UnknownNameError
 _READERS = {
     "flexnet": "flexnet.read_flexnet",
     "miplib": "miplib.read_miplib",
+    "philly": "philly.read_philly",
+    "openb": "openb.read_openb",
+    "gavel": "gavel.read_gavel",
+    "jobs-csv": "jobs_csv.read_jobs_csv",
 }
 """Module in this folder and function of every format."""
 
@@ -30,7 +34,8 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
     path : str or Path
     source_format : str
         One of :data:`FORMATS`. ``flexnet``: a task graph (``.fbuf``) of TopoOpt's simulator. ``miplib``: the MPS file
-        of ``danoint`` or ``dano3mip``.
+        of ``danoint`` or ``dano3mip``. ``philly``: the job list of Microsoft's Philly clusters. ``openb``: pods of
+        Alibaba's GPU trace of 2023. ``gavel``: a trace of Gavel. ``jobs-csv``: our own CSV with a row for each job.
     **options
         What the format's reader takes (:func:`options_of`).
 
