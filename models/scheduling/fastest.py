@@ -21,8 +21,9 @@ def _fastest(instance: SchedulingInstance, place: int, width: int, servers: int)
     timing, rules = instance.jobs[place].timing, instance.contention
     if rules is None:
         assert instance.network is not None
-        bandwidths = [max(instance.network.arcs.values())] if width > 1 and instance.server_count > 1 else []
-        bandwidths += [None] if servers == 1 else []
+        bandwidths: list[float | None] = [None] if servers == 1 else []
+        if width > 1 and instance.server_count > 1:
+            bandwidths.append(max(instance.network.arcs.values()))
         return max(float(timing.minibatches_per_s(width, bandwidth)) for bandwidth in bandwidths) * instance.slot_s
     iterations = []
     if servers == 1:

@@ -1,5 +1,7 @@
 """Compiled dynamic programme of the multiple-choice knapsack: one width for every job, within one capacity."""
 
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
 import numba
 import numpy as np
 import numpy.typing as npt
