@@ -1,0 +1,151 @@
+"""Admission at exponential prices."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scheduling_brute_force import brute_force, random_instance
+
+from ddlopt.models.scheduling import (
+    AllOrNothing,
+    Capped,
+    Job,
+    Logarithmic,
+    RingTiming,
+    SchedulingInstance,
+    ServerGroup,
+    evaluate,
+)
+from ddlopt.models.scheduling.pool import pool
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.engine import State
+from ddlopt.solvers.scheduling.primal_dual import PrimalDual, _Prices
+from ddlopt.solvers.scheduling.rates import Rates
+
+LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
+RING = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
+
+
+def job(name, workers, minibatches, **more):
+    return Job(name=name, **{"max_workers": workers, "timing": LINEAR, "minibatches": minibatches, **more})
+
+
+def cluster(jobs, slots, gpus=2, **more):
+    servers = (ServerGroup(capacity={"gpu": float(gpus)}),)
+    return SchedulingInstance(name="few", slots=slots, slot_s=1.0, servers=servers, jobs=tuple(jobs), **more)
+
+
+def solve(instance, **options):
+    schedule, details = PrimalDual(**options).answer(instance, 0, Clock(Limits(), None), None)
+    found = evaluate(instance, schedule)
+    assert not found.violations
+    return float(found.objective), schedule, details
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"deadlines": True, "jobs": 4},
+        {"places": (2, 2), "network": "star"},
+        {"places": (3, 2), "uneven": True},
+        {"places": (2, 2), "energy": True},
+        {"places": (2, 2), "contention": True},
+        {"utilities": ("all_or_nothing", "capped"), "min_workers": True},
+        {"preemptive": False, "jobs": 4, "slots": 4},
+    ],
+)
+@pytest.mark.parametrize("fill", [False, True])
+def test_plans_fit_and_are_worth_something(kind, fill):
+    rng = np.random.default_rng(20)
+    parts = []
+    for _ in range(12):
+        drawn = random_instance(rng, **kind)
+        best = brute_force(drawn).objective
+        value, _, _ = solve(drawn, fill=fill)
+        assert -1e-9 <= value <= best + 1e-9
+        if best > 0:
+            parts.append(value / best)
+    assert np.mean(parts) > 0.6
+
+
+def state_of(instance):
+    count = len(instance.jobs)
+    return State(
+        instance,
+        Rates(instance),
+        pool(instance),
+        wanted=np.array([job.minibatches for job in instance.jobs]),
+        done=np.zeros(count),
+        served=np.zeros(count),
+        width=np.zeros(count, dtype=np.int64),
+        arrival=np.array([job.arrival for job in instance.jobs]),
+        last=np.array([instance.last_slot(job) for job in range(count)]),
+    )
+
+
+def payoff(instance, cost, widths):
+    done = sum(instance.progress(0, width) for width in widths)
+    wanted = instance.jobs[0].minibatches
+    return float(instance.jobs[0].utility.of(min(1.0, done / wanted))) - float(np.dot(cost, widths))
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+@pytest.mark.parametrize("utility", [Capped(value=3.0), Logarithmic(value=3.0), AllOrNothing(value=3.0)])
+def test_the_plan_is_the_best_at_its_prices(utility, preemptive):
+    rng = np.random.default_rng(21)
+    found = 0
+    for _ in range(30):
+        # Whole slots at one width: otherwise buying by unit price is only nearly the best.
+        wanted = float(rng.integers(1, 5))
+        few = cluster([job("one", 1, wanted, utility=utility)], 5, preemptive=preemptive)
+        prices, state = _Prices(few, False), state_of(few)
+        cost, room = rng.uniform(0, 1.5, 5), rng.integers(0, 2, 5)
+        plan = (prices._plan if preemptive else prices._piece)(state, 0, cost, room)
+        best = 0.0
+        for widths in itertools.product((0, 1), repeat=5):
+            pieces = sum(a != b for a, b in itertools.pairwise((0, *widths, 0)))
+            if (np.array(widths) <= room).all() and (preemptive or pieces == 2) and sum(widths) <= wanted:
+                best = max(best, payoff(few, cost, widths))
+        assert payoff(few, cost, [plan.get(t, 0) for t in range(5)]) == pytest.approx(best, abs=1e-12)
+        found += bool(plan)
+    assert found > 5
+
+
+def test_plans_use_only_widths_that_pay_by_their_price():
+    # 2 workers do 1.33 of one worker's work, 8 do 3.2: between 1 and 8 nothing is on the envelope.
+    few = cluster([job("wide", 8, 100.0, timing=RING, utility=Capped(value=100.0))], 4, 8)
+    plan = _Prices(few, False)._plan(state_of(few), 0, np.array([0.1, 0.1, 0.6, 2.0]), np.array([8, 5, 8, 8]))
+    assert plan == {0: 8, 1: 5, 2: 1}
+
+
+def test_prices_rise_from_half_the_least_worth_to_the_largest():
+    jobs = [job("poor", 2, 2.0, utility=Capped(value=1.0)), job("rich", 1, 1.0, utility=Capped(value=5.0))]
+    few = cluster(jobs, slots=3, gpus=2)
+    prices, state = _Prices(few, False), state_of(few)
+    prices._set_prices(state)
+    assert prices.lowest.tolist() == [0.25]
+    assert prices.highest.tolist() == [5.0]
+
+
+def test_a_job_of_little_worth_is_turned_away_once_prices_have_risen():
+    jobs = [job(f"first-{k}", 1, 3.0, utility=Capped(value=6.0)) for k in range(3)]
+    jobs += [job("poor", 1, 3.0, utility=Capped(value=0.3)), job("rich", 1, 3.0, utility=Capped(value=30.0))]
+    value, schedule, details = solve(cluster(jobs, slots=3, gpus=4))
+    assert {run.job for run in schedule.runs} == {0, 1, 2, 4}
+    assert details["admitted_jobs"] == 4
+    assert value == pytest.approx(48.0)
+
+
+def test_room_left_over_goes_to_those_admitted_if_asked():
+    rng = np.random.default_rng(22)
+    more = 0
+    for _ in range(20):
+        drawn = random_instance(rng, jobs=4, slots=4)
+        more += solve(drawn, fill=True)[0] - solve(drawn)[0] > 1e-6
+    assert more > 5
+
+
+def test_it_refuses_to_leave_jobs_unfinished_that_must_be():
+    drawn = random_instance(np.random.default_rng(0), objective="makespan")
+    assert "turns jobs away" in PrimalDual().refuses(drawn)
