@@ -22,6 +22,8 @@ BANDWIDTH = 8.0
 """Of every job, bytes per second."""
 
 _PLACED = ("star", "tree", "general", "directed", "shared")
+_CROSSING = (*_PLACED, "contention")
+"""Here two jobs of three workers on 3 × 2 GPUs cannot help but meet."""
 _TIMED = ("makespan", "completion", "gangs", "contention")
 
 FEATURES = (
@@ -46,7 +48,7 @@ networks that carry one ring on a link; with ``shared`` the schedule chooses the
 
 @dataclass(frozen=True)
 class Tiny(Kind):
-    """At most a few jobs on 4 GPUs over a few slots; see :data:`FEATURES`.
+    """A few jobs over a few slots on two servers of 2 GPUs, or on 6 GPUs where places matter; see :data:`FEATURES`.
 
     Parameters
     ----------
@@ -78,9 +80,9 @@ class Tiny(Kind):
 
 def _servers(feature: str) -> list[ServerGroup]:
     if feature == "tree":
-        return [ServerGroup(count=4, capacity={"gpu": 1})]
-    if feature in ("general", "directed"):
-        return [ServerGroup(count=1, capacity={"gpu": 2}), ServerGroup(count=2, capacity={"gpu": 1})]
+        return [ServerGroup(count=6, capacity={"gpu": 1})]
+    if feature in _CROSSING:
+        return [ServerGroup(count=3, capacity={"gpu": 2})]
     if feature == "unequal_servers":
         return [ServerGroup(capacity={"gpu": 3}), ServerGroup(capacity={"gpu": 1})]
     capacity = {"gpu": 2.0, "cpu": 3.0} if feature == "resources" else {"gpu": 2.0}
@@ -90,11 +92,11 @@ def _servers(feature: str) -> list[ServerGroup]:
 
 def _network(feature: str, rng: np.random.Generator) -> Network | None:
     if feature == "star":
-        return star(2, BANDWIDTH)
+        return star(3, BANDWIDTH)
     if feature == "shared":
-        return star(2, 1.5 * BANDWIDTH)
+        return star(3, 1.5 * BANDWIDTH)
     if feature == "tree":
-        return leaf_spine(4, 2, BANDWIDTH, 2.0)
+        return leaf_spine(6, 2, BANDWIDTH, 2.0)
     if feature == "general":
         return random_graph(rng, 3, 3, 1, BANDWIDTH, BANDWIDTH)
     if feature == "directed":
@@ -123,15 +125,19 @@ def _rules(feature: str) -> Fields:
 
 
 def _job(feature: str, rng: np.random.Generator, place: int, slots: int) -> Job:
-    """Draws are the same for every feature, so that features differ in nothing else."""
+    """Draws are the same for every feature, so that features differ in little else."""
     width = int(rng.choice([2, 3, 4]))
     compute_s, gradient_bytes = float(rng.choice([0.25, 0.5, 1.0])), float(rng.choice([1.0, 2.0, 4.0]))
-    length = float(rng.choice([0.5, 1.0, 1.5, 2.0]))
+    length = float(rng.choice([1.0, 1.5, 2.0, 2.5]))
     arrival = int(rng.integers(0, 2)) if place else 0
     due, value = int(rng.integers(arrival + 1, arrival + 3)), figure(rng.uniform(1, 3), 3)
     fields: dict[str, Any] = {"arrival": min(arrival, slots - 1)}
+    if feature in _CROSSING:
+        width = (3, 3, 2)[place % 3]
+    if feature in _PLACED:  # both jobs need all slots
+        fields, length = {}, 0.5 * length + 1.75
     if feature in _TIMED:  # one after the other: two slots for the first job, one for each of the others
-        fields, length = {}, (1.75 if place == 0 else 0.4 * length)
+        fields, length = {}, (1.75 if place == 0 else 0.3 * length)
     if feature in ("gangs", "contention", "min_workers"):
         fields["min_workers"] = width if feature != "min_workers" else 2
     if feature == "deadlines":

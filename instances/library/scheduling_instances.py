@@ -45,9 +45,15 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "random-network-j12-t6-s6": ("random-network", {}),
     "pd-ors-like-j50-t20-s100": ("pd-ors-like", {}),
     "pd-ors-like-j50-t20-s20": ("pd-ors-like", {"servers": 20}),
-    "gangs-contention-j6-g8": ("sjf-bco", {"jobs": 6, "gpus": 8, "widest": 4, "contention": True, "slot_s": 20.0}),
-    "gangs-contention-j12-g16": ("sjf-bco", {"jobs": 12, "gpus": 16, "widest": 8, "contention": True, "slot_s": 20.0}),
-    "gangs-contention-j38-g32": ("sjf-bco", {"jobs": 38, "gpus": 32, "widest": 16, "contention": True}),
+    "gangs-contention-j6-g8": (
+        "sjf-bco",
+        {"jobs": 6, "gpus": 8, "widest": 4, "contention": True, "slot_s": 20.0, "slots": 20},
+    ),
+    "gangs-contention-j12-g16": (
+        "sjf-bco",
+        {"jobs": 12, "gpus": 16, "widest": 8, "contention": True, "slot_s": 20.0, "slots": 40},
+    ),
+    "gangs-contention-j38-g32": ("sjf-bco", {"jobs": 38, "gpus": 32, "widest": 16, "contention": True, "slots": 100}),
     "departures-half": ("departures", {"edge": 1e-6}),
     "departures-j16-t8-g8": ("departures", {"jobs": 16, "slots": 8, "gpus": 8, "jitter": 0.1}),
     "departures-j96-t24-g16": ("departures", {"jobs": 96, "slots": 24, "gpus": 16, "jitter": 0.1}),
@@ -56,16 +62,16 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "bursty-j40-t24-g16": ("bursty", {}),
     "bursty-j80-t48-g32": ("bursty", {"jobs": 80, "slots": 48, "gpus": 32, "bursts": 12}),
 }
-"""Kind and options by name; the seed is always 1."""
+"""Kind and options by name; the seed is 1."""
 
 
 def instances() -> Iterator[SchedulingInstance]:
     """All bundled instances of the family."""
     for feature in FEATURES:
-        yield generate("tiny", 1, name=f"tiny-{feature.replace('_', '-')}", feature=feature)
+        yield generate("tiny", 2, name=f"tiny-{feature.replace('_', '-')}", feature=feature)
     for jobs, slots, gpus in _ELASTIC:
         yield generate("elastic", 1, name=f"elastic-j{jobs}-t{slots}-g{gpus}", jobs=jobs, slots=slots, gpus=gpus)
     for jobs, gpus in _GANGS:
-        yield generate("sjf-bco", 1, name=f"gangs-j{jobs}-g{gpus}", jobs=jobs, gpus=gpus)
+        yield generate("sjf-bco", 1, name=f"gangs-j{jobs}-g{gpus}", jobs=jobs, gpus=gpus, slots=100)
     for name, (kind, options) in _SHAPES.items():
         yield generate(kind, 1, name=name, **options)
