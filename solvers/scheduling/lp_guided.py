@@ -71,7 +71,7 @@ class LpGuided(Heuristic):
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[Schedule, Mapping[str, Any]]:
         """The best schedule of all beginnings; how many sweeps it took."""
-        slots = _Slots(instance)
+        slots = SlotSweeps(instance)
         beginnings: list[tuple[Floats, bool]] = []
         planned = self._relaxation(instance, slots, seed, clock)
         if planned is not None:
@@ -94,7 +94,7 @@ class LpGuided(Heuristic):
         schedule = schedule_of_widths(instance, [{int(i): int(row[i]) for i in np.flatnonzero(row)} for row in widths])
         return schedule, {"sweeps": sweeps, "guided": planned is not None}
 
-    def _relaxation(self, instance: SchedulingInstance, slots: "_Slots", seed: int, clock: Clock) -> Floats | None:
+    def _relaxation(self, instance: SchedulingInstance, slots: "SlotSweeps", seed: int, clock: Clock) -> Floats | None:
         """(T, I) mini-batches by slot and job in the relaxation; None if there was no time for it."""
         choices = sum((instance.last_slot(i) - job.arrival) * 2 for i, job in enumerate(instance.jobs))
         if choices > _LARGEST or clock.expired:
@@ -111,7 +111,7 @@ class LpGuided(Heuristic):
         return progress
 
 
-class _Slots:
+class SlotSweeps:
     """The jobs of each slot, what their widths do, and the knapsack over them."""
 
     def __init__(self, instance: SchedulingInstance) -> None:
