@@ -30,7 +30,7 @@ def _drawn_by(family: str) -> Draw:
 
 _VIEWS = {
     "topology": View({"n": "servers", "d": "degree"}, _drawn_by("topology")),
-    "scheduling": View({"jobs": "jobs", "servers": "server_count", "slots": "slots"}),
+    "scheduling": View({"jobs": "jobs", "servers": "server_count", "slots": "slots"}, _drawn_by("scheduling")),
 }
 
 

@@ -34,7 +34,15 @@ def _topology() -> Family:
     return Family("topology", title, TopologyInstance, TopologyDesign, evaluate, lower_bound)
 
 
-_FAMILIES: dict[str, Callable[[], Family]] = {"topology": _topology}
+def _scheduling() -> Family:
+    from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
+    from ddlopt.models.scheduling.bounds import bound
+
+    title = "ring all-reduce jobs on a cluster over time"
+    return Family("scheduling", title, SchedulingInstance, Schedule, evaluate, bound)
+
+
+_FAMILIES: dict[str, Callable[[], Family]] = {"topology": _topology, "scheduling": _scheduling}
 
 FAMILY_NAMES = tuple(_FAMILIES)
 

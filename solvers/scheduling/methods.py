@@ -1,0 +1,187 @@
+"""The methods of the family, and which one is taken where none is named."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.scheduling.pool import pool
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.opened import Opened
+
+FAMILY = "scheduling"
+
+_LARGEST = 150_000
+"""Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
+
+
+def _formulation(name: str, module: str, kind: str) -> Callable[[str], Method]:
+    """An exact method: a formulation of ``ddlopt.models.scheduling`` and a solver."""
+
+    def make(solver: str) -> Method:
+        formulation = getattr(import_module(f"ddlopt.models.scheduling.{module}"), kind)
+        return Exact(name, FAMILY, formulation(), backend(solver))
+
+    return make
+
+
+def _heuristic(module: str, kind: str, **options: Any) -> Callable[[str], Method]:
+    """A method of ``ddlopt.solvers.scheduling`` that needs no solver, or brings its own."""
+
+    def make(_: str) -> Method:
+        method: Method = getattr(import_module(f"ddlopt.solvers.scheduling.{module}"), kind)(**options)
+        return method
+
+    return make
+
+
+_time_indexed = _formulation("time-indexed", "time_indexed", "TimeIndexed")
+_slot_embedding = _formulation("slot-embedding", "slot_embedding", "SlotEmbedding")
+_rigid_gangs = _formulation("rigid-gangs", "rigid_gangs", "RigidGangs")
+_gang_search = _heuristic("gang_search", "GangSearch")
+_gadget = _heuristic("gadget", "Gadget")
+
+
+def _is_rigid(instance: SchedulingInstance) -> bool:
+    """Jobs of one width each, in one piece, that all have to finish."""
+    return instance.sense == "minimize" and _gang_search("").refuses(instance) is None
+
+
+def _exact(solver: str) -> Method:
+    return Opened("exact", FAMILY, _Opening(), lambda instance: _model_for(instance, solver))
+
+
+def _model_for(instance: SchedulingInstance, solver: str) -> Method:
+    """The exact model that leaves the least out."""
+    for make in (_rigid_gangs, _slot_embedding, _time_indexed):
+        method = make(solver)
+        if method.refuses(instance) is None:
+            return method
+    return _time_indexed(solver)
+
+
+class _Opening:
+    """The heuristic that exact methods start from: gang-search for rigid jobs, gadget for all others."""
+
+    name = "opening"
+    family = FAMILY
+
+    def _of(self, instance: SchedulingInstance) -> Method:
+        return _gang_search("") if _is_rigid(instance) else _gadget("")
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Why neither covers the instance."""
+        return self._of(instance).refuses(instance)
+
+    def solve(self, instance: SchedulingInstance, *arguments: Any) -> Any:
+        """Answer by the heuristic that fits."""
+        return self._of(instance).solve(instance, *arguments)
+
+
+def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
+    return Entry(name, FAMILY, kind, summary, make)
+
+
+ENTRIES = (
+    _entry("exact", "exact", "a heuristic, then from its schedule the model that fits", _exact),
+    _entry("time-indexed", "exact", "widths in every slot, with places on servers where they matter", _time_indexed),
+    _entry("slot-embedding", "exact", "one slot: widths, places and rings in any network", _slot_embedding),
+    _entry(
+        "configurations",
+        "exact",
+        "column generation over slot patterns between arrivals",
+        _heuristic("configurations", "ColumnGeneration"),
+    ),
+    _entry("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", _rigid_gangs),
+    _entry(
+        "bandwidth-shares",
+        "exact",
+        "the best bandwidths for given rings (convex)",
+        _heuristic("bandwidth_shares", "BandwidthSharing"),
+    ),
+    _entry(
+        "fair-shares",
+        "heuristic",
+        "the convex relaxation to shares of time, rounded",
+        _heuristic("fair_shares", "FairSharing"),
+    ),
+    _entry("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", _gadget),
+    _entry(
+        "gadget-milp",
+        "heuristic",
+        "greedy, slots by an exact model",
+        _heuristic("gadget", "Gadget", oracle="embedding"),
+    ),
+    _entry(
+        "gadget-rounding",
+        "heuristic",
+        "greedy, slots by a linear relaxation and randomized rounding",
+        _heuristic("gadget", "Gadget", oracle="rounding"),
+    ),
+    _entry(
+        "gadget-packing",
+        "heuristic",
+        "greedy, slots by greedy packing",
+        _heuristic("gadget", "Gadget", oracle="packing"),
+    ),
+    _entry(
+        "rolling-horizon",
+        "heuristic",
+        "an exact model of the next slots, again and again",
+        _heuristic("rolling_horizon", "RollingHorizon"),
+    ),
+    _entry(
+        "primal-dual",
+        "heuristic",
+        "plans each job at arrival, at prices that rise with use",
+        _heuristic("primal_dual", "PrimalDual"),
+    ),
+    _entry("gang-search", "heuristic", "our search over orders of rigid jobs", _gang_search),
+    _entry(
+        "sjf-bco",
+        "heuristic",
+        "smallest jobs first, balancing contention and overhead",
+        _heuristic("sjf_bco", "SjfBco"),
+    ),
+    _entry(
+        "list-scheduling",
+        "heuristic",
+        "longest jobs first, as early as they fit",
+        _heuristic("list_scheduling", "ListScheduling"),
+    ),
+    _entry(
+        "optimus", "heuristic", "the next worker to where it shortens most", _heuristic("worker_by_worker", "Optimus")
+    ),
+    _entry(
+        "drf", "heuristic", "dominant resource fairness", _heuristic("worker_by_worker", "DominantResourceFairness")
+    ),
+    _entry(
+        "gavel-max-min",
+        "heuristic",
+        "Gavel's max-min time shares, kept by rounds",
+        _heuristic("gavel", "Gavel", goal="max_min"),
+    ),
+    _entry(
+        "gavel-makespan",
+        "heuristic",
+        "Gavel's makespan time shares, kept by rounds",
+        _heuristic("gavel", "Gavel", goal="makespan"),
+    ),
+    _entry("allox", "heuristic", "one worker each, by an assignment of jobs to places", _heuristic("allox", "AlloX")),
+    _entry(
+        "las", "heuristic", "least attained service first (Tiresias)", _heuristic("baselines", "LeastAttainedService")
+    ),
+    _entry("srtf", "heuristic", "shortest remaining time first", _heuristic("baselines", "ShortestRemainingTime")),
+    _entry("fifo", "heuristic", "first in, first out", _heuristic("baselines", "Fifo")),
+)
+
+
+def default_method(instance: SchedulingInstance) -> str:
+    """``exact`` up to some size and where a model covers the instance, else ``gadget``."""
+    if _model_for(instance, "highs").refuses(instance) is not None:
+        return "gang-search" if _is_rigid(instance) else "gadget"
+    choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
+    places = 1 if pool(instance).exact else instance.server_count
+    return "exact" if choices * places <= _LARGEST else "gadget"
