@@ -22,7 +22,7 @@ def test_python_blocks_run(code, tmp_path):
     assert run.stdout
 
 
-@pytest.mark.parametrize("script", ["own_instance", "own_heuristic", "embed_formulation"])
+@pytest.mark.parametrize("script", ["own_instance", "own_heuristic", "embed_formulation", "embed_scheduling"])
 def test_examples_run(script, tmp_path):
     words = [sys.executable, ROOT / "examples" / f"{script}.py"]
     run = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
