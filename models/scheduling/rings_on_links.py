@@ -132,9 +132,9 @@ class RingsOnLinks:
             if not (crowd <= around[k] or crowd <= around[k + 2])
         ]
 
-    def fitted(self, share: Floats) -> Floats:
+    def fitted(self, share: npt.ArrayLike) -> Floats:
         """Shares (R,) made positive, and smaller where a link would be over-full."""
-        share = np.clip(np.nan_to_num(share), _LEAST_SHARE, 1.0)
+        share = np.clip(np.nan_to_num(np.asarray(share, dtype=np.float64)), _LEAST_SHARE, 1.0)
         over = np.maximum(1.0, self.loads @ share)
         scale = np.ones(len(share))
         table = self.loads.tocoo()
