@@ -3,13 +3,13 @@
 import weakref
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.lagrangian import quick_bound
+from ddlopt.models.scheduling.lagrangian import Answer, quick_bound
 
-_KNOWN: dict[int, tuple[weakref.ref[SchedulingInstance], float | None]] = {}
+_KNOWN: dict[int, tuple[weakref.ref[SchedulingInstance], float | Answer]] = {}
 """By identity: the digest of an instance with many jobs takes longer than looking it up should."""
 
 
-def bound(instance: SchedulingInstance) -> float | None:
+def bound(instance: SchedulingInstance) -> float:
     """Bound on the objective of every schedule: from above for utility and fairness, from below for times.
 
     Placement, rings and contention are relaxed to the resources of all servers together, with the fastest progress that
@@ -21,6 +21,19 @@ def bound(instance: SchedulingInstance) -> float | None:
     InfeasibleError
         If it proves that jobs that must finish cannot.
     """
+    found = _known(instance)
+    return found.bound if isinstance(found, Answer) else found
+
+
+def prices(instance: SchedulingInstance) -> Answer:
+    """The same for objectives that are maximised, with the prices that certify it."""
+    found = _known(instance)
+    if not isinstance(found, Answer):
+        raise ValueError(f"objective '{instance.objective}' is not maximised")
+    return found
+
+
+def _known(instance: SchedulingInstance) -> float | Answer:
     known = _KNOWN.get(id(instance))
     if known is not None and known[0]() is instance:
         return known[1]
@@ -30,7 +43,7 @@ def bound(instance: SchedulingInstance) -> float | None:
     return found
 
 
-def _bound(instance: SchedulingInstance) -> float | None:
+def _bound(instance: SchedulingInstance) -> float | Answer:
     match instance.objective:
         case "makespan":
             from ddlopt.models.scheduling.makespan_bounds import makespan_bound
@@ -41,4 +54,4 @@ def _bound(instance: SchedulingInstance) -> float | None:
 
             return completion_bound(instance)
         case _:
-            return quick_bound(instance).bound
+            return quick_bound(instance)

@@ -67,7 +67,8 @@ class PricedJobs:
         """(K, R) what a worker of each kind takes."""
         self._energy_price = instance.energy_price_per_j * least_energy_j(instance)
         self._by_part = instance.objective == "max_min"
-        self._jobs, self._highest = jobs_as_arrays(instance, kind_of.ravel())
+        self._instance = instance
+        self._jobs, self._places, self._highest = jobs_as_arrays(instance, kind_of.ravel())
         self.evaluations = 0
         """How many prices have been answered."""
 
@@ -90,14 +91,30 @@ class PricedJobs:
 
     def _largest_part(self, prices: Floats, worker_prices: Floats, income: float) -> Answer:
         """Newton's method from above on the costs, which are convex in the part: it never passes the root."""
-        # At the very end a job has bought all that it can, and there is no slope.
+        # At the very end a job has bought all that it can, and the last of it has no price.
         part, bound = self._highest * (1 - 1e-7), self._highest
         found = kernels.respond(self._jobs, worker_prices, part)
-        while found.costs > income * (1 + 1e-12) and math.isfinite(found.slope):
-            bound = part = part - (found.costs - income) / found.slope
+        slope = float(found.ends.sum())
+        while found.costs > income * (1 + 1e-12) and math.isfinite(slope):
+            bound = part = part - (found.costs - income) / slope
             found = kernels.respond(self._jobs, worker_prices, part)
-        scaled = prices / found.slope if 0 < found.slope < math.inf else prices
+            slope = float(found.ends.sum())
+        scaled = prices / slope if 0 < slope < math.inf else prices
         return Answer(bound * (1 + _SAFETY), scaled, self.capacity - found.used.T @ self.demand)
+
+    def worth_of_progress(self, answer: Answer) -> Floats:
+        """(I,) what progress of each job is worth at the prices of an ``answer``, for all its mini-batches.
+
+        That is what it last paid, or what more would be worth to it; 0 for jobs that are worth nothing.
+        """
+        worker_prices = self.demand @ answer.prices.T + self._energy_price
+        goal = answer.bound / (1 + _SAFETY) * (1 - 1e-7) if self._by_part else -1.0
+        found = kernels.respond(self._jobs, worker_prices, goal)
+        worth = np.zeros(len(self._instance.jobs))
+        for place, part, end in zip(self._places, found.parts, found.ends, strict=True):
+            slope = math.inf if self._by_part else self._instance.jobs[place].utility.slope(float(part))
+            worth[place] = min(end, slope)
+        return worth
 
 
 def lagrangian_bound(instance: SchedulingInstance, iterations: int = 1000) -> Answer:

@@ -44,13 +44,15 @@ class Response(NamedTuple):
     """What jobs do at given prices.
 
     ``total``: sum of the largest utility less cost of each job (with a goal: less the costs only); ``costs``: their
-    sum; ``slope``: sum of the prices at which the buying ended; ``used`` (K, T): workers taken.
+    sum; ``used`` (K, T): workers taken; ``parts`` and ``ends`` (I,): the part that each job buys, and the price for all
+    at which its buying ended, endless where there was no more to buy.
     """
 
     total: float
     costs: float
-    slope: float
     used: Floats
+    parts: Floats
+    ends: Floats
 
 
 @njit(cache=True)
@@ -118,7 +120,8 @@ def respond(jobs: Jobs, prices: Floats, goal: float) -> Response:
     order = np.zeros(prices.shape, np.int64)
     for worker in range(len(prices)):
         order[worker] = np.argsort(prices[worker], kind="mergesort")
-    total, costs, slope = 0.0, 0.0, 0.0
+    parts, ends = np.zeros(len(jobs.kinds)), np.zeros(len(jobs.kinds))
+    total, costs = 0.0, 0.0
     window = np.zeros(slots, np.int64)
     window_prices = np.zeros(slots)
     most = 0
@@ -138,5 +141,5 @@ def respond(jobs: Jobs, prices: Floats, goal: float) -> Response:
                 total += utility(jobs.kinds[job], jobs.values[job], jobs.shapes[job], jobs.offsets[job], part)
             total -= cost
             costs += cost
-            slope += price
-    return Response(total, costs, slope, used)
+            parts[job], ends[job] = part, price
+    return Response(total, costs, used, parts, ends)

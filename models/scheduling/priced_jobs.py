@@ -17,8 +17,10 @@ Row = tuple[tuple[int, int, int], int, Job, Floats, Floats]
 _HAIR = 1e-9
 
 
-def jobs_as_arrays(instance: SchedulingInstance, kind_of: npt.NDArray[np.int64]) -> tuple[kernels.Jobs, float]:
-    """The jobs, sorted by kind of worker and window, and the largest part that each of them can reach alone.
+def jobs_as_arrays(
+    instance: SchedulingInstance, kind_of: npt.NDArray[np.int64]
+) -> tuple[kernels.Jobs, list[int], float]:
+    """The jobs, sorted by kind of worker and window, which ones they are, and the part that each of them can reach.
 
     Jobs that are worth nothing unless they finish, and cannot, are left out.
     """
@@ -38,14 +40,14 @@ def jobs_as_arrays(instance: SchedulingInstance, kind_of: npt.NDArray[np.int64])
         if not (hopeless and isinstance(job.utility, AllOrNothing) and alone < float(DONE) - _HAIR):
             rows.append(((int(kind_of[place]), start, end), place, job, progress, workers))
     rows.sort(key=lambda row: row[:2])
-    return _as_arrays(rows), highest
+    return _as_arrays(rows), [row[1] for row in rows], highest
 
 
 def _as_arrays(rows: list[Row]) -> kernels.Jobs:
     windows = [row[0] for row in rows]
     groups = [place for place in range(len(rows)) if place == 0 or windows[place] != windows[place - 1]]
     heads = np.array([windows[place] for place in groups], dtype=np.int64).reshape(-1, 3)
-    worths = [_worth(job.utility) for _, _, job, _, _ in rows]
+    worths = [kernel_utility(job.utility) for _, _, job, _, _ in rows]
     parts = [progress / job.minibatches for _, _, job, progress, _ in rows]
     wide = [row[4] for row in rows]
     return kernels.Jobs(
@@ -72,7 +74,7 @@ def _segments(instance: SchedulingInstance, place: int) -> tuple[Floats, Floats]
     return np.diff(rates[corners]), np.diff(widths[corners]).astype(np.float64)
 
 
-def _worth(utility: Utility) -> tuple[int, float, float, float]:
+def kernel_utility(utility: Utility) -> tuple[int, float, float, float]:
     """A utility as the kernels have it: kind, value, shape, offset."""
     match utility:
         case Capped(value=value):
