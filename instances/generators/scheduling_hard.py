@@ -13,8 +13,8 @@ from ddlopt.instances.generators.scheduling_jobs import (
     job_of_slots,
     linear_timing,
     network_timing,
-    powers_up_to,
     utility_of,
+    widths_up_to,
 )
 from ddlopt.instances.options import part, positive
 from ddlopt.models.errors import OptionError
@@ -183,7 +183,7 @@ class Bursty(Kind):
         self, rng: np.random.Generator, names: list[str], worker_slots: float, edge: float, when: dict[str, int]
     ) -> list[Job]:
         """Jobs that want so many GPU slots together, all alike wide and long on average."""
-        widths = rng.choice(powers_up_to(min(self.widest, self.gpus)), len(names))
+        widths = rng.choice(widths_up_to(min(self.widest, self.gpus)), len(names))
         shares = rng.uniform(0.5, 1.5, len(names))
         shares *= worker_slots / shares.sum()
         made = []

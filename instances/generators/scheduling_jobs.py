@@ -83,10 +83,15 @@ def slots_wanted(
     return np.maximum(0.1, drawn * worker_slots / (drawn @ widths))
 
 
-def powers_up_to(widest: int) -> npt.NDArray[np.int64]:
-    """2, 4, 8, … as far as allowed; 1 where nothing else is."""
+WIDTHS = ("powers", "any")
+
+
+def widths_up_to(widest: int, which: str = "powers") -> npt.NDArray[np.int64]:
+    """2, 4, 8, … or 2, 3, 4, … as far as allowed; 1 where nothing else is."""
     at_least("widest", widest, 1)
-    return np.array([2**k for k in range(1, widest.bit_length())] or [1])
+    one_of("widths", which, WIDTHS)
+    found = [2**k for k in range(1, widest.bit_length())] if which == "powers" else list(range(2, widest + 1))
+    return np.array(found or [1])
 
 
 def deadline_after(arrival: int, at_full_width: float, slack: float, slots: int) -> int:
@@ -111,20 +116,24 @@ class Kind:
 
 @dataclass(frozen=True)
 class ElasticJobs(Kind):
-    """Jobs of our networks that may have any width up to 2, 4, 8, … or, where ``rigid``, that width only.
+    """Jobs of our networks that may have any width up to their own or, where ``rigid``, that width only.
 
-    Together they want ``load`` times the worker slots that there are; how long they take at full width is log-normal.
-    They arrive uniformly in the first part of the horizon. Values are uniform in 1..10; a part of the jobs has a
-    deadline, ``slack`` times the time at full width after the arrival.
+    Their own widths are 2, 4, 8, … or, with ``widths`` "any", 2, 3, 4, …, all alike likely up to the widest. Together
+    they want ``load`` times the worker slots that there are; how long they take at full width is log-normal. They
+    arrive uniformly in the first part of the horizon. Values are uniform in 1..10, ``by_size`` times the worker slots
+    that the job wants over their mean; a part of the jobs has a deadline, ``slack`` times the time at full width after
+    the arrival.
     """
 
     jobs: int = 20
     slots: int = 20
     slot_s: float = 3600.0
     widest: int = 8
+    widths: str = "powers"
     load: float = 1.5
     arrival_part: float = 0.6
     utility: str = "logarithmic"
+    by_size: bool = False
     deadline_part: float = 0.0
     slack: float = 2.0
     bandwidth_bytes_per_s: float = NETWORK_BYTES_PER_S
@@ -134,9 +143,11 @@ class ElasticJobs(Kind):
     def draw(self, rng: np.random.Generator, workers: int) -> list[Job]:
         """The jobs, for a cluster that holds so many workers."""
         self._check()
-        widths = rng.choice(powers_up_to(min(self.widest, workers)), self.jobs)
-        wanted = slots_wanted(rng, widths, self.load * workers * self.slots).tolist()
+        widths = rng.choice(widths_up_to(min(self.widest, workers), self.widths), self.jobs)
+        wanted = slots_wanted(rng, widths, self.load * workers * self.slots)
         due = rng.random(self.jobs) < self.deadline_part
+        sizes = widths * wanted
+        worth = sizes / sizes.mean() if self.by_size else np.ones(self.jobs)
         made = []
         for place, arrival in enumerate(arrivals(rng, self.jobs, self.slots, self.arrival_part)):
             width = int(widths[place])
@@ -144,12 +155,12 @@ class ElasticJobs(Kind):
                 f"job-{place}",
                 network_timing(rng, self.bandwidth_bytes_per_s, self.latency_s),
                 width,
-                wanted[place],
+                float(wanted[place]),
                 self.slot_s,
                 arrival=arrival,
-                deadline=deadline_after(arrival, wanted[place], self.slack, self.slots) if due[place] else None,
+                deadline=deadline_after(arrival, float(wanted[place]), self.slack, self.slots) if due[place] else None,
                 min_workers=width if self.rigid else 1,
-                utility=utility_of(self.utility, rng.uniform(1, 10)),
+                utility=utility_of(self.utility, rng.uniform(1, 10) * float(worth[place])),
             )
             made.append(job)
         return made

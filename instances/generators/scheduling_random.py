@@ -55,10 +55,12 @@ class Contended(ElasticJobs):
     """A star whose servers' cards carry few rings, ``rings_per_nic`` bandwidths of a job: places matter."""
 
     slots: int = 10
+    widths: str = "any"
     utility: str = "capped"
+    by_size: bool = True
     servers: int = 4
     gpus_per_server: int = 4
-    rings_per_nic: float = 2.0
+    rings_per_nic: float = 1.0
 
     def fields(self, rng: np.random.Generator) -> Fields:
         """See the class."""
@@ -104,7 +106,7 @@ class RandomNetwork(Contended):
     gpus_per_server: int = 2
     switches: int = 4
     extra_links: int = 2
-    rings_per_trunk: float = 2.0
+    rings_per_trunk: float = 1.0
 
     def network(self, rng: np.random.Generator) -> Network:
         """A connected graph."""
