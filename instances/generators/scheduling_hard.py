@@ -20,6 +20,9 @@ from ddlopt.instances.options import part, positive
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import Job
 
+_DIGITS = 8
+"""Of values: enough for small edges."""
+
 
 @dataclass(frozen=True)
 class Departures(Kind):
@@ -74,7 +77,9 @@ class Departures(Kind):
         return {"jobs": jobs, "slots": self.slots, "slot_s": 1.0, "servers": gpu_servers(self.gpus, self.gpus)}
 
     def _job(self, name: str, width: int, value: float, **when: int) -> Job:
-        return job_of_slots(name, linear_timing(1.0), width, 1.0, 1.0, utility=utility_of("capped", value), **when)
+        return job_of_slots(
+            name, linear_timing(1.0), width, 1.0, 1.0, utility=utility_of("capped", value, _DIGITS), **when
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,9 @@ class Caps(Kind):
 
     def _job(self, rng: np.random.Generator, name: str, width: int, work: float, worth: float) -> Job:
         value = worth * work * (1 + self.spread * rng.random())
-        return job_of_slots(name, linear_timing(1.0), width, work / width, 1.0, utility=utility_of("capped", value))
+        return job_of_slots(
+            name, linear_timing(1.0), width, work / width, 1.0, utility=utility_of("capped", value, _DIGITS)
+        )
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,10 @@ def figure(value: float, digits: int = 4) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def utility_of(kind: str, value: float) -> Capped | Logarithmic | LossCurve | Fair | AllOrNothing:
-    """A utility of :data:`UTILITIES`."""
+def utility_of(kind: str, value: float, digits: int = 4) -> Capped | Logarithmic | LossCurve | Fair | AllOrNothing:
+    """A utility of :data:`UTILITIES`; its value is rounded to significant digits."""
     one_of("utility", kind, UTILITIES)
-    return _UTILITIES[kind](value=figure(value))  # type: ignore[no-any-return, attr-defined]
+    return _UTILITIES[kind](value=figure(value, digits))  # type: ignore[no-any-return, attr-defined]
 
 
 def arrivals(rng: np.random.Generator, jobs: int, slots: int, arrival_part: float) -> list[int]:

@@ -41,6 +41,8 @@ class Elastic(ElasticJobs):
     def fields(self, rng: np.random.Generator) -> Fields:
         """See the class."""
         check_sizes(gpus=self.gpus)
+        at_least("idle_w", self.idle_w, 0)
+        at_least("worker_w", self.worker_w, 0)
         return {
             "jobs": self.draw(rng, self.gpus),
             "slots": self.slots,
