@@ -18,6 +18,8 @@ def sum_of_utilities(utilities: Sequence[Utility], parts: cp.Expression) -> cp.E
     groups: dict[tuple[str, float], list[int]] = defaultdict(list)
     for place, one in enumerate(utilities):
         groups[one.kind, one.alpha if isinstance(one, Fair) else 0.0].append(place)
+    if not groups:
+        return cp.Constant(0.0)
     return cp.sum([_group([utilities[place] for place in places], parts[places]) for places in groups.values()])
 
 

@@ -1,0 +1,176 @@
+"""Shares of time, and a schedule that follows them."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.errors import NotApplicableError, SolutionError
+from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
+from ddlopt.models.scheduling.fair_shares import FairShares, TimeShare
+from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status
+from ddlopt.solvers.finish import finish
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.rates import Floats, Rates
+from ddlopt.solvers.scheduling.worth import Gains, SlotGains
+
+_LARGEST = 200_000
+"""Shares beyond which the convex program takes longer than anybody waits."""
+_IDLE = 1e-6
+"""What gains count that the plan has no use for."""
+
+
+@dataclass(frozen=True)
+class FairSharing:
+    r""":class:`~ddlopt.models.scheduling.fair_shares.FairShares`, rounded slot by slot.
+
+    The shares say how much progress :math:`R_{it}` each job is going to make after slot t. A slot goes to the widths
+    that gain most if it does:
+
+    .. math::
+        \max \sum_i u_i(Z_i + \varphi_i(w_i) + R_{it}) - u_i(Z_i + R_{it}).
+
+    So a job that falls behind its shares gains more, and one whose last chance it is most. Slots are solved as by
+    GADGET-style greedy: the knapsack where it is exact, else greedy packing. Then the slots are gone through again,
+    each improved with all others as they are: :math:`R_{it}` is now what the schedule itself has in store. With the
+    knapsack no such *sweep* makes a sum of utilities worse. The same is done from nothing in store, which is the
+    greedy's schedule, and from the start if there is one; the best is taken. The bound is that of the prices of the
+    convex program. All this is ours.
+
+    Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
+
+    Parameters
+    ----------
+    solver : {"clarabel", "scs"}
+    sweeps : int
+        How often slots are gone through again, at most; it ends with the first time that nothing gets better.
+    """
+
+    solver: str = "clarabel"
+    sweeps: int = 10
+
+    name: ClassVar[str] = "fair-shares"
+    family: ClassVar[str] = "scheduling"
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """What the formulation does not cover, jobs in one piece, and very large instances."""
+        if not instance.preemptive:
+            return "jobs run in one piece, which shares of time do not know"
+        reason = FairShares().refuses(instance)
+        if reason is None:
+            cuts = np.unique([(job.arrival, instance.last_slot(i)) for i, job in enumerate(instance.jobs)])
+            windows = np.array([(job.arrival, instance.last_slot(i)) for i, job in enumerate(instance.jobs)])
+            shares = int(2 * np.diff(np.searchsorted(cuts, windows), axis=1).sum())
+            if shares > _LARGEST:
+                reason = f"it has some {shares} shares of jobs in intervals, more than {_LARGEST}"
+        return reason
+
+    def solve(
+        self,
+        instance: SchedulingInstance,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Schedule | None = None,
+    ) -> Result:
+        """Answer, check and time; see :class:`~ddlopt.solvers.contracts.Method`.
+
+        Raises
+        ------
+        SolutionError
+            If the start fails the check.
+        """
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        clock = Clock(limits, progress)
+        with clock.heeding_ctrl_c():
+            model = FairShares()
+            problem = model.problem(instance)
+            left = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))
+            outcome = Convex(self.solver).solve(problem, left)
+            solved = outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
+            shares = model.read(problem, instance) if solved else []
+            bound = model.bound(problem, instance)
+            schedule, sweeps = self._best(instance, shares, start, clock, bound)
+        details: dict[str, Any] = {"shares": len(shares), "sweeps": sweeps, **outcome.figures}
+        if outcome.value is not None:
+            details["relaxation"] = outcome.value
+        return finish(
+            instance,
+            self.name,
+            schedule,
+            runtime_s=clock.elapsed_s,
+            limits=limits,
+            seed=seed,
+            bound=bound,
+            trace=tuple(clock.trace),
+            details=details,
+            versions={"solver": outcome.solver},
+            message="interrupted" if clock.interrupted else outcome.message,
+            interrupted=clock.interrupted,
+        )
+
+    def _best(
+        self, instance: SchedulingInstance, shares: list[TimeShare], start: Schedule | None, clock: Clock, bound: float
+    ) -> tuple[Schedule, int]:
+        """The best schedule of all sweeps, and how many there were."""
+        policy = _Following(instance)
+        best, value, made = None, -math.inf, 0
+        stores = [shares, []]
+        if start is not None:
+            checked = evaluate(instance, start)
+            if checked.violations:
+                raise SolutionError(f"the schedule to start from fails the check: {checked.violations[0]}")
+            stores.append(_as_shares(start))
+            best, value = start, float(checked.objective or 0.0)
+            clock.report(value, bound)
+        for store in stores:
+            last = -math.inf
+            for sweep in range(self.sweeps + 1):
+                if best is not None and clock.expired:
+                    break
+                policy.in_store = in_store(instance, store)
+                schedule = simulate(instance, policy, clock, self.name).schedule
+                objective = float(evaluate(instance, schedule).objective or 0.0)
+                made += bool(sweep)
+                if objective > value:
+                    best, value = schedule, objective
+                    clock.report(value, bound)
+                if objective <= last:
+                    break
+                last, store = objective, _as_shares(schedule)
+        assert best is not None
+        return best, made
+
+
+def _as_shares(schedule: Schedule) -> list[TimeShare]:
+    return [TimeShare(run.job, run.width, run.start, run.end, 1.0) for run in schedule.runs]
+
+
+class _Following:
+    """The policy: gains on top of what the shares still have in store."""
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        self._gains = SlotGains(instance)
+        self._oracle: Oracle = Packing(instance) if knapsack_is_exact(instance) else Knapsack(instance)
+        self.in_store = np.zeros((instance.slots + 1, len(instance.jobs)))
+
+    def choose(self, state: State) -> Choice:
+        """Ask the oracle."""
+        later = self._gains.after(state, state.active, state.done + self.in_store[state.slot + 1], state.slot)
+        now = self._gains.of(state)
+        return self._oracle.best(state, Gains(later.jobs, later.starts, later.values + _IDLE * now.values)).choice
+
+
+def in_store(instance: SchedulingInstance, shares: list[TimeShare]) -> Floats:
+    """(T + 1, I) mini-batches that the shares give each job in slot t and later."""
+    rates = Rates(instance)
+    found = np.zeros((instance.slots + 1, len(instance.jobs)))
+    for one in shares:
+        found[one.start : one.end, one.job] += one.share * rates.row(one.job)[one.width]
+    return np.cumsum(found[::-1], axis=0)[::-1]
