@@ -43,7 +43,8 @@ class RollingHorizon(Heuristic):
     clairvoyant : bool
         Whether the jobs that will arrive within the window are known.
     window_s : float
-        Time limit of one window's model; what it has found by then is done.
+        Most time for one window's model; what it has found by then is done. Of a time limit for the whole, every window
+        that is still to come keeps an equal part.
     gap : float
         Relative gap up to which a window is solved.
     """
@@ -51,7 +52,7 @@ class RollingHorizon(Heuristic):
     horizon: int = 4
     commit: int = 1
     clairvoyant: bool = False
-    window_s: float = 20.0
+    window_s: float = 5.0
     gap: float = 1e-4
 
     family: ClassVar[str] = "scheduling"
@@ -156,7 +157,10 @@ class _Planner:
         window = SchedulingInstance(**{**_fields(self.instance), **update})
         model = TimeIndexed(done=tuple(state.done[numbers].tolist()))
         filled = build_model("scheduling", model, window)
-        limits = Limits(time_s=max(1e-3, min(self.options.window_s, self.clock.left_s)), gap=self.options.gap)
+        # Building takes time as well, hence one window more than there are.
+        windows = 1 + (self.instance.slots - state.slot) / self.options.commit
+        time_s = min(self.options.window_s, self.clock.left_s / windows)
+        limits = Limits(time_s=max(1e-3, time_s), gap=self.options.gap)
         outcome = Highs().solve(filled, limits, self.seed)
         self.windows += 1
         self.proven += outcome.status is Status.OPTIMAL

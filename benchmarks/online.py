@@ -1,0 +1,118 @@
+"""The price of being online: utility of plans that look 1, 2, 4, … slots ahead, over a certified bound.
+
+    python benchmarks/online.py --time-limit 60 --write docs
+
+Every row is an instance of the library: the greedy over slots (one slot ahead), an online primal-dual, plans that look
+further ahead and know the jobs that have arrived, those that also know the arrivals within their window, and the
+offline optimum or what is known of it. The bound is the best that any of the methods proves, so that figures are the
+least part of the optimum that is reached.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import ddlopt
+from ddlopt import instances
+from ddlopt.analysis import plots
+from ddlopt.models.catalogue import family
+from ddlopt.solvers.contracts import Limits, Result, best_bound
+from ddlopt.solvers.scheduling.gadget import Gadget
+from ddlopt.solvers.scheduling.primal_dual import PrimalDual
+from ddlopt.solvers.scheduling.rolling_horizon import RollingHorizon
+
+INSTANCES = (
+    *("elastic-j50-t20-g32", "elastic-j50-t50-g32", "bursty-j40-t24-g16", "bursty-j80-t48-g32"),
+    *("capped-j50-t50-g32", "deadlines-j50-t50-g32", "departures-j16-t8-g8", "departures-j96-t24-g16"),
+)
+AHEAD = (2, 4, 8, 16)
+
+
+def methods(slots: int) -> Iterator[tuple[str, object]]:
+    """Name of the column, and method."""
+    yield "primal-dual", PrimalDual()
+    yield "1", Gadget()
+    for horizon in (one for one in AHEAD if one < slots):
+        yield str(horizon), RollingHorizon(horizon)
+    for horizon in (one for one in AHEAD if one < slots):
+        yield f"{horizon} told", RollingHorizon(horizon, clairvoyant=True)
+
+
+def offline(name: str, time_limit: float) -> Result:
+    """The exact method, which starts from the best schedule of the library if there is one."""
+    instance = ddlopt.load(name)
+    try:
+        start = instances.best(name)
+    except ddlopt.DdloptError:
+        start = None
+    return ddlopt.solve(instance, "exact", start=start, time_limit=time_limit, threads=2)
+
+
+def row(name: str, time_limit: float) -> dict[str, float]:
+    """Utility over the best bound, by column."""
+    instance = ddlopt.load(name)
+    results = {}
+    for column, method in methods(instance.slots):
+        results[column] = method.solve(instance, Limits(time_s=time_limit))
+        print(f"  {column}: {results[column].objective:.6g} in {results[column].runtime_s:.1f} s", flush=True)
+    results["offline"] = offline(name, time_limit)
+    known = [result.bound for result in results.values()]
+    bound = best_bound([*known, family("scheduling").bound(instance)], instance.sense)
+    return {column: result.objective / bound for column, result in results.items()}
+
+
+def picture(rows: dict[str, dict[str, float]]):
+    """Parts of the bound against how far the plans look ahead."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    places = ["1", *map(str, AHEAD), "offline"]
+    for axis, title, mark in ((axes[0], "knowing who has arrived", ""), (axes[1], "told who will arrive", " told")):
+        for name, found in rows.items():
+            known = {place: found.get(place if place in ("1", "offline") else place + mark) for place in places}
+            drawn = [(places.index(place), value) for place, value in known.items() if value is not None]
+            axis.plot(*zip(*drawn, strict=True), marker="o", label=name.removeprefix("scheduling/"))
+        axis.set_xticks(range(len(places)), places)
+        axis.set_xlabel("slots planned ahead")
+        axis.set_title(title)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("utility / certified bound")
+    axes[1].legend(fontsize="small", loc="lower right")
+    figure.suptitle("The price of being online")
+    return figure
+
+
+def table(rows: dict[str, dict[str, float]]) -> str:
+    """Markdown."""
+    order = ["primal-dual", "1", *map(str, AHEAD), *(f"{ahead} told" for ahead in AHEAD), "offline"]
+    columns = [column for column in order if any(column in found for found in rows.values())]
+    head = f"| slots ahead | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}\n"
+    lines = (
+        f"| {name.removeprefix('scheduling/')} | "
+        + " | ".join(f"{found[column]:.2%}" if column in found else "–" for column in columns)
+        + " |\n"
+        for name, found in rows.items()
+    )
+    return head + "".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--instances", nargs="+", default=[f"scheduling/{name}" for name in INSTANCES])
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each method and instance")
+    parser.add_argument("--write", type=Path, help="folder for price_of_being_online.md and .png")
+    options = parser.parse_args()
+    rows: dict[str, dict[str, float]] = {}
+    for name in options.instances:
+        print(name, flush=True)
+        rows[name] = row(name, options.time_limit)
+        print(table({name: rows[name]}), flush=True)
+    print(table(rows))
+    if options.write:
+        (options.write / "price_of_being_online.md").write_text(table(rows))
+        plots.save(picture(rows), options.write / "price_of_being_online.png")
+
+
+if __name__ == "__main__":
+    main()
