@@ -149,4 +149,5 @@ def _largest_progress(rings: RingsOnLinks, parts: Floats, links: Floats) -> Floa
     share = np.clip(best / rings.steepness, 0.0, 1.0)
     slope = worth * rings.steepness / (1 + rings.steepness * share) ** 2 - cost
     value = worth * (1 - 1 / (1 + rings.steepness * share)) - cost * share
-    return value + np.maximum(0.0, slope) * (1 - share) + np.maximum(0.0, -slope) * share
+    rise: Floats = np.maximum(0.0, slope) * (1 - share) + np.maximum(0.0, -slope) * share
+    return np.asarray(value + rise)

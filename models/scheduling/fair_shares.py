@@ -147,20 +147,20 @@ class Columns:
                     rates.append(rate * (end - start) / job.minibatches)
                     intervals.append(k)
         job_of = np.array([share.job for share in self.shares], dtype=np.int64)
-        width = np.array([share.width for share in self.shares], dtype=np.float64)
+        workers = np.array([share.width for share in self.shares], dtype=np.float64)
         length = np.array([share.end - share.start for share in self.shares], dtype=np.float64)
         every = np.arange(len(self.shares))
         self.progress = sparse.csr_array((rates, (job_of, every)), shape=(len(jobs), len(every)))
         """(I, columns) part of the mini-batches wanted that is done."""
-        self.energy: Floats = width * length * instance.energy_price_per_j * least_energy_j(instance)
+        self.energy: Floats = workers * length * instance.energy_price_per_j * least_energy_j(instance)
         """(columns,) least price of the energy."""
-        alone = np.bincount(job_of, np.array(rates) * (width == _widest(job_of, width)), minlength=len(jobs))
+        alone = np.bincount(job_of, np.array(rates) * (workers == _widest(job_of, workers)), minlength=len(jobs))
         self.hopeful = [i for i, job in enumerate(jobs) if job.utility.concave or alone[i] >= float(DONE) * (1 - 1e-9)]
         """Jobs that some schedule may make worth something."""
         pairs, row = np.unique(np.stack([job_of, intervals]), axis=1, return_inverse=True)
         self.at_once = sparse.csr_array((np.ones(len(every)), (row.ravel(), every)), shape=(pairs.shape[1], len(every)))
         """(rows, columns) 1 for the widths of one job in one interval."""
-        self.rows, self.used = self._capacity(instance, job_of, width, np.array(intervals))
+        self.rows, self.used = self._capacity(instance, job_of, workers, np.array(intervals))
 
     def _capacity(
         self,

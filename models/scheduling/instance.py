@@ -280,7 +280,8 @@ def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float
     wanted = demand > 0
     if not wanted.any():
         raise ValueError("a worker that takes nothing")
-    return np.floor((capacity[:, wanted] / demand[wanted]).min(axis=1) * (1 + 1e-12)).astype(np.int64)
+    held: npt.NDArray[np.float64] = (capacity[:, wanted] / demand[wanted]).min(axis=1)
+    return np.floor(held * (1 + 1e-12)).astype(np.int64)
 
 
 def _check_servers(instance: SchedulingInstance) -> None:

@@ -98,7 +98,10 @@ class RingsOnLinks:
         for ring, place in enumerate(self.runs):
             for arc in self._passes[place]:
                 uses[arc].append(ring)
-        rows, at, of, load = [], [], [], []
+        rows: list[LinkRow] = []
+        at: list[int] = []
+        of: list[int] = []
+        load: list[float] = []
         for arc in sorted(uses):
             rate = network.arcs[arc]
             for start, end, rings in self._crowds(uses[arc]):
@@ -155,7 +158,8 @@ class RingsOnLinks:
 
     def parts(self, share: Floats) -> Floats:
         """(I,) part of the mini-batches wanted that is done, at most 1."""
-        return np.minimum(1.0, self.fixed + self.of_job @ (self.most * (1 - 1 / (1 + self.steepness * share))))
+        done: Floats = self.fixed + self.of_job @ (self.most * (1 - 1 / (1 + self.steepness * share)))
+        return np.minimum(1.0, done)
 
 
 def _moved_bytes(instance: SchedulingInstance, run: Run) -> float:

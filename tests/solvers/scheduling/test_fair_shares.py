@@ -38,6 +38,7 @@ def test_it_lets_the_job_that_leaves_go_first():
     assert isinstance(METHOD, Method)
     assert Gadget().solve(departing(), Limits()).objective == pytest.approx(1.001)
     assert result.objective == pytest.approx(2.001)
+    assert FairSharing(sweeps=0).solve(departing(), Limits()).objective == pytest.approx(2.001)
     assert result.status is Status.OPTIMAL
     assert result.checked
     assert result.details["relaxation"] == pytest.approx(2.001)
