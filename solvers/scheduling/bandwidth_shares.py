@@ -8,9 +8,11 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, Status
 from ddlopt.solvers.finish import finish
 from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.fair_shares import FairSharing
+from ddlopt.solvers.scheduling.gadget import Gadget
 
 SCOPE = "bandwidths of given rings"
 
@@ -19,8 +21,9 @@ SCOPE = "bandwidths of given rings"
 class BandwidthSharing:
     """:class:`~ddlopt.models.scheduling.bandwidth_shares.BandwidthShares` on a schedule's rings.
 
-    The schedule is the start, or that of GADGET-style greedy with every ring's own bandwidth reserved. Workers, rings
-    and times stay; the bound within the scope is one on all bandwidths for them.
+    The schedule is the start, or that of :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` with every ring's
+    own bandwidth reserved (GADGET-style greedy where it does not cover the instance). Workers, rings and times stay;
+    the bound within the scope is one on all bandwidths for them.
 
     Details: ``rings`` over several servers; ``link_prices``, rows of (from, to, first slot, slot after the last, what
     one more byte/s there is worth), the dearest first, links with room to spare left out.
@@ -59,7 +62,7 @@ class BandwidthSharing:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         clock = Clock(limits, progress)
         with clock.heeding_ctrl_c():
-            given = self._greedy(instance, seed, clock) if start is None else start
+            given = self._first(instance, limits, seed, clock) if start is None else start
             best = _feasible(instance, given)
             clock.report(_value(instance, best))
             found = self._shares(instance, best, limits, clock)
@@ -82,13 +85,16 @@ class BandwidthSharing:
             interrupted=clock.interrupted,
         )
 
-    def _greedy(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule:
-        from ddlopt.solvers.scheduling.gadget import Gadget
-
+    def _first(self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock) -> Schedule:
+        """A schedule with the rings' own bandwidths, in half of the time."""
         reserved = instance.model_copy(update={"bandwidth": "reserved"})
-        schedule, _ = Gadget().answer(reserved, seed, clock, None)
-        own = {"instance": instance.name, "instance_digest": instance.digest}
-        return schedule.model_copy(update=own)
+        method: Method = FairSharing(self.solver)
+        if method.refuses(reserved) is not None:
+            method = Gadget()
+        half = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))
+        schedule = method.solve(reserved, half, seed).solution
+        assert isinstance(schedule, Schedule)
+        return schedule.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
 
     def _shares(self, instance: SchedulingInstance, given: Schedule, limits: Limits, clock: Clock) -> "_Found":
         """The convex program's answer, or as much of it as there is."""

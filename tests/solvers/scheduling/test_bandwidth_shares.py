@@ -54,7 +54,16 @@ def run(number, **changes):
     return Run(**{**data, **changes})
 
 
-def test_it_starts_from_a_greedy_schedule_and_betters_it():
+TWO = Schedule(
+    instance="shared",
+    runs=(
+        run(0, bandwidth_bytes_per_s=3e8),
+        run(1, workers=((0, 1), (1, 1), (2, 2)), ring=(0, 4, 1, 4, 2, 4), bandwidth_bytes_per_s=3e8),
+    ),
+)
+
+
+def test_it_makes_a_schedule_and_betters_its_bandwidths():
     instance = shared()
     result = METHOD.solve(instance, Limits(time_s=60))
     assert isinstance(METHOD, Method)
@@ -63,8 +72,7 @@ def test_it_starts_from_a_greedy_schedule_and_betters_it():
     assert result.scope == "bandwidths of given rings"
     assert result.objective <= result.scope_bound <= result.objective * (1 + 1e-5)
     assert result.bound >= result.scope_bound
-    greedy = result.trace[0].incumbent
-    assert result.objective > greedy * 1.01  # the ring's own bandwidth is a third of a link
+    assert result.objective > result.trace[0].incumbent * 1.01  # the ring's own bandwidth is a third of a link
     assert result.details["rings"] >= 1
     prices = [row[4] for row in result.details["link_prices"]]
     assert prices == sorted(prices, reverse=True)
@@ -100,15 +108,15 @@ def test_no_rings_no_program(monkeypatch):
     assert result.scope_bound == result.objective
 
 
-def test_a_solver_that_gives_up_leaves_the_greedy_schedule(monkeypatch):
+def test_a_solver_that_gives_up_leaves_the_start(monkeypatch):
     """And nothing but a bound that needs no solver."""
 
     def stopped(self, problem, limits):
         return ConvexOutcome(Status.NO_SOLUTION, None, 0.0, "clarabel 0", "clarabel says: user_limit")
 
-    good = METHOD.solve(shared(), Limits())
+    good = METHOD.solve(shared(), Limits(), start=TWO)
     monkeypatch.setattr(Convex, "solve", stopped)
-    result = METHOD.solve(shared(), Limits())
+    result = METHOD.solve(shared(), Limits(), start=TWO)
     assert result.message == "clarabel says: user_limit"
     assert result.status is Status.FEASIBLE
     assert result.objective == pytest.approx(good.trace[0].incumbent)
@@ -126,9 +134,9 @@ def test_a_solver_that_answers_nonsense_is_not_believed(monkeypatch):
                 dual.save_value(np.zeros(dual.shape))
         return ConvexOutcome(Status.OPTIMAL, 0.0, 0.0, "clarabel 0")
 
-    good = METHOD.solve(shared(), Limits())
+    good = METHOD.solve(shared(), Limits(), start=TWO)
     monkeypatch.setattr(Convex, "solve", zeros)
-    result = METHOD.solve(shared(), Limits())
+    result = METHOD.solve(shared(), Limits(), start=TWO)
     assert result.objective == pytest.approx(good.trace[0].incumbent)
     assert result.scope_bound >= good.scope_bound * (1 - 1e-9)
 
@@ -155,3 +163,11 @@ def test_what_it_refuses():
     other = random_instance(np.random.default_rng(0), places=(2, 2), network="star")
     with pytest.raises(NotApplicableError, match=r"bandwidth-shares does not cover .* its bandwidth is 'reserved'"):
         METHOD.solve(other, Limits())
+
+
+def test_jobs_in_one_piece():
+    instance = shared(preemptive=False)
+    result = METHOD.solve(instance, Limits(time_s=30))
+    assert result.checked
+    assert result.scope_gap < 1e-5
+    assert len({one.job for one in result.solution.runs}) == len(result.solution.runs)
