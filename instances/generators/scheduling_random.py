@@ -1,4 +1,4 @@
-"""Clusters and jobs drawn at random: our own settings, and settings in the manner of published evaluations."""
+"""Clusters and jobs drawn at random: our own settings, and settings in the style of published ones."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ GIGABYTE = 1e9
 CAPACITY = {"gpu": 8.0, "cpu": 32.0, "memory_bytes": 128 * GIGABYTE, "storage_bytes": 200 * GIGABYTE}
 """Of a server with four resources."""
 _MIX = {1: 80, 2: 14, 4: 26, 8: 30, 16: 8, 32: 2}
-"""Jobs by width in SJF-BCO's evaluation."""
+"""Jobs by width, of 160."""
 _SIZES = (4, 8, 16, 32)
 _NOTE = "Networks and iteration times are those of ddlopt's cluster models, a roofline: synthetic"
 
@@ -118,13 +118,13 @@ class RandomNetwork(Contended):
 
 @dataclass(frozen=True)
 class PdOrsLike(Kind):
-    """Four resources, in the manner of the evaluations of OASiS and PD-ORS.
+    """Jobs that take four resources: a synthetic setting in the style of OASiS and PD-ORS, not a copy of theirs.
 
-    Like theirs: a worker takes 0–4 GPUs, 1–10 CPUs, 2–32 GB of memory and 5–10 GB of storage; 50–200 epochs of
-    20 000–500 000 samples in mini-batches of 1–200; gradients of 30–575 MB; values of 1–100. Ours: equal servers
-    (8 GPUs, 32 CPUs, 128 GB, 200 GB), 0.1–1 ms a sample forward and twice that backward, 1..``widest`` workers, all of
-    it uniform. Their utility, a sigmoid of the completion time, is not concave in progress and not used; instead a
-    part of the jobs has a deadline 1–15 slots after the arrival.
+    A worker takes 0–4 GPUs, 1–10 CPUs, 2–32 GB of memory and 5–10 GB of storage; 50–200 epochs of 20 000–500 000
+    samples in mini-batches of 1–200; gradients of 30–575 MB; values of 1–100; for a part of the jobs a deadline 1–15
+    slots after the arrival. These ranges are modelled on what such evaluations use, and were not checked against the
+    papers. The rest is ours: equal servers (8 GPUs, 32 CPUs, 128 GB, 200 GB), 0.1–1 ms a sample forward and twice that
+    backward, 1..``widest`` workers, all of it uniform, and utilities that are concave in progress.
     """
 
     jobs: int = 50
@@ -152,7 +152,7 @@ class PdOrsLike(Kind):
             "slot_s": self.slot_s,
             "servers": [ServerGroup(count=self.servers, capacity=CAPACITY)],
             "network": network_of(self.network, self.servers, self.rings_per_nic * self.bandwidth_bytes_per_s),
-            "note": "In the manner of the evaluations of OASiS (arXiv:1801.00936) and PD-ORS, not their data",
+            "note": "A synthetic setting in the style of OASiS (arXiv:1801.00936) and PD-ORS, not their data",
         }
 
     def _job(self, rng: np.random.Generator, place: int, arrival: int) -> Job:
@@ -189,9 +189,10 @@ class PdOrsLike(Kind):
 class SjfBco(Kind):
     """Rigid gangs that run in one piece, all there from the start; the last end is minimised.
 
-    In the manner of SJF-BCO's evaluation: widths in the proportions 80 × 1, 14 × 2, 26 × 4, 30 × 8, 8 × 16, 2 × 32
-    GPUs, servers of 4, 8, 16 or 32 GPUs, 1000–6000 iterations of 0.01–0.05 time units. Ours: the unit is a second, so
-    that the default slot has ten; 5–15 % of an iteration is communication.
+    A synthetic setting in the style of SJF-BCO: widths in the proportions 80 × 1, 14 × 2, 26 × 4, 30 × 8, 8 × 16,
+    2 × 32 GPUs, servers of 4, 8, 16 or 32 GPUs, 1000–6000 iterations of 0.01–0.05 time units. These figures are
+    modelled on such evaluations, and were not checked against the paper. Ours: the unit is a second, so that the
+    default slot has ten; 5–15 % of an iteration is communication.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ class SjfBco(Kind):
             "contention": rules,
             "objective": "makespan",
             "preemptive": False,
-            "note": "In the manner of the evaluation of SJF-BCO (MobiHoc 2022), not its data",
+            "note": "A synthetic setting in the style of SJF-BCO (MobiHoc 2022), not its data",
         }
 
     def _rules(self) -> Contention:

@@ -54,6 +54,7 @@ def read_openb(
     network: str = "none",
     bandwidth_bytes_per_s: float = NETWORK_BYTES_PER_S,
     nic_bytes_per_s: float = 50e9,
+    slack: float | None = None,
     objective: str = "utility",
     utility: str = "capped",
     seed: int = 0,
@@ -76,7 +77,7 @@ def read_openb(
         ``openb_node_list_….csv``; None: nodes of 8 GPUs, 96 CPUs and 384 GiB, the most frequent ones of that list.
     start : float, optional
         Second in the file's clock; None: the first creation.
-    hours, tail_hours, slot_s, busy_quantile, network, nic_bytes_per_s : optional
+    hours, tail_hours, slot_s, busy_quantile, network, nic_bytes_per_s, slack : optional
         See :class:`~ddlopt.instances.readers.trace_jobs.Setting`.
     servers : int, optional
         Without ``nodes``; None: enough for the ``busy_quantile`` of GPUs in use, and for every pod.
@@ -119,6 +120,7 @@ def read_openb(
         servers=given if nodes is None else _nodes(Path(nodes)),
         network=network,
         nic_bytes_per_s=nic_bytes_per_s,
+        slack=slack,
         objective=objective,
         utility=utility,
         preemptive=preemptive,

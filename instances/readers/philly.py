@@ -43,6 +43,7 @@ def read_philly(
     network: str = "none",
     bandwidth_bytes_per_s: float = NETWORK_BYTES_PER_S,
     nic_bytes_per_s: float = 50e9,
+    slack: float | None = None,
     objective: str = "utility",
     utility: str = "capped",
     seed: int = 0,
@@ -63,7 +64,7 @@ def read_philly(
         None: all.
     start : str, optional
         Date, or date and time, as in the file (``2017-10-03 08:00:00``); None: the first arrival.
-    hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s : optional
+    hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s, slack : optional
         See :class:`~ddlopt.instances.readers.trace_jobs.Setting`.
     widths : tuple of int, optional
         Only jobs with so many GPUs; None: all.
@@ -103,6 +104,7 @@ def read_philly(
         busy_quantile=busy_quantile,
         network=network,
         nic_bytes_per_s=nic_bytes_per_s,
+        slack=slack,
         objective=objective,
         utility=utility,
         preemptive=preemptive,

@@ -84,6 +84,9 @@ class Setting:
         ``none``, ``star`` or ``leaf-spine`` (racks of 4 servers, 2:1 oversubscribed).
     nic_bytes_per_s : float
         Of a server in the network.
+    slack : float, optional
+        Jobs that are not due at a time of their own are so many times their recorded duration after their arrival.
+        None: at the end of the horizon; over months, nearly any schedule then does nearly everything.
     """
 
     path: Path
@@ -98,6 +101,7 @@ class Setting:
     servers: tuple[ServerGroup, ...] | None = None
     network: str = "none"
     nic_bytes_per_s: float = 50e9
+    slack: float | None = None
     objective: str = "utility"
     utility: str = "capped"
     preemptive: bool = True
@@ -111,6 +115,8 @@ class Setting:
         utility_of(self.utility, 1.0)
         if self.hours is not None:
             positive("hours", self.hours)
+        if self.slack is not None:
+            positive("slack", self.slack)
         if self.tail_hours is not None:
             at_least("tail_hours", self.tail_hours, 0)
         if self.gpus is not None:
@@ -164,6 +170,8 @@ class Setting:
         held = int(sum(group.count * group.capacity.get("gpu", 0.0) for group in servers))
         made = [self._job(job, arrival, start_s) for job, arrival in zip(taken, arrivals, strict=True)]
         slots += self._tail(made, held)
+        if self.slack is not None:
+            self.notes.append(f"due {self.slack:g} times its duration after its arrival, which is synthetic")
         network = network_of(self.network, sum(group.count for group in servers), self.nic_bytes_per_s)
         if network is not None:
             self.notes.append(f"the network is synthetic: {self.network}")
@@ -213,9 +221,11 @@ class Setting:
         return gpu_servers(servers * self.gpus_per_server, self.gpus_per_server)
 
     def _job(self, job: TraceJob, arrival: int, start_s: float) -> Job:
-        due = None
-        if job.due_s is not None:
-            due = max(arrival + 1, math.ceil((job.due_s - start_s) / self.slot_s - 1e-9))
+        due, due_s = None, job.due_s
+        if due_s is None and self.slack is not None:
+            due_s = job.arrival_s + self.slack * job.duration_s
+        if due_s is not None:
+            due = max(arrival + 1, math.ceil((due_s - start_s) / self.slot_s - 1e-9))
         return Job(
             name=job.name,
             arrival=arrival,

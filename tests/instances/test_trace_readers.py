@@ -122,6 +122,14 @@ def test_rigid_jobs_finish_in_the_horizon(philly):
     assert philly(virtual_cluster="aa", objective="makespan", hours=25, tail_hours=3).slots == 28
 
 
+def test_slack_makes_deadlines(philly):
+    instance = philly(virtual_cluster="aa", slack=1.5)
+    # 8:00 + 45 min, 9:30 + 3 h, 12:00 + 37.5 h (past the end), 8:00 the next day + 90 min, in slots from 8:00 on.
+    assert [job.deadline for job in instance.jobs] == [1, 5, None, 26]
+    assert "due 1.5 times its duration after its arrival, which is synthetic" in instance.source
+    assert {job.deadline for job in philly(virtual_cluster="aa").jobs} == {None}
+
+
 def test_seed_draws_networks(philly):
     timings = {tuple(job.timing.gradient_bytes for job in philly(seed=seed).jobs) for seed in range(8)}
     assert len(timings) > 1
@@ -218,6 +226,7 @@ def test_philly_gone_wrong(philly, text, options, message):
         ({"hours": 0}, "hours is 0; it must be positive"),
         ({"tail_hours": -1.0}, "tail_hours is -1.0; it must be at least 0"),
         ({"slot_s": 0.0}, "slot_s is 0.0; it must be positive"),
+        ({"slack": 0.0}, "slack is 0.0; it must be positive"),
         ({"gpus": 0}, "gpus is 0; it must be at least 1"),
         ({"gpus": "many"}, "gpus is 'many'; it must be a whole number or left out"),
         ({"gpus_per_server": 0}, "gpus_per_server is 0"),
