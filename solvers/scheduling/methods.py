@@ -7,7 +7,7 @@ from typing import Any
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.contracts import Entry, Method, Result
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.opened import Opened
 
@@ -42,11 +42,15 @@ _slot_embedding = _formulation("slot-embedding", "slot_embedding", "SlotEmbeddin
 _rigid_gangs = _formulation("rigid-gangs", "rigid_gangs", "RigidGangs")
 _gang_search = _heuristic("gang_search", "GangSearch")
 _gadget = _heuristic("gadget", "Gadget")
+_fair_shares = _heuristic("fair_shares", "FairSharing")
 
 
-def _is_rigid(instance: SchedulingInstance) -> bool:
-    """Jobs of one width each, in one piece, that all have to finish."""
-    return instance.sense == "minimize" and _gang_search("").refuses(instance) is None
+def _opening(instance: SchedulingInstance) -> str:
+    """The best heuristic that covers the instance."""
+    for name, make in (("gang-search", _gang_search), ("fair-shares", _fair_shares)):
+        if make("").refuses(instance) is None:
+            return name
+    return "gadget"
 
 
 def _exact(solver: str) -> Method:
@@ -63,19 +67,20 @@ def _model_for(instance: SchedulingInstance, solver: str) -> Method:
 
 
 class _Opening:
-    """The heuristic that exact methods start from: gang-search for rigid jobs, gadget for all others."""
+    """The heuristic that exact methods start from."""
 
     name = "opening"
     family = FAMILY
 
     def _of(self, instance: SchedulingInstance) -> Method:
-        return _gang_search("") if _is_rigid(instance) else _gadget("")
+        makers = {"gang-search": _gang_search, "fair-shares": _fair_shares, "gadget": _gadget}
+        return makers[_opening(instance)]("")
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Why neither covers the instance."""
+        """Why the heuristic does not cover the instance."""
         return self._of(instance).refuses(instance)
 
-    def solve(self, instance: SchedulingInstance, *arguments: Any) -> Any:
+    def solve(self, instance: SchedulingInstance, *arguments: Any) -> Result:
         """Answer by the heuristic that fits."""
         return self._of(instance).solve(instance, *arguments)
 
@@ -101,12 +106,7 @@ ENTRIES = (
         "the best bandwidths for given rings (convex)",
         _heuristic("bandwidth_shares", "BandwidthSharing"),
     ),
-    _entry(
-        "fair-shares",
-        "heuristic",
-        "the convex relaxation to shares of time, rounded",
-        _heuristic("fair_shares", "FairSharing"),
-    ),
+    _entry("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", _fair_shares),
     _entry("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", _gadget),
     _entry(
         "gadget-milp",
@@ -179,9 +179,9 @@ ENTRIES = (
 
 
 def default_method(instance: SchedulingInstance) -> str:
-    """``exact`` up to some size and where a model covers the instance, else ``gadget``."""
-    if _model_for(instance, "highs").refuses(instance) is not None:
-        return "gang-search" if _is_rigid(instance) else "gadget"
+    """``exact`` up to some size where a model covers the instance, else the best heuristic."""
     choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
     places = 1 if pool(instance).exact else instance.server_count
-    return "exact" if choices * places <= _LARGEST else "gadget"
+    if choices * places <= _LARGEST and _model_for(instance, "highs").refuses(instance) is None:
+        return "exact"
+    return _opening(instance)
