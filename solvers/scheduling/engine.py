@@ -119,7 +119,9 @@ class Simulated:
     cut_short: bool
 
 
-def simulate(instance: SchedulingInstance, policy: Policy, clock: Clock, name: str) -> Simulated:
+def simulate(
+    instance: SchedulingInstance, policy: Policy, clock: Clock, name: str, done: Floats | None = None
+) -> Simulated:
     """Let ``policy`` choose in every slot in which a job is there, place its choice, and advance.
 
     Where the pool is exact, widths have to fit; otherwise :class:`~ddlopt.solvers.scheduling.packing.Packer` makes
@@ -130,6 +132,8 @@ def simulate(instance: SchedulingInstance, policy: Policy, clock: Clock, name: s
     ----------
     name : str
         Of the heuristic, for messages.
+    done : (I,) array, optional
+        Mini-batches that were done before the first slot; default: none.
 
     Raises
     ------
@@ -139,6 +143,8 @@ def simulate(instance: SchedulingInstance, policy: Policy, clock: Clock, name: s
         If a job is left that must be finished.
     """
     run = _Simulation(instance, policy, name)
+    if done is not None:
+        run.state.done += done
     while run.advance_to_work() and not clock.expired:
         run.slot()
     cut_short = clock.expired and run.state.slot < instance.slots and bool(run.unfinished.any())
@@ -240,7 +246,7 @@ class _Simulation:
         until = int(np.searchsorted(self._arrivals, state.slot, side="right"))
         if until > self._next:
             here = np.sort(np.concatenate((here, self._order[self._next : until])))
-            here = here[state.last[here] > state.slot]
+            here = here[(state.last[here] > state.slot) & (state.done[here] < state.wanted[here] * ENOUGH)]
             self._next = until
         self._present = here
         return state.slot < self.instance.slots

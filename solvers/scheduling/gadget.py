@@ -63,7 +63,7 @@ class Gadget(Heuristic):
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[Schedule, Mapping[str, Any]]:
         """Simulate; figures of the slots."""
-        policy = _Greedy(instance, self._oracle(instance, seed, clock))
+        policy = Greedy(instance, self._oracle(instance, seed, clock))
         found = simulate(instance, policy, clock, self.name)
         details: dict[str, Any] = {"slots_simulated": found.slots}
         if instance.contention is None and not found.cut_short:
@@ -87,7 +87,7 @@ class Gadget(Heuristic):
 
 
 @dataclass
-class _Greedy:
+class Greedy:
     """The policy: gains, oracle, and how good the oracle was."""
 
     instance: SchedulingInstance

@@ -1,6 +1,7 @@
 """Between the greedy over slots and the offline optimum: an exact model of the next few slots, again and again."""
 
 import dataclasses
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,8 +18,10 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.scheduling.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.gadget import Greedy
 from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.packing import Place
+from ddlopt.solvers.scheduling.rates import Floats
 from ddlopt.solvers.scheduling.worth import SlotGains
 
 
@@ -44,7 +47,7 @@ class RollingHorizon(Heuristic):
         Whether the jobs that will arrive within the window are known.
     window_s : float
         Most time for one window's model; what it has found by then is done. Of a time limit for the whole, every window
-        that is still to come keeps an equal part.
+        that is still to come keeps an equal part; where that is not enough to build a model, the greedy does the slot.
     gap : float
         Relative gap up to which a window is solved.
     """
@@ -96,6 +99,7 @@ class _Planner:
     proven: int = 0
     plan: dict[int, dict[int, Place]] = field(default_factory=dict)
     until: int = 0
+    building_s: float = 0.0
     gains: SlotGains = field(init=False)
     filler: Oracle = field(init=False)
 
@@ -132,9 +136,15 @@ class _Planner:
             known += np.flatnonzero((state.arrival > state.slot) & (state.arrival < end)).tolist()
         jobs = {job: found for job in known if (found := self._job(state, job, end)) is not None}
         self.plan = {}
-        if jobs:
+        if self._share_s(state) < 2 * self.building_s:  # too little for a model: this slot is left to the filler
+            self.until = state.slot + 1
+        elif jobs:
             for slot, here in self._solve(state, jobs, end).items():
                 self.plan[state.slot + slot] = here
+
+    def _share_s(self, state: State) -> float:
+        """Seconds for one of the windows that are still to come."""
+        return 0.95 * self.clock.left_s * self.options.commit / (self.instance.slots - state.slot)
 
     def _job(self, state: State, number: int, end: int) -> Job | None:
         """The job as the window has it; None if it can gain nothing."""
@@ -155,22 +165,30 @@ class _Planner:
         numbers = list(jobs)
         update = {"slots": end - state.slot, "jobs": tuple(jobs.values())}
         window = SchedulingInstance(**{**_fields(self.instance), **update})
+        began = time.perf_counter()
         model = TimeIndexed(done=tuple(state.done[numbers].tolist()))
         filled = build_model("scheduling", model, window)
-        # Building takes time as well, hence one window more than there are.
-        windows = 1 + (self.instance.slots - state.slot) / self.options.commit
-        time_s = min(self.options.window_s, self.clock.left_s / windows)
+        block = filled.component("scheduling")
+        model.start(block, window, self._greedy(window, state.done[numbers]))
+        self.building_s = time.perf_counter() - began
+        time_s = min(self.options.window_s, self._share_s(state) - self.building_s)
         limits = Limits(time_s=max(1e-3, time_s), gap=self.options.gap)
-        outcome = Highs().solve(filled, limits, self.seed)
+        outcome = Highs().solve(filled, limits, self.seed, warm=True)
         self.windows += 1
         self.proven += outcome.status is Status.OPTIMAL
         plan: dict[int, dict[int, Place]] = {}
         if outcome.objective is None:
             return plan
-        for run in model.read(filled.component("scheduling"), window).runs:
+        for run in model.read(block, window).runs:
             for slot in range(run.start, run.end):
                 plan.setdefault(slot, {})[numbers[run.job]] = Place(run.workers, run.ring)
         return plan
+
+    def _greedy(self, window: SchedulingInstance, done: Floats) -> Schedule:
+        """What the greedy over slots does in the window: a start."""
+        exact = knapsack_is_exact(window) is None
+        policy = Greedy(window, Knapsack(window) if exact else Packing(window))
+        return simulate(window, policy, self.clock, self.options.name, done).schedule
 
 
 def _fields(instance: SchedulingInstance) -> dict[str, Any]:
