@@ -257,11 +257,9 @@ class _Simulation:
         state.capacity, state.active = state.pool.capacity, self._present
         if not self.instance.preemptive:
             self._hold()
-        chosen = dict(self.policy.choose(state)) if len(state.active) else {}
+        chosen = self.policy.choose(state) if len(state.active) else {}
         self._refuse_bad_widths(chosen)
-        if state.pool.exact:  # any places do
-            chosen = {job: _width(one) if isinstance(one, tuple) else one for job, one in chosen.items()}
-        places = self._places.place({**self._held, **chosen})
+        places = self._placed(chosen)
         self.record.note(state.slot, places)
         jobs = np.fromiter(places, dtype=np.int64, count=len(places))
         widths = np.array([_width(place) for place in places.values()], dtype=np.int64)
@@ -275,6 +273,13 @@ class _Simulation:
         state.width[self._present] = 0
         state.width[jobs] = widths
         state.slot += 1
+
+    def _placed(self, chosen: Choice) -> Mapping[int, Place | Workers]:
+        """Where everybody is, those that run on included."""
+        if isinstance(self._places, Packer):
+            return self._places.place({**self._held, **chosen})
+        widths = {job: _width(one) if isinstance(one, tuple) else one for job, one in chosen.items()}  # any places do
+        return self._places.place({**self._held, **widths})
 
     def _hold(self) -> None:
         """Jobs that ran in the slot before and are still there go on."""

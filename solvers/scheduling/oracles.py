@@ -139,14 +139,14 @@ class Packing:
             packer.put(job, place)
         held = np.fromiter(state.held, dtype=np.int64, count=len(state.held))
         heap: list[tuple[float, int, int, int]] = []
-        for place in range(len(gains.jobs)):
-            self._propose(heap, gains, place, 0, None)
+        for row in range(len(gains.jobs)):
+            self._propose(heap, gains, row, 0, None)
         while heap:
-            _, place, now, wanted = heapq.heappop(heap)
-            if self._try(gains, place, now, wanted):
-                self._propose(heap, gains, place, wanted, None)
+            _, row, now, wanted = heapq.heappop(heap)
+            if self._try(gains, row, now, wanted):
+                self._propose(heap, gains, row, wanted, None)
             elif not now:
-                self._propose(heap, gains, place, 0, wanted)
+                self._propose(heap, gains, row, 0, wanted)
         self._before = {job: place for job, place in packer.placed.items() if job not in state.held}
         found = [self._before[job].width if job in self._before else 0 for job in gains.jobs.tolist()]
         widths = np.array(found, dtype=np.int64)

@@ -69,9 +69,9 @@ class Packer:
                 self.put(job, wanted)
         for job, wanted in widths.items():
             if not isinstance(wanted, Place) and wanted and job not in self.placed:
-                place = self.largest(job, wanted)
-                if place is not None:
-                    self.put(job, place)
+                found = self.largest(job, wanted)
+                if found is not None:
+                    self.put(job, found)
         return dict(self.placed)
 
     def largest(self, job: int, width: int) -> Place | None:

@@ -43,22 +43,25 @@ class Utilities:
         return worth
 
     def _of_kind(self, kind: str, jobs: Ints, p: Floats) -> Floats:
-        value, first, second = self.value[jobs], self._first[jobs], self._second[jobs]
+        first, second = self._first[jobs], self._second[jobs]
+        relative: Floats
         match kind:
             case "capped":
-                return value * p
+                relative = p
             case "logarithmic":
-                return value * np.log1p(first * p) / np.log1p(first)
+                relative = np.log1p(first * p) / np.log1p(first)
             case "loss_curve":
-                return value * first * p / (1 + first * p)
+                relative = first * p / (1 + first * p)
             case "fair":
                 power = 1 - first
                 safe = np.where(power == 0, 1.0, power)
                 powers = ((second + p) ** safe - second**safe) / safe
-                return value * np.where(power == 0, np.log1p(p / second), powers)
+                relative = np.where(power == 0, np.log1p(p / second), powers)
             case "all_or_nothing":
-                return value * (p >= 1 - 1e-9)
-        raise ValueError(f"there is no utility '{kind}'")
+                relative = (p >= float(DONE)).astype(np.float64)
+            case _:
+                raise ValueError(f"there is no utility '{kind}'")
+        return self.value[jobs] * relative
 
 
 def _parameters(utility: Utility) -> tuple[float, float]:
