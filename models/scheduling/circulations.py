@@ -94,25 +94,17 @@ def add_circulations(block: pyo.Block, instance: SchedulingInstance, data: SlotD
 
 def _add_connections(block: pyo.Block, rows: "_Rows") -> None:
     """From the first station of a ring one unit goes to each other station of it, over arcs that the ring passes."""
-    at = rows.at
-    block.first = pyo.Var(block.STOPS, bounds=(0, 1), doc="the station is the first of the ring's")
+    block.first = pyo.Var(block.STOPS, bounds=(0, 1), doc="the station is the ring's first")
+    block.supply = pyo.Var(block.STOPS, bounds=lambda _, i, v: (0, rows.others(i)), doc="units that start there")
+    block.reach = pyo.Var(block.PASSES, bounds=lambda _, i, u, v: (0, rows.others(i)), doc="units to stations")
     block.first_is_a_stop = pyo.Constraint(block.STOPS, rule=rows.first_is_a_stop)
     block.first_comes_first = pyo.Constraint(block.STOPS, rule=rows.first_comes_first)
-    targets = [(i, k) for i in at for k in at[i][1:]]
-    block.TARGETS = pyo.Set(dimen=2, initialize=targets, doc="job, station that may be another than its ring's first")
-    block.REACHES = pyo.Set(
-        dimen=4, initialize=[(i, k, u, v) for i, k in targets for u, v in rows.arcs(i)], doc="job, station, arc"
-    )
-    block.reach = pyo.Var(block.REACHES, bounds=(0, 1), doc="of the unit to the station")
-    sources = [(i, k, v) for i, k in targets for v in at[i][: at[i].index(k) + 1]]
-    block.SOURCES = pyo.Set(dimen=3, initialize=sources, doc="job, station, the same or one before")
-    block.source = pyo.Var(block.SOURCES, bounds=(0, 1), doc="the unit to a station starts at that one")
-    block.unit_starts_at_first = pyo.Constraint(block.SOURCES, rule=rows.unit_starts_at_first)
+    block.units_start_at_first = pyo.Constraint(block.STOPS, rule=rows.units_start_at_first)
     block.REACH_NODES = pyo.Set(
-        dimen=3, initialize=[(i, k, v) for i, k in targets for v in rows.nodes(i)], doc="job, station, node"
+        dimen=2, initialize=sorted({*block.RING_NODES, *block.STOPS}), doc="job, node of its ring or station"
     )
-    block.unit_arrives = pyo.Constraint(block.REACH_NODES, rule=rows.unit_arrives)
-    block.units_follow_the_ring = pyo.Constraint(block.REACHES, rule=rows.units_follow_the_ring)
+    block.units_arrive = pyo.Constraint(block.REACH_NODES, rule=rows.units_arrive)
+    block.units_follow_the_ring = pyo.Constraint(block.PASSES, rule=rows.units_follow_the_ring)
 
 
 class _Rows:
@@ -139,13 +131,9 @@ class _Rows:
         """How often a ring of job i may pass over an arc; the shortest do so at most once between two stops."""
         return int(min(bandwidth * (1 + HAIR) // self.data.rate[i], len(self.at[i]), self.data.most(i)))
 
-    def arcs(self, i: int) -> list[Arc]:
-        """Arcs with bandwidth for the ring of job i."""
-        return [arc for arc in self.core.arcs if arc in self.out.get((i, arc[0]), ())]
-
-    def nodes(self, i: int) -> list[int]:
-        """Their ends, and the stations of job i."""
-        return sorted({end for arc in self.arcs(i) for end in arc} | set(self.at[i]))
+    def others(self, i: int) -> int:
+        """How many stations the ring of job i has at most, apart from its first."""
+        return min(len(self.at[i]), self.data.most(i)) - 1
 
     def ring_is_closed(self, b: Any, i: int, v: int) -> Any:
         """A ring leaves each node as often as it enters it."""
@@ -169,23 +157,21 @@ class _Rows:
             return linear([*firsts, (-1.0, b.runs[i]), *((1.0, b.inside[i, self.cut[p]]) for p in at)]) == 0
         return linear([*firsts, (-1.0, b.split[i, self.cut[v]])]) >= 0
 
-    def unit_starts_at_first(self, b: Any, i: int, k: int, v: int) -> Any:
+    def units_start_at_first(self, b: Any, i: int, v: int) -> Any:
         """Units start at the ring's first station."""
-        return b.source[i, k, v] <= b.first[i, v]
+        return linear([(1.0, b.supply[i, v]), (-float(self.others(i)), b.first[i, v])]) <= 0
 
-    def unit_arrives(self, b: Any, i: int, k: int, v: int) -> Any:
-        """A unit arrives at station k if the ring has it."""
-        terms = [(1.0, b.reach[i, k, *arc]) for arc in self.into.get((i, v), ())]
-        terms += [(-1.0, b.reach[i, k, *arc]) for arc in self.out.get((i, v), ())]
-        if (i, k, v) in b.SOURCES:
-            terms.append((1.0, b.source[i, k, v]))
-        if v == k:
-            terms.append((-1.0, b.split[i, self.cut[k]]))
-        return linear(terms) == 0 if terms else pyo.Constraint.Skip
+    def units_arrive(self, b: Any, i: int, v: int) -> Any:
+        """A unit arrives at each station of the ring but the first."""
+        terms = [(1.0, b.reach[i, *arc]) for arc in self.into.get((i, v), ())]
+        terms += [(-1.0, b.reach[i, *arc]) for arc in self.out.get((i, v), ())]
+        if (i, v) in b.STOPS:
+            terms += [(1.0, b.supply[i, v]), (1.0, b.first[i, v]), (-1.0, b.split[i, self.cut[v]])]
+        return linear(terms) == 0
 
-    def units_follow_the_ring(self, b: Any, i: int, k: int, u: int, v: int) -> Any:
+    def units_follow_the_ring(self, b: Any, i: int, u: int, v: int) -> Any:
         """Units take arcs that the ring passes."""
-        return b.reach[i, k, u, v] <= b.passes[i, u, v]
+        return linear([(1.0, b.reach[i, u, v]), (-float(self.others(i)), b.passes[i, u, v])]) <= 0
 
     def core_carries_rings(self, b: Any, u: int, v: int) -> Any:
         """Rates as parts of the arc's bandwidth."""
