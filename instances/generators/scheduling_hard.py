@@ -67,7 +67,7 @@ class Departures(Kind):
         if self.gpus % at_once:
             raise OptionError(f"gpus is {self.gpus}; use a multiple of the {at_once} jobs of a slot")
         width = self.gpus // at_once
-        jobs = []
+        jobs: list[Job] = []
         for slot in range(self.slots // 2):
             for _ in range(at_once):
                 value = 1 - self.jitter * rng.random()

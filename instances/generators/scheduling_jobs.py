@@ -46,7 +46,7 @@ def figure(value: float, digits: int = 4) -> float:
 def utility_of(kind: str, value: float, digits: int = 4) -> Capped | Logarithmic | LossCurve | Fair | AllOrNothing:
     """A utility of :data:`UTILITIES`; its value is rounded to significant digits."""
     one_of("utility", kind, UTILITIES)
-    return _UTILITIES[kind](value=figure(value, digits))  # type: ignore[no-any-return, attr-defined]
+    return _UTILITIES[kind](value=figure(value, digits))  # type: ignore[no-any-return]
 
 
 def arrivals(rng: np.random.Generator, jobs: int, slots: int, arrival_part: float) -> list[int]:

@@ -317,6 +317,11 @@ def test_random_graphs_are_connected(extra):
         assert network.is_tree(6) == (extra == 0)
 
 
+def test_random_trees_differ_in_shape():
+    trees = [random_graph(np.random.default_rng(seed), 1, 5, 0, 1.0, 2.0) for seed in range(20)]
+    assert {max(len(ends) for node, ends in tree.neighbours.items() if node) for tree in trees} >= {2, 3, 4}
+
+
 def test_network_by_name():
     assert network_of("none", 4, 1.0) is None
     assert network_of("star", 1, 1.0) is None

@@ -104,6 +104,7 @@ def test_windows_slots_and_what_is_left_out(philly):
     assert [(job.name, job.arrival) for job in window.jobs] == [("row-2", 1), ("row-5", 6)]
     assert window.slots == 8
     assert philly(start="2017-10-04").jobs[0].arrival == 8
+    assert [job.name for job in philly(virtual_cluster="aa", hours=1.5).jobs] == ["row-3"]  # row 2 is just too late
     kept = philly(virtual_cluster="aa", widths=[1, 2, 4], shortest_s=3600.0)
     assert [job.name for job in kept.jobs] == ["row-2", "row-6"]
     assert "left out 2 jobs of widths other than 1, 2, 4 or less than 3600 s" in kept.source
@@ -372,7 +373,7 @@ TABLE = {
     "k80": {"('B', 1)": {"null": 0.5}},
 }
 GAVEL = (
-    ["A (batch size 8)", "python3 a.py", "dir", "--steps", "1", "36000", "4", "5", "2.0", "100"],
+    ["A (batch size 8)", "python3 a.py", "dir", "--steps", "1", "36000", "4", "5", "2.0", "300"],
     ["B", "python3 b.py", "dir", "--steps", "1", "500", "1", "1", "-1.000000", "0"],
 )
 
@@ -398,10 +399,10 @@ def test_gavel_jobs_run_at_the_tables_throughput(gavel):
     assert float(first.timing.minibatches_per_s(4)) == pytest.approx(30.0, rel=1e-12)
     assert float(second.timing.minibatches_per_s(1)) == 2.0
     assert (second.deadline, first.arrival, instance.slot_s) == (None, 0, 360.0)
-    assert instance.slots == 4  # 100 s + 36000 / 30 s
-    assert first.deadline is None  # due after 2500 s, past the horizon
+    assert instance.slots == 5  # 300 s + 36000 / 30 s
+    assert first.deadline is None  # due after 2700 s, past the horizon
     longer = gavel(tail_hours=1.0)
-    assert longer.jobs[1].deadline == 7
+    assert longer.jobs[1].deadline == 8
     assert gavel(tail_hours=1.0, deadlines=False).jobs[1].deadline is None
 
 
