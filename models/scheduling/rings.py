@@ -160,11 +160,11 @@ def find_ring(
     order = _insertion_order(room, wanted)
     if order is None:
         return None
-    ring = room.walk_through(order)
+    walk = room.walk_through(order)
     starts = iter(wanted)
-    while ring is None and (start := next(starts, None)) is not None:
-        ring = room.walk_to_nearest(start, wanted)
-    return ring
+    while walk is None and (start := next(starts, None)) is not None:
+        walk = room.walk_to_nearest(start, wanted)
+    return walk
 
 
 def _network(instance: SchedulingInstance) -> Network:
