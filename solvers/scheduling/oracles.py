@@ -145,8 +145,8 @@ class Packing:
             _, row, now, wanted = heapq.heappop(heap)
             if self._try(gains, row, now, wanted):
                 self._propose(heap, gains, row, wanted, None)
-            elif not now:
-                self._propose(heap, gains, row, 0, wanted)
+            else:
+                self._propose(heap, gains, row, now, wanted)
         self._before = {job: place for job, place in packer.placed.items() if job not in state.held}
         found = [self._before[job].width if job in self._before else 0 for job in gains.jobs.tolist()]
         widths = np.array(found, dtype=np.int64)

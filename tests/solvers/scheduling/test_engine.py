@@ -31,9 +31,10 @@ class Planned:
     """Fixed widths by slot; records what it was shown."""
 
     def __init__(self, plan):
-        self.plan, self.seen = plan, {}
+        self.plan, self.seen, self.served = plan, {}, []
 
     def choose(self, state):
+        self.served.append(state.served.tolist())
         self.seen[state.slot] = state.active.tolist(), state.done.copy(), state.capacity.copy()
         return self.plan.get(state.slot, {})
 
@@ -112,7 +113,9 @@ def test_what_has_started_runs_on_where_jobs_are_not_preemptive():
 def test_equal_neighbours_are_one_run_and_keep_their_workers():
     jobs = [job("steady", 3, 30.0), job("comes", 1, 30.0), job("changes", 2, 30.0)]
     plan = {0: {0: 2, 2: 2}, 1: {0: 2, 1: 1, 2: 1}, 2: {0: 2, 1: 1}, 3: {0: 2, 2: 2}}
-    outcome = simulate(instance(jobs, slots=4), Planned(plan), clock(), "planned")
+    policy = Planned(plan)
+    outcome = simulate(instance(jobs, slots=4), policy, clock(), "planned")
+    assert policy.served == [[0, 0, 0], [2, 0, 2], [4, 1, 3], [6, 2, 3]]
     runs = {(run.job, run.start): (run.slots, run.workers) for run in outcome.schedule.runs}
     assert runs[0, 0] == (4, ((0, 2),))
     assert runs[1, 1] == (2, ((1, 1),))

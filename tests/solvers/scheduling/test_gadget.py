@@ -13,6 +13,7 @@ from ddlopt.models.scheduling import (
     Job,
     Logarithmic,
     LossCurve,
+    Network,
     RingTiming,
     SchedulingInstance,
     ServerGroup,
@@ -26,6 +27,7 @@ from ddlopt.solvers.scheduling.oracles import Knapsack, Packing, PoolBound
 from ddlopt.solvers.scheduling.worth import SlotGains, Utilities
 
 LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
+RING = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
 
 
 def job(name, workers, minibatches, **more):
@@ -74,9 +76,8 @@ def test_half_of_the_optimum_is_attained():
 
 
 def test_wide_jobs_are_seen_although_their_second_worker_gains_little():
-    # Progress is convex in the width: 1, 1.33, ... for two workers, but 8 together do 3 times as much as one.
-    ring = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
-    few = cluster([job("wide", 8, 100.0, timing=ring)], slots=1, gpus=8)
+    # Progress is convex in the width: two workers do no more than one, but 8 together do 2.9 times as much.
+    few = cluster([job("wide", 8, 100.0, timing=RING)], slots=1, gpus=8)
     assert [run.width for run in solve(few)[1].runs] == [8]
 
 
@@ -181,7 +182,9 @@ def test_nothing_is_gained_before_the_end_of_all_or_nothing_jobs_but_they_still_
 
 def test_a_start_in_one_piece_is_worth_its_average_slot():
     # Two slots of one worker for 2 each, or one slot of two workers for 3: the latter gains more in its slot.
-    few = cluster([job("long", 1, 2.0, utility=Capped(value=4.0)), job("wide", 2, 2.0, min_workers=2)], 4, 2)
+    # The last job needs a part of its second slot, too.
+    jobs = [job("long", 1, 2.0, utility=Capped(value=4.0)), job("wide", 2, 2.0, min_workers=2)]
+    few = cluster([*jobs, job("part", 1, 1.5, utility=Capped(value=3.0))], 4, 2)
     few = few.model_copy(update={"preemptive": False})
     seen = []
 
@@ -192,8 +195,8 @@ def test_a_start_in_one_piece_is_worth_its_average_slot():
             return {0: 1} if state.slot == 0 else {}
 
     simulate(few, Watch(), Clock(Limits(), None), "watch")
-    assert seen[0] == {0: [0.0, 2.0], 1: [0.0, -np.inf, 1.0]}
-    assert seen[1] == {1: [0.0, -np.inf, 1.0]}
+    assert seen[0] == {0: [0.0, 2.0], 1: [0.0, -np.inf, 1.0], 2: [0.0, 1.5]}
+    assert seen[1] == {1: [0.0, -np.inf, 1.0], 2: [0.0, 1.5]}
 
 
 def test_utilities_of_many_jobs_are_those_of_each():
@@ -249,3 +252,13 @@ def test_all_or_nothing_jobs_that_cannot_finish_any_more_gain_nothing():
     assert {run.job for run in solve(cluster(jobs, slots=3, gpus=1))[1].runs} == {1}
     jobs[0] = jobs[0].model_copy(update={"deadline": 3})
     assert {run.job for run in solve(cluster(jobs, slots=3, gpus=1))[1].runs} == {0}
+
+
+def test_packing_tries_smaller_widths_where_one_finds_no_place():
+    ring = RING.model_copy(update={"gradient_bytes": 0.5})
+    thin = Network(switches=1, links=((0, 2, 0.5), (1, 2, 0.5)))
+    servers = (ServerGroup(count=2, capacity={"gpu": 2.0}),)
+    few = SchedulingInstance(
+        name="thin", slots=1, slot_s=1.0, servers=servers, network=thin, jobs=(job("wide", 4, 9.0, timing=ring),)
+    )
+    assert [run.width for run in solve(few, "packing")[1].runs] == [2]

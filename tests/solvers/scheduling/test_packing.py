@@ -139,3 +139,14 @@ def test_energy_counts_workers_and_servers_that_wake():
     packer.put(0, Place(((1, 1),)))
     assert packer.energy_w(Place(((0, 2), (1, 1)))) == 14.0
     assert packer.find(1, 2) == Place(((1, 2),))
+
+
+def test_a_ring_takes_bandwidth_each_time_that_it_passes():
+    few = instance((2, 2, 2), (3,), network=star(9.0, 9.0, 9.0))
+    packer = Packer(few)
+    place = Place(((0, 1), (1, 1), (2, 1)), (0, 3, 1, 3, 0, 3, 2, 3))
+    packer.put(0, place)
+    assert packer.residual[0, 3] == packer.residual[3, 0] == 5.0
+    assert packer.residual[1, 3] == packer.residual[3, 2] == 7.0
+    assert packer.remove(0) == place
+    assert packer.residual == few.network.arcs

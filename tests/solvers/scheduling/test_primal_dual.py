@@ -52,7 +52,7 @@ def solve(instance, **options):
         {"places": (2, 2), "energy": True},
         {"places": (2, 2), "contention": True},
         {"utilities": ("all_or_nothing", "capped"), "min_workers": True},
-        {"preemptive": False, "jobs": 4, "slots": 4},
+        {"preemptive": False, "slots": 4},
     ],
 )
 @pytest.mark.parametrize("fill", [False, True])
@@ -115,7 +115,7 @@ def test_the_plan_is_the_best_at_its_prices(utility, preemptive):
 
 
 def test_plans_use_only_widths_that_pay_by_their_price():
-    # 2 workers do 1.33 of one worker's work, 8 do 3.2: between 1 and 8 nothing is on the envelope.
+    # One worker does 1 in a slot, two also 1, five 1.92 and eight 2.91: only 1 and the most are on the envelope.
     few = cluster([job("wide", 8, 100.0, timing=RING, utility=Capped(value=100.0))], 4, 8)
     plan = _Prices(few, False)._plan(state_of(few), 0, np.array([0.1, 0.1, 0.6, 2.0]), np.array([8, 5, 8, 8]))
     assert plan == {0: 8, 1: 5, 2: 1}
