@@ -60,9 +60,11 @@ def station_cuts(instance: SchedulingInstance, data: SlotData) -> list[Cut]:
     """Cuts of leaf links that cannot carry the rings of all jobs at once, and of stations."""
     core = core_of(instance)
     wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
-    bandwidth = {(s,): rate for s, rate in core.leaf_links.items() if wanted > rate * (1 + HAIR)}
+    bandwidth: dict[tuple[int, ...], float] = {
+        (s,): rate for s, rate in core.leaf_links.items() if wanted > rate * (1 + HAIR)
+    }
     if len(core.stations) > 1:
-        bandwidth = dict.fromkeys(core.stations.values(), inf) | bandwidth
+        bandwidth = {servers: bandwidth.get(servers, inf) for servers in core.stations.values()} | bandwidth
     return nested_cuts(bandwidth, instance.server_count)
 
 
@@ -182,9 +184,11 @@ class _Rows:
 
 def start_circulations(block: pyo.Block, rings: Mapping[int, Ring]) -> None:
     """Give ``passes`` the values of these rings, by job; the rest follows."""
-    counts = {i: Counter(zip(ring, (*ring[1:], *ring[:1]), strict=True)) for i, ring in rings.items()}
+    counts: dict[int, Counter[Arc]] = {
+        i: Counter(zip(ring, (*ring[1:], *ring[:1]), strict=True)) for i, ring in rings.items()
+    }
     for i, u, v in block.PASSES:
-        block.passes[i, u, v].set_value(counts.get(i, {}).get((u, v), 0), skip_validation=True)
+        block.passes[i, u, v].set_value(counts[i][u, v] if i in counts else 0, skip_validation=True)
 
 
 def read_circulation(block: pyo.Block, core: Core, job: int, servers: list[int]) -> Ring:
