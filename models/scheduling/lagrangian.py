@@ -42,10 +42,11 @@ class PricedJobs:
         \Bigl[u_i\Bigl(\min\bigl(1, \tfrac{1}{F_i} \sum_t \hat\varphi_i(w_{it})\bigr)\Bigr)
         - \sum_t w_{it} \Bigl(e + \sum_r \lambda_{tr} l_{ir}\Bigr)\Bigr]
 
-    where :math:`\hat\varphi_i` is the concave envelope of the fastest progress at any placement, C the resources of all
-    servers together and e the least price of a worker's energy. The inner problems are solved exactly: a job buys the
-    cheapest progress first. The least such bound is that of the linear relaxation over widths, slots and the pool of
-    resources. A utility that is not concave is replaced by v p, or 0 if the job cannot finish at all.
+    where :math:`\hat\varphi_i` is the concave envelope of :math:`\min(\varphi_i, F_i)` with the fastest progress at any
+    placement, C the resources of all servers together and e the least price of a worker's energy. The inner problems
+    are solved exactly: a job buys the cheapest progress first. The least such bound is that of the linear relaxation
+    over widths, slots and the pool of resources. A utility that is not concave is replaced by v p, or 0 if the job
+    cannot finish at all.
 
     For ``max_min`` the bound is the largest p at which the cheapest purchases of the part p by all jobs together cost
     no more than all resources, :math:`\sum_{tr} \lambda_{tr} C_r`.

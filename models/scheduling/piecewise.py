@@ -83,6 +83,19 @@ def outer_pieces(utility: Concave, low: float, high: float, step: float = 0.0, t
     return Pieces(base, low, *_without_slivers(lengths, slopes, _SHORTEST * (high - low)), error)
 
 
+def tangents_at(utility: Concave, points: Vector) -> tuple[Vector, Vector]:
+    """Lengths and slopes of the pieces of tangents at ``points``, from the least to the largest; no more than points.
+
+    Points that hardly differ count once. A linear utility is one piece.
+    """
+    distinct = np.unique(points)
+    distinct = distinct[np.concatenate(([True], np.diff(distinct) > _SHORTEST))]
+    if _is_linear(utility) or len(distinct) == 1:
+        return np.array([points.max() - points.min()]), np.array([utility.slope(float(points.min()))])
+    lengths, slopes, _ = _tangents(utility, distinct)
+    return lengths, slopes
+
+
 def _is_linear(utility: Concave) -> bool:
     return isinstance(utility, Capped) or (isinstance(utility, Fair) and utility.alpha == 0)
 

@@ -26,14 +26,18 @@ def jobs_as_arrays(
     """
     depends = instance.contention is not None or instance.bandwidth == "shared"
     hopeless = instance.objective == "utility"
+    rates: dict[Hashable, Floats] = {}
     envelopes: dict[Hashable, tuple[Floats, Floats]] = {}
     highest = 1.0
     rows = []
     for place, job in enumerate(instance.jobs):
         key = job.timing, job.min_workers, job.max_workers, int(kind_of[place]) if depends else 0
-        if key not in envelopes:
-            envelopes[key] = _segments(instance, place)
+        if key not in rates:
+            rates[key] = np.array([0.0, *fastest_rates(instance, place)])
+            envelopes[key] = _segments(job, rates[key])
         progress, workers = envelopes[key]
+        if rates[key].max() > job.minibatches:
+            progress, workers = _segments(job, np.minimum(rates[key], job.minibatches))
         start, end = job.arrival, instance.last_slot(place)
         alone = float(progress.sum()) * (end - start) / job.minibatches
         highest = min(highest, alone)
@@ -65,11 +69,11 @@ def _as_arrays(rows: list[Row]) -> kernels.Jobs:
     )
 
 
-def _segments(instance: SchedulingInstance, place: int) -> tuple[Floats, Floats]:
-    """Progress per slot and workers of each segment of the concave envelope of a job's fastest progress."""
-    job = instance.jobs[place]
+def _segments(job: Job, rates: Floats) -> tuple[Floats, Floats]:
+    """Progress per slot and workers of each segment of the concave envelope of ``rates`` at 0 and the job's widths."""
+    if len(rates) == 2:
+        return rates[1:], np.array([float(job.min_workers)])
     widths = np.array([0, *job.widths])
-    rates = np.array([0.0, *fastest_rates(instance, place)])
     corners = upper_envelope(widths, rates)
     return np.diff(rates[corners]), np.diff(widths[corners]).astype(np.float64)
 

@@ -72,7 +72,7 @@ def _instance(rng, jobs=8, slots=6, resources=("gpu",), objective="utility", dea
                 min_workers=int(rng.integers(1, widest + 1)),
                 max_workers=widest,
                 timing=timing,
-                minibatches=rng.uniform(20, 3000),
+                minibatches=rng.uniform(100, 3000),
                 demand={name: float(rng.integers(1, 3)) for name in resources},
                 utility=Capped(value=rng.uniform(0.5, 3)) if utility is None else utility,
             )
@@ -100,7 +100,7 @@ def _relaxation(instance):
     for column, (i, t, w) in enumerate(columns):
         matrix[t * resources : (t + 1) * resources, column] = w * cluster.demand[i]
         matrix[width_rows + places[i, t], column] = 1
-        matrix[width_rows + len(places) + i, column] = -instance.progress(i, w) / instance.jobs[i].minibatches
+        matrix[width_rows + len(places) + i, column] = -min(1.0, instance.progress(i, w) / instance.jobs[i].minibatches)
     for i, job in enumerate(instance.jobs):
         part = count + i if instance.objective == "utility" else -1
         matrix[width_rows + len(places) + i, part] = 1
@@ -146,7 +146,7 @@ def test_the_inner_problem_is_solved(kind):
     for _ in range(20):
         utility = UTILITIES[kind](rng)
         instance = _instance(rng, jobs=1, deadlines=False, utility=utility)
-        arrays, _ = jobs_as_arrays(instance, np.zeros(1, dtype=np.int64))
+        arrays, _, _ = jobs_as_arrays(instance, np.zeros(1, dtype=np.int64))
         row = int(arrays.kinds[0]), float(arrays.values[0]), float(arrays.shapes[0]), float(arrays.offsets[0])
         for part in (0.0, 0.2, 1.0):
             assert kernels.utility(*row, part) == pytest.approx(float(utility.of(part)), abs=1e-12)

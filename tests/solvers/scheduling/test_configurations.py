@@ -1,0 +1,217 @@
+"""Column generation: bounds at every round, the relaxation over all patterns, the optimum where it can be proven."""
+
+import itertools
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from scheduling_brute_force import brute_force, random_instance
+
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling.configurations import Configurations, PatternPlan, all_patterns
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import lp_relaxation
+from ddlopt.solvers.scheduling import configurations
+from ddlopt.solvers.scheduling.configurations import ColumnGeneration
+from ddlopt.solvers.scheduling.pattern_enumeration import TooManyError, near_best_patterns
+from ddlopt.solvers.scheduling.pattern_master import Master
+from ddlopt.solvers.scheduling.pattern_pricing import Pricing
+
+FEATURES = {
+    "plain": {},
+    "windows": {"deadlines": True, "min_workers": True, "latency": True, "pollux": True},
+    "uneven": {"uneven": True},
+    "several servers": {"places": (2, 2)},
+    "max-min": {"objective": "max_min", "deadlines": True},
+}
+
+
+def _instance(rng, jobs=8, slots=24, gpus=6, **more):
+    """Contended: jobs want twice of what there is; few events."""
+    made = []
+    for number in range(jobs):
+        widest = int(rng.integers(1, 5))
+        timing = RingTiming(
+            gradient_bytes=rng.uniform(5e7, 3e8), bandwidth_bytes_per_s=1e9, forward_s_per_sample=rng.uniform(0.1, 0.3)
+        )
+        wanted = 60 * float(timing.minibatches_per_s(widest)) * slots * gpus / jobs / widest * rng.uniform(1, 3)
+        value = rng.uniform(0.5, 2)
+        made.append(
+            Job(
+                name=str(number),
+                arrival=int(rng.choice([0, slots // 3])),
+                deadline=int(rng.choice([slots // 2, slots])),
+                max_workers=widest,
+                timing=timing,
+                minibatches=wanted,
+                utility=Capped(value=value) if number % 2 else Logarithmic(value=value),
+            )
+        )
+    return SchedulingInstance(
+        name="x", slots=slots, slot_s=60, servers=(ServerGroup(capacity={"gpu": gpus}),), jobs=tuple(made), **more
+    )
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_tiny_instances_are_solved_and_proven(features):
+    rng = np.random.default_rng(len(features))
+    method = ColumnGeneration(gap=1e-6)
+    for _ in range(8):
+        instance = random_instance(rng, **FEATURES[features])
+        best = brute_force(instance).objective
+        result = method.solve(instance, Limits(gap=2e-5))
+        assert result.objective == pytest.approx(best, rel=1e-5, abs=1e-9)
+        assert result.status is Status.OPTIMAL
+        bounds = [point.bound for point in result.trace if point.bound is not None]
+        assert min(bounds) >= best * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("objective", ["utility", "max_min"])
+def test_rounds_end_at_the_relaxation_over_all_patterns(objective):
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        instance = _instance(rng, jobs=5, gpus=5, objective=objective)
+        relaxed = lp_relaxation(Configurations(), instance).objective
+        told = []
+        method = ColumnGeneration(tolerance=1e-7, integer_s=1e-3, most_patterns=0)
+        result = method.solve(instance, Limits(gap=1e-9), progress=told.append)
+        bounds = [point.bound for point in told if point.bound is not None]
+        assert bounds[-1] == pytest.approx(relaxed, rel=2e-5)
+        assert all(later <= earlier for earlier, later in itertools.pairwise(bounds))
+        assert len(bounds) >= result.details["rounds"] >= 1
+        assert result.details["relaxation"] == pytest.approx(relaxed, rel=2e-5)
+        assert result.objective <= relaxed * (1 + 1e-5)
+
+
+def test_schedules_are_near_the_bound():
+    rng = np.random.default_rng(9)
+    for _ in range(3):
+        result = ColumnGeneration(integer_s=3, most_patterns=500).solve(_instance(rng, slots=120), Limits())
+        assert result.gap < 3e-3
+
+
+def test_prices_certify_bounds():
+    """At any prices, each interval has its best pattern of all, and what that gives is a bound."""
+    rng = np.random.default_rng(5)
+    for features in FEATURES.values():
+        for _ in range(4):
+            instance = random_instance(rng, **features)
+            best = brute_force(instance).objective
+            plan = PatternPlan.of(instance)
+            prices = rng.uniform(0, 2, len(instance.jobs))
+            priced = Pricing(instance, plan).at(prices)
+            assert priced.bound >= best * (1 - 1e-9)
+            for span, worth, pattern in zip(plan.spans, priced.worths, priced.patterns, strict=True):
+                worths = {p: _worth(plan, prices, p) for p in all_patterns(plan, span)}
+                assert worth == pytest.approx(max(0.0, *worths.values()))
+                assert not pattern or worths[pattern] == pytest.approx(worth)
+
+
+def _worth(plan, prices, pattern):
+    done = sum(prices[job] * gain / plan.jobs[job].wanted for job, gain in plan.gains(pattern))
+    return done - plan.price(pattern)
+
+
+@pytest.mark.parametrize("energy", [False, True])
+def test_patterns_near_the_best_are_all_found(energy):
+    rng = np.random.default_rng(8)
+    more = {"servers": (ServerGroup(capacity={"gpu": 6}, worker_w=100),), "energy_price_per_j": 1e-7} if energy else {}
+    for _ in range(5):
+        instance = _instance(rng, jobs=4)
+        fields = {name: getattr(instance, name) for name in type(instance).model_fields}
+        plan = PatternPlan.of(SchedulingInstance(**{**fields, **more}))
+        prices = rng.uniform(0, 1, 4)
+        best = np.array([max(_worth(plan, prices, p) for p in all_patterns(plan, span)) for span in plan.spans])
+        slack = 0.3 * best.max()
+        found = near_best_patterns(plan, prices, best, slack, 10_000)
+        for span, least, here in zip(plan.spans, best - slack, found, strict=True):
+            near = {p for p in all_patterns(plan, span) if _worth(plan, prices, p) >= least - 1e-12}
+            assert set(here) <= near
+            for pattern in near - set(here):
+                # Left out is only what another one has at least as much of for every job.
+                gains = dict(plan.gains(pattern))
+                assert not energy
+                assert any(all(dict(plan.gains(o)).get(j, 0) >= g for j, g in gains.items()) for o in here)
+        with pytest.raises(TooManyError):
+            near_best_patterns(plan, prices, best, slack, sum(map(len, found)) - 1)
+
+
+def test_patterns_left_out_of_the_integer_program_cost_more_than_there_is():
+    instance = _instance(np.random.default_rng(6), jobs=5, gpus=4)
+    plan = PatternPlan.of(instance)
+    master = Master(instance, plan)
+    for k, span in enumerate(plan.spans):
+        for pattern in all_patterns(plan, span):
+            assert master.add(k, pattern)
+            assert not master.add(k, pattern)
+    try:
+        while True:
+            optimum = master.solve()
+            if not master.aim():
+                break
+        slack = 0.02 * optimum.value
+        kept = master.worth_using(optimum, slack)
+        assert 0 < sum(map(len, kept)) < sum(map(len, master.patterns))
+        for k, (here, some) in enumerate(zip(master.patterns, kept, strict=True)):
+            cost = {p: optimum.slot_prices[k] - _worth(plan, optimum.progress_prices, p) for p in here}
+            assert min(cost.values()) >= -1e-7
+            assert {p for p in here if cost[p] <= slack * (1 - 1e-9)} <= set(some)
+        used = sum(sum(here.values()) for here in master.shares())
+        assert used == pytest.approx(sum(span.slots for span in plan.spans))
+    finally:
+        master.close()
+
+
+def test_a_start_is_kept_when_there_is_no_time():
+    rng = np.random.default_rng(2)
+    instance = _instance(rng)
+    good = ColumnGeneration(integer_s=2).solve(instance, Limits())
+    result = ColumnGeneration().solve(instance, Limits(time_s=1e-6), start=good.solution)
+    assert result.objective == pytest.approx(good.objective)
+    assert result.bound >= good.bound * (1 - 1e-6)
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
+@pytest.mark.parametrize("first", [True, False])
+def test_ctrl_c_keeps_what_there_is(first):
+    """In the first round, and later on in an integer program."""
+    instance = _instance(np.random.default_rng(1), jobs=12, slots=200, gpus=9)
+    rounds = []
+
+    def press(point):
+        rounds.append(point)
+        if first or len(rounds) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = ColumnGeneration(gap=0.0, tolerance=1e-7, integer_s=0.5).solve(instance, Limits(gap=0), progress=press)
+    assert result.interrupted
+    assert result.message == "interrupted"
+    assert result.checked
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_the_integer_program(monkeypatch):
+    class Pressed(Highs):
+        def solve(self, *args, **options):
+            timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            try:
+                return super().solve(*args, **options)
+            finally:
+                timer.join()
+
+    monkeypatch.setattr(configurations, "Highs", Pressed)
+    instance = _instance(np.random.default_rng(1), jobs=30, slots=60, gpus=20)
+    result = ColumnGeneration(gap=0.0).solve(instance, Limits(gap=0))
+    assert result.interrupted
+    assert result.checked
+
+
+def test_what_it_does_not_cover_is_one_line():
+    instance = _instance(np.random.default_rng(1), preemptive=False)
+    with pytest.raises(NotApplicableError, match="configurations does not cover 'x': jobs run in one piece"):
+        ColumnGeneration().solve(instance, Limits())
