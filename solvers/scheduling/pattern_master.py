@@ -74,9 +74,10 @@ class Master:
             self._put_tangents(job)
 
     def _put_tangents(self, job: int) -> None:
-        wanted, most = self._wanted[job], self._most[job]
+        wanted, most, utility = self._wanted[job], self._most[job], self._instance.jobs[job].utility
+        assert utility.kind != "all_or_nothing"
         points = np.clip(np.concatenate(([0.0, most], self._aims[job] * _GRID)), 0.0, most)
-        lengths, slopes = tangents_at(self._instance.jobs[job].utility, points)
+        lengths, slopes = tangents_at(utility, points)
         columns = np.arange(job * _PIECES, (job + 1) * _PIECES, dtype=np.int32)
         rest = np.zeros(_PIECES - len(lengths))
         self._slopes[job] = np.concatenate((slopes / wanted, rest))
