@@ -140,9 +140,11 @@ def test_best_known_solution_is_stored_and_right(name):
 @pytest.fixture
 def own_library(tmp_path, monkeypatch):
     """A library of one instance in a folder of its own."""
-    monkeypatch.setattr(library, "library_folder", lambda family: tmp_path)
-    (tmp_path / "tiny-n4-d2.json").write_text(text_of(MADE["topology/tiny-n4-d2"]))
-    return tmp_path
+    folder = tmp_path / "topology"
+    folder.mkdir()
+    monkeypatch.setattr(library, "library_folder", lambda family: tmp_path / family)
+    (folder / "tiny-n4-d2.json").write_text(text_of(MADE["topology/tiny-n4-d2"]))
+    return folder
 
 
 def ring_design(count, **more):
