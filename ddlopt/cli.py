@@ -214,7 +214,6 @@ def compare(
 
         plots.save(plots.comparison(results), plot)
     if interrupted:
-        _tell("interrupted")
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if all(result.status.answered for result in results) else NO_ANSWER)
 
@@ -364,12 +363,11 @@ def _draw_solutions(results: Sequence[Any], instances: Sequence[Any], path: Path
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit code. Whatever goes wrong is one line on standard error."""
     try:
-        return int(app(list(arguments) or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)
+        return _told(int(app(list(arguments) or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0))
     except typer.Exit as leave:
-        return leave.exit_code
+        return _told(leave.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        _tell("ddlopt: interrupted")
-        return INTERRUPTED
+        return _told(INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would complain once more on its way out
         return NO_ANSWER
@@ -379,6 +377,13 @@ def run(arguments: Sequence[str]) -> int:
         message, code = _explain(problem)
         _tell("ddlopt: " + " ".join(message.split()))
         return code
+
+
+def _told(code: int) -> int:
+    """The exit code; Typer turns Ctrl-C into a bare one."""
+    if code == INTERRUPTED:
+        _tell("ddlopt: interrupted")
+    return code
 
 
 def _explain(problem: Exception) -> tuple[str, int]:
