@@ -4,14 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.scheduling.embedding_oracles import EmbeddingOracle
+from ddlopt.solvers.scheduling.embedding_oracles import Oracle as SlotOracle
 from ddlopt.solvers.scheduling.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee
-from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.oracles import Knapsack, Modelled, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.worth import SlotGains
 
 OracleName = Literal["auto", "knapsack", "embedding", "rounding", "packing"]
+_AFFORDABLE = 10_000
+"""Jobs times slots times servers up to which every slot gets a model."""
+_SOON_S = 5.0
+"""Most seconds for it."""
 _NAMES = {"auto": "gadget", "embedding": "gadget-milp"}
 
 
@@ -37,6 +45,9 @@ class Gadget(Heuristic):
         ``knapsack``: exact, where widths alone decide what fits. ``embedding``: exact, a model of places and rings.
         ``rounding``: its linear relaxation, rounded at random. ``packing``: greedy. ``auto``: the first of knapsack,
         embedding (as long as it is small) and packing that covers the instance.
+    slot_limit_s : float
+        Most seconds for the model of one slot. Where ``embedding`` has no proof by then, packing and rounding are asked
+        as well, and the best answer counts.
 
     References
     ----------
@@ -45,6 +56,7 @@ class Gadget(Heuristic):
     """
 
     oracle: OracleName = "auto"
+    slot_limit_s: float = 30.0
 
     family: ClassVar[str] = "scheduling"
 
@@ -57,7 +69,7 @@ class Gadget(Heuristic):
         """What the oracle does not cover."""
         if self.oracle == "knapsack":
             return knapsack_is_exact(instance)
-        return None
+        return _model(self.oracle).refuses(instance) if self.oracle in ("embedding", "rounding") else None
 
     def answer(
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
@@ -66,6 +78,8 @@ class Gadget(Heuristic):
         policy = Greedy(instance, self._oracle(instance, seed, clock))
         found = simulate(instance, policy, clock, self.name)
         details: dict[str, Any] = {"slots_simulated": found.slots}
+        if policy.bound is not None and found.slots and not found.cut_short and _is_one_slot(instance):
+            clock.report(None, policy.bound * (1 + 1e-9))
         if instance.contention is None and not found.cut_short:
             details["smallest_beta"] = policy.smallest_beta
             part = guarantee(instance, policy.smallest_beta)
@@ -74,16 +88,45 @@ class Gadget(Heuristic):
         return found.schedule, details
 
     def certificate(self, instance: SchedulingInstance, solution: Schedule, clock: Clock) -> float | None:
-        """A bound from the state that the schedule ends in."""
-        return None if clock.expired else certified_bound(instance, solution)
+        """A bound from the state that the schedule ends in; of a single slot, that of the oracle."""
+        known = [point.bound for point in clock.trace if point.bound is not None]
+        if not clock.expired and (at_end := certified_bound(instance, solution)) is not None:
+            known.append(at_end)
+        return min(known, default=None)
 
     def _oracle(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Oracle:
-        name = self.oracle
-        if name == "auto":
-            name = "packing" if knapsack_is_exact(instance) else "knapsack"
+        name = self._chosen(instance)
         if name == "knapsack":
             return Knapsack(instance)
-        return Packing(instance)
+        if name == "packing":
+            return Packing(instance)
+        rng = np.random.default_rng(seed)
+        if name == "rounding":
+            return Modelled(instance, _model(name), rng, clock, self.slot_limit_s)
+        limit_s = self.slot_limit_s if self.oracle == name else min(_SOON_S, self.slot_limit_s)
+        return Modelled(instance, _model(name), rng, clock, limit_s, (_model("rounding"),))
+
+    def _chosen(self, instance: SchedulingInstance) -> OracleName:
+        if self.oracle != "auto":
+            return self.oracle
+        if knapsack_is_exact(instance) is None:
+            return "knapsack"
+        work = instance.server_count * len(instance.jobs) * instance.slots
+        return "embedding" if work <= _AFFORDABLE and _model("embedding").refuses(instance) is None else "packing"
+
+
+def _is_one_slot(instance: SchedulingInstance) -> bool:
+    """Whether the gains of the only slot are the objective."""
+    reserved = instance.contention is None and instance.bandwidth == "reserved"
+    return instance.slots == 1 and instance.objective == "utility" and reserved
+
+
+def _model(name: OracleName) -> SlotOracle:
+    if name == "embedding":
+        return EmbeddingOracle()
+    from ddlopt.solvers.scheduling.rounding import RoundingOracle
+
+    return RoundingOracle()
 
 
 @dataclass
@@ -93,6 +136,8 @@ class Greedy:
     instance: SchedulingInstance
     oracle: Oracle
     smallest_beta: float = 1.0
+    bound: float | None = None
+    """On the gain of the last slot that it was asked for."""
     gains: SlotGains = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +146,7 @@ class Greedy:
     def choose(self, state: State) -> Choice:
         """Ask the oracle."""
         answer = self.oracle.best(state, self.gains.of(state))
+        self.bound = answer.bound
         if answer.bound > 0:
             self.smallest_beta = min(self.smallest_beta, max(0.0, answer.gain / answer.bound))
         return answer.choice

@@ -1,4 +1,4 @@
-"""Who gets how many workers in one slot: the exact knapsack, the greedy packing, and what no choice can beat."""
+"""Who gets how many workers in one slot: the knapsack, the greedy packing, models; and what no choice can beat."""
 
 import heapq
 from dataclasses import dataclass
@@ -10,6 +10,9 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.knapsack_kernels import choose_widths
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.embedding_oracles import Oracle as SlotOracle
+from ddlopt.solvers.scheduling.embedding_oracles import SlotState
 from ddlopt.solvers.scheduling.engine import Choice, State
 from ddlopt.solvers.scheduling.packing import Packer, Place
 from ddlopt.solvers.scheduling.rates import Ints
@@ -194,3 +197,66 @@ class Packing:
         for job, place in self._before.items():
             packer.put(job, place)
         return total * self._price
+
+
+class Modelled:
+    """An oracle that models places and rings, asked with its part of the time that is left.
+
+    Parameters
+    ----------
+    instance : SchedulingInstance
+    oracle : SlotOracle
+    rng : Generator
+    clock : Clock
+    slot_s : float
+        Most seconds for one slot.
+    otherwise : tuple of SlotOracle, optional
+        Asked, after the greedy packing, where the oracle has proved no optimum in its time; the best answer counts.
+        None: the oracle's answer counts whatever it is.
+    """
+
+    def __init__(
+        self,
+        instance: SchedulingInstance,
+        oracle: SlotOracle,
+        rng: np.random.Generator,
+        clock: Clock,
+        slot_s: float,
+        otherwise: tuple[SlotOracle, ...] | None = None,
+    ) -> None:
+        self.instance, self.oracle, self.rng, self.clock = instance, oracle, rng, clock
+        self._slot_s = slot_s
+        self._otherwise = otherwise
+        self._packing = Packing(instance)
+        self._bound = PoolBound(instance)
+
+    def best(self, state: State, gains: Gains) -> Answer:
+        """The answer of the model, or a better one."""
+        rows = {job: gains.row(place) for place, job in enumerate(gains.jobs.tolist())}
+        held = {job: (place.workers, place.ring) for job, place in state.held.items()}
+        asked = SlotState(self.instance, state.slot, list(rows), state.done, rows, held)
+        running = np.fromiter(state.held, dtype=np.int64, count=len(state.held))
+        pooled = Answer({}, 0.0, self._bound.best(gains, running, state.width[running])[0])
+        answer = self._better(pooled, self._ask(self.oracle, asked, state))
+        if self._otherwise is None or _is_proven(answer):
+            return answer
+        answer = self._better(answer, self._packing.best(state, gains))
+        for oracle in self._otherwise:
+            answer = answer if _is_proven(answer) else self._better(answer, self._ask(oracle, asked, state))
+        return answer
+
+    def _ask(self, oracle: SlotOracle, asked: SlotState, state: State) -> Answer:
+        time_s = min(self._slot_s, 0.9 * self.clock.left_s / (self.instance.slots - state.slot))
+        found = oracle.choose(asked, self.rng, time_s)
+        places = {job: Place(workers, found.rings.get(job, ())) for job, workers in found.workers.items()}
+        return Answer(places, found.gain, np.inf if found.bound is None else found.bound)
+
+    @staticmethod
+    def _better(one: Answer, other: Answer) -> Answer:
+        """The larger gain under the smaller bound."""
+        best = other if other.gain >= one.gain else one
+        return Answer(best.choice, best.gain, min(one.bound, other.bound))
+
+
+def _is_proven(answer: Answer) -> bool:
+    return answer.gain >= answer.bound * (1 - 1e-3)

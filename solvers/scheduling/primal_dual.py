@@ -131,13 +131,16 @@ class _Prices:
             each = np.where(self.demand > 0, first[:, None] / self.demand, 0.0)
         self.highest = np.maximum(each.max(axis=0), self.lowest)
 
-    def _admit(self, state: State, job: int) -> None:
-        slots = np.arange(state.slot, int(state.last[job]))
+    def prices(self, slots: Ints) -> Floats:
+        """(len(slots), R) what a unit of each resource costs."""
         assert self.lowest is not None
         assert self.highest is not None
-        used = self.promised[slots] / self.capacity
-        prices = self.lowest * (self.highest / self.lowest) ** used
-        cost = prices @ self.demand[job] + self.energy
+        prices: Floats = self.lowest * (self.highest / self.lowest) ** (self.promised[slots] / self.capacity)
+        return prices
+
+    def _admit(self, state: State, job: int) -> None:
+        slots = np.arange(state.slot, int(state.last[job]))
+        cost = self.prices(slots) @ self.demand[job] + self.energy
         left = (self.capacity - self.promised[slots] + 1e-9) / np.maximum(self.demand[job], 1e-300)
         room = np.minimum(np.floor(left.min(axis=1, initial=np.inf)), state.rates.widest[job]).astype(np.int64)
         plan = (

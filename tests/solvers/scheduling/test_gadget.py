@@ -262,3 +262,59 @@ def test_packing_tries_smaller_widths_where_one_finds_no_place():
         name="thin", slots=1, slot_s=1.0, servers=servers, network=thin, jobs=(job("wide", 4, 9.0, timing=ring),)
     )
     assert [run.width for run in solve(few, "packing")[1].runs] == [2]
+
+
+NETWORKS = [
+    {"places": (2, 2), "network": "star"},
+    {"places": (2, 1, 1), "network": "mesh"},
+    {"places": (3, 2), "uneven": True},
+    {"places": (2, 2), "energy": True},
+]
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_in_one_slot_the_embedding_is_the_optimum_and_its_bound_meets_it(kind):
+    rng = np.random.default_rng(30)
+    for _ in range(8):
+        drawn = random_instance(rng, slots=1, jobs=4, **kind)
+        best = brute_force(drawn).objective
+        result = Gadget(oracle="embedding").solve(drawn, Limits())
+        assert result.objective == pytest.approx(best, rel=2e-4, abs=1e-9)
+        assert best * (1 - 1e-9) <= result.bound <= best * (1 + 2e-4) + 1e-9
+
+
+@pytest.mark.parametrize("kind", [*NETWORKS, {"places": (2, 2), "network": "tree", "preemptive": False}])
+@pytest.mark.parametrize("oracle", ["embedding", "rounding"])
+def test_models_of_slots_give_schedules_within_their_guarantee(oracle, kind):
+    rng = np.random.default_rng(31)
+    for _ in range(6):
+        drawn = random_instance(rng, slots=3, deadlines=True, **kind)
+        value, _, details = solve(drawn, oracle)
+        best = brute_force(drawn).objective
+        assert value <= best + 1e-9
+        assert (0.999 if oracle == "embedding" else 0.0) <= details["smallest_beta"] <= 1
+        assert value >= details.get("guaranteed_part", 0.0) * best - 1e-9
+        assert ("guaranteed_part" in details) == (drawn.preemptive and not drawn.energy_price_per_j)
+
+
+def test_without_time_for_a_model_packing_and_rounding_answer():
+    rng = np.random.default_rng(32)
+    for _ in range(5):
+        drawn = random_instance(rng, slots=1, jobs=4, places=(2, 2), network="star")
+        hasty = Gadget(oracle="embedding", slot_limit_s=1e-9)
+        schedule, details = hasty.answer(drawn, 0, Clock(Limits(), None), None)
+        packed, _, _ = solve(drawn, "packing")
+        assert float(evaluate(drawn, schedule).objective) >= packed * (1 - 1e-12)
+        assert 0 < details["smallest_beta"] <= 1
+
+
+def test_auto_takes_the_first_oracle_that_suits():
+    rng = np.random.default_rng(33)
+    star = random_instance(rng, places=(2, 2), network="star")
+    assert Gadget()._chosen(random_instance(rng)) == "knapsack"
+    assert Gadget()._chosen(star) == "embedding"
+    assert Gadget()._chosen(star.model_copy(update={"slots": 5000})) == "packing"
+    assert Gadget()._chosen(star.model_copy(update={"bandwidth": "shared"})) == "packing"
+    assert Gadget()._chosen(random_instance(rng, places=(2, 2), contention=True)) == "packing"
+    assert Gadget(oracle="rounding").refuses(random_instance(rng, places=(2, 2), contention=True))
+    assert Gadget(oracle="embedding").refuses(star.model_copy(update={"bandwidth": "shared"}))

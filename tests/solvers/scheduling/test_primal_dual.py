@@ -128,6 +128,8 @@ def test_prices_rise_from_half_the_least_worth_to_the_largest():
     prices._set_prices(state)
     assert prices.lowest.tolist() == [0.25]
     assert prices.highest.tolist() == [5.0]
+    prices.promised[:, 0] = [0.0, 1.0, 2.0]
+    assert prices.prices(np.arange(3))[:, 0] == pytest.approx([0.25, np.sqrt(0.25 * 5.0), 5.0])
 
 
 def test_a_job_of_little_worth_is_turned_away_once_prices_have_risen():

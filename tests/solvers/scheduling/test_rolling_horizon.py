@@ -79,6 +79,16 @@ def test_only_the_clairvoyant_knows_who_will_come():
     assert solve(few, RollingHorizon(2, commit=2))[0] == pytest.approx(1.9)
 
 
+def test_arrivals_beyond_the_window_are_known_to_nobody():
+    few = cluster([job("now", 1, 1.0), job("then", 1, 1.0, arrival=2)], slots=4)
+    assert solve(few, RollingHorizon(2, clairvoyant=True))[0] == pytest.approx(2.0)
+
+
+def test_who_arrives_between_two_plans_gets_the_room_that_is_left():
+    few = cluster([job("now", 1, 2.0), job("comes", 1, 1.0, arrival=1, deadline=2)], slots=2)
+    assert solve(few, RollingHorizon(2, commit=2))[0] == pytest.approx(2.0)
+
+
 def test_plans_are_not_put_off():
     # All is done within the window in any order; what is done at once leaves room for those who come later.
     few = cluster([job(f"j{k}", 1, 2.0) for k in range(2)], slots=6)
