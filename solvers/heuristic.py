@@ -57,6 +57,18 @@ class Clock:
         finally:
             signal.signal(signal.SIGINT, before)
 
+    @contextmanager
+    def lending_ctrl_c(self) -> Iterator[None]:
+        """Let Ctrl-C be an exception again, which solver back ends take for the wish to stop."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
     def report(self, incumbent: float | None, bound: float | None = None) -> None:
         """Note an improvement (instance objective) and tell whoever watches."""
         point = TracePoint(self.elapsed_s, incumbent, bound)

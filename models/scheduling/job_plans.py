@@ -45,8 +45,8 @@ class PlanPricing:
     as in :class:`~ddlopt.models.scheduling.lagrangian.PricedJobs`, but with the widths :math:`W_i` that a job may have
     in place of fractions of them: a job that would like 4.5 slots has to do with four or five. The least such bound is
     that of the column generation over plans of jobs (Dantzig-Wolfe); on contended instances it closes most of the gap
-    between the linear relaxation and the optimum. All-or-nothing utilities are themselves. The best plan of each job is found
-    exactly (:func:`~ddlopt.models.scheduling.plan_kernels.best_plan`).
+    between the linear relaxation and the optimum. All-or-nothing utilities are themselves. The best plan of each job is
+    found exactly (:func:`~ddlopt.models.scheduling.plan_kernels.best_plan`).
 
     Parameters
     ----------

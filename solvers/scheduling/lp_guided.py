@@ -132,15 +132,25 @@ class SlotSweeps:
             progress[run.start : run.end, run.job] = self.rates(np.array([run.job]), np.array([run.width]))[0]
         return progress
 
-    def sweeps(self, progress: Floats, backward: bool, most: int) -> Iterable[tuple[float, Ints]]:
-        """Objective and (T, I) widths after each sweep, for as long as it gains."""
+    def progress_at(self, widths: Ints) -> Floats:
+        """(T, I) mini-batches that each job does in each slot at (T, I) widths."""
+        everybody = np.broadcast_to(np.arange(widths.shape[1]), widths.shape)
+        return self.rates(everybody, widths)
+
+    def worth(self, widths: Ints) -> float:
+        """Objective of (T, I) widths."""
+        return self._worth(widths, self.progress_at(widths))
+
+    def sweeps(
+        self, progress: Floats, backward: bool, most: int, order: Ints | None = None
+    ) -> Iterable[tuple[float, Ints]]:
+        """Objective and (T, I) widths after each sweep, for as long as it gains; ``order``: slots of the first one."""
         progress = progress.copy()
         widths = np.zeros(progress.shape, dtype=np.int64)
         before = -np.inf
         for number in count():
             done = progress.sum(axis=0)
-            slots = range(self.instance.slots)
-            for t in reversed(slots) if backward else slots:
+            for t in self._order(backward) if number or order is None else order.tolist():
                 jobs = self._present[t]
                 if len(jobs):
                     done[jobs] -= progress[t, jobs]
@@ -152,6 +162,10 @@ class SlotSweeps:
             if number + 1 >= most or (number and worth - before <= _LEAST_GAIN * abs(worth)):
                 return
             before, backward = worth, not backward
+
+    def _order(self, backward: bool) -> Iterable[int]:
+        slots = range(self.instance.slots)
+        return reversed(slots) if backward else slots
 
     def _best(self, jobs: Ints, done: Floats, utilities: Utilities) -> Ints:
         """The widths of largest gain in a slot, beside what is done in all others."""

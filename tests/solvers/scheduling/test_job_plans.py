@@ -1,0 +1,118 @@
+"""Column generation over plans: bounds hold, schedules are near them, and the parts do what they say."""
+
+import numpy as np
+import pytest
+from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
+
+from ddlopt.instances.generators.scheduling import generate
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.scheduling.job_plans import JobPlans, _Packer
+from ddlopt.solvers.scheduling.lp_guided import LpGuided
+from ddlopt.solvers.scheduling.plan_master import Plan, PlanMaster
+
+FEATURES = {
+    "plain": {},
+    "windows": {"deadlines": True, "min_workers": True, "latency": True, "pollux": True},
+    "finishing": {"utilities": tuple(UTILITIES)},
+    "two-servers": {"places": (2, 2)},
+    "energy": {"energy": True, "jobs": 2},
+}
+
+
+def without_idle_power(instance):
+    servers = tuple(group.model_copy(update={"idle_w": 0.0}) for group in instance.servers)
+    return instance.model_copy(update={"servers": servers})
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_finds_the_optimum_of_tiny_instances_and_never_more(feature):
+    for seed in range(4):
+        options = {"utilities": CONCAVE} | FEATURES[feature]
+        instance = without_idle_power(random_instance(np.random.default_rng(seed), **options))
+        best = brute_force(instance).objective
+        result = JobPlans(stalls=3).solve(instance, Limits(gap=1e-6))
+        assert result.objective == pytest.approx(best, rel=1e-5, abs=1e-9)
+        assert result.bound >= best - 1e-9 * abs(best)
+        assert evaluate(instance, result.solution).violations == ()
+
+
+def contended(jobs=20, slots=12, gpus=8):
+    return generate("elastic", 1, jobs=jobs, slots=slots, gpus=gpus)
+
+
+def test_bound_and_schedule_are_near_each_other():
+    result = JobPlans().solve(contended(), Limits(gap=1e-3, time_s=60))
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= 1e-3
+    assert result.details["relaxation"] <= result.bound * (1 + 1e-9)
+    assert result.bound <= result.details["relaxation"] * (1 + 1e-4)
+    bounds = [point.bound for point in result.trace if point.bound is not None]
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_same_seed_same_schedule():
+    instance = contended(8, 6, 4)
+    one, other = (JobPlans(stalls=3).solve(instance, Limits(gap=2e-3), seed=3) for _ in range(2))
+    assert one.solution == other.solution
+    assert one.bound == other.bound
+
+
+def test_a_start_is_never_lost():
+    instance = contended()
+    start = LpGuided().solve(instance, Limits()).solution
+    alone = JobPlans(stalls=0, integer_s=1e-3).solve(instance, Limits(gap=1e-4))
+    again = JobPlans(stalls=0, integer_s=1e-3).solve(instance, Limits(gap=1e-4), start=start)
+    assert float(evaluate(instance, start).objective) > alone.objective * (1 - 1e-3)
+    assert again.objective >= float(evaluate(instance, start).objective) * (1 - 1e-12)
+
+
+def test_without_time_there_are_still_a_schedule_and_a_bound():
+    result = JobPlans().solve(contended(), Limits(time_s=1e-6))
+    assert result.objective > 0
+    assert result.bound >= result.objective
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": "makespan"}, "not 'utility'"),
+        ({"preemptive": False}, "one piece"),
+        ({"places": (3, 2), "network": "star"}, "which servers"),
+    ],
+)
+def test_refuses_what_the_knapsack_does_not_place(options, words):
+    with pytest.raises(NotApplicableError, match=words):
+        JobPlans().solve(random_instance(np.random.default_rng(0), **options), Limits())
+
+
+def test_master_prices_its_capacities():
+    # Two units; jobs worth 3 for two units, and 2 or 1 for one unit each.
+    master = PlanMaster(np.array([2.0]), 3)
+    for job, (use, worth) in enumerate(((2.0, 3.0), (1.0, 2.0), (1.0, 1.0))):
+        master.add(Plan(job, np.array([int(use)]), np.array([use]), worth))
+    optimum = master.solve()
+    assert optimum.value == pytest.approx(3.5)
+    assert optimum.prices == pytest.approx([1.5])
+    assert optimum.shares == pytest.approx([0.5, 1.0, 0.0])
+    plans, outcome = master.whole_plans([0], Limits(), 0)
+    assert outcome.objective == pytest.approx(3.0)
+    assert sum(plan.worth for plan in plans) == pytest.approx(3.0)
+    master.close()
+
+
+def test_packs_what_fits_and_only_that():
+    timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+    jobs = tuple(Job(name=f"{i}", max_workers=3, timing=timing, minibatches=1e3, utility=Capped()) for i in range(4))
+    servers = (ServerGroup(capacity={"gpu": 3}),)
+    instance = SchedulingInstance(name="pack", slots=4, slot_s=1, servers=servers, jobs=jobs)
+    packer = _Packer(instance, np.random.default_rng(0))
+    wanted = {0: [2, 1, 2, 1], 1: [1, 1], 2: [2, 2]}
+    widths = packer.pack(wanted, 4)
+    assert (widths.sum(axis=1) <= 3).all()
+    for job, some in wanted.items():
+        assert sorted(widths[:, job][widths[:, job] > 0].tolist()) == sorted(some)
+    # Three jobs of two workers in two slots of three places: an area that is enough, and only two of them fit.
+    widths = packer.pack({0: [2], 1: [2], 2: [2]}, 2)
+    assert sorted(widths.sum(axis=1).tolist()) == [2, 2]

@@ -1,0 +1,83 @@
+"""Sweeps over slots from the linear relaxation."""
+
+import numpy as np
+import pytest
+from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
+
+from ddlopt.instances.generators.scheduling import generate
+from ddlopt.models.scheduling import evaluate
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.scheduling.gadget import Gadget
+from ddlopt.solvers.scheduling.lp_guided import LpGuided, SlotSweeps
+
+
+def contended(seed):
+    return generate("elastic", seed, jobs=20, slots=12, gpus=8)
+
+
+def drawn(seed, **options):
+    return random_instance(np.random.default_rng(seed), **{"utilities": CONCAVE} | options)
+
+
+def widths_of(instance, schedule):
+    widths = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
+    for run in schedule.runs:
+        widths[run.start : run.end, run.job] = run.width
+    return widths
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_is_near_the_optimum_of_tiny_instances(seed):
+    instance = drawn(seed, deadlines=bool(seed % 2), min_workers=bool(seed % 3), utilities=tuple(UTILITIES))
+    result = LpGuided().solve(instance, Limits())
+    best = brute_force(instance).objective
+    assert 0.8 * best <= result.objective <= best * (1 + 1e-9)
+
+
+def test_sweeps_never_lose():
+    slots = SlotSweeps(contended(1))
+    values = [value for value, _ in slots.sweeps(np.zeros((12, 20)), False, 20)]
+    assert len(values) > 2
+    assert values == sorted(values)
+
+
+def test_worth_is_what_evaluate_finds():
+    instance = drawn(2, jobs=8, slots=6, places=(8,), energy=True)
+    server = instance.servers[0].model_copy(update={"idle_w": 0.0})
+    instance = instance.model_copy(update={"servers": (server,)})
+    result = LpGuided().solve(instance, Limits())
+    slots = SlotSweeps(instance)
+    assert slots.worth(widths_of(instance, result.solution)) == pytest.approx(result.objective, rel=1e-9)
+
+
+def test_beats_the_greedy_where_the_future_matters():
+    wins = 0
+    for seed in range(6):
+        instance = contended(seed)
+        guided, greedy = (method.solve(instance, Limits()).objective for method in (LpGuided(), Gadget()))
+        assert guided >= greedy
+        wins += guided > greedy * (1 + 1e-6)
+    assert wins >= 5
+
+
+def test_a_start_is_never_lost():
+    instance = drawn(3)
+    best = brute_force(instance)
+    result = LpGuided(sweeps=2).solve(instance, Limits(), start=best.schedule)
+    assert result.objective == pytest.approx(best.objective, rel=1e-12)
+
+
+def test_without_time_it_is_a_sweep():
+    instance = drawn(4)
+    result = LpGuided().solve(instance, Limits(time_s=1e-6))
+    assert not result.details["guided"]
+    assert evaluate(instance, result.solution).violations == ()
+
+
+def test_first_sweep_follows_the_order_given():
+    instance = drawn(5, jobs=6, slots=5)
+    slots = SlotSweeps(instance)
+    backward = next(iter(slots.sweeps(np.zeros((5, 6)), True, 1)))
+    given = next(iter(slots.sweeps(np.zeros((5, 6)), False, 1, np.arange(5)[::-1])))
+    assert backward[0] == given[0]
+    assert (backward[1] == given[1]).all()
