@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,25 +27,38 @@ def jobs_as_arrays(
     """
     depends = instance.contention is not None or instance.bandwidth == "shared"
     hopeless = instance.objective == "utility"
-    rates: dict[Hashable, Floats] = {}
-    envelopes: dict[Hashable, tuple[Floats, Floats]] = {}
+    known: dict[Hashable, _Speed] = {}
     highest = 1.0
     rows = []
     for place, job in enumerate(instance.jobs):
         key = job.timing, job.min_workers, job.max_workers, int(kind_of[place]) if depends else 0
-        if key not in rates:
-            rates[key] = np.array([0.0, *fastest_rates(instance, place)])
-            envelopes[key] = _segments(job, rates[key])
-        progress, workers = envelopes[key]
-        if rates[key].max() > job.minibatches:
-            progress, workers = _segments(job, np.minimum(rates[key], job.minibatches))
+        speed = known.get(key)
+        if speed is None:
+            speed = known[key] = _Speed.of(job, np.array([0.0, *fastest_rates(instance, place)]))
+        progress, workers = speed.progress, speed.workers
+        if speed.fastest > job.minibatches:
+            progress, workers = _segments(job, np.minimum(speed.rates, job.minibatches))
         start, end = job.arrival, instance.last_slot(place)
-        alone = float(progress.sum()) * (end - start) / job.minibatches
+        alone = min(1.0, speed.fastest / job.minibatches) * (end - start)
         highest = min(highest, alone)
         if not (hopeless and isinstance(job.utility, AllOrNothing) and alone < float(DONE) - _HAIR):
             rows.append(((int(kind_of[place]), start, end), place, job, progress, workers))
     rows.sort(key=lambda row: row[:2])
     return _as_arrays(rows), [row[1] for row in rows], highest
+
+
+class _Speed(NamedTuple):
+    """Rates at 0 and the widths of a job, the largest one, and the segments of their envelope."""
+
+    rates: Floats
+    fastest: float
+    progress: Floats
+    workers: Floats
+
+    @classmethod
+    def of(cls, job: Job, rates: Floats) -> "_Speed":
+        """Of a job with these rates."""
+        return cls(rates, float(rates.max()), *_segments(job, rates))
 
 
 def _as_arrays(rows: list[Row]) -> kernels.Jobs:
