@@ -126,7 +126,8 @@ def equal_jobs(places: GangPlaces) -> Iterator[tuple[int, int]]:
 def renumbered(places: GangPlaces, runs: Mapping[int, Run]) -> dict[int, Run]:
     """The same schedule with equal servers and equal jobs in the order that the model wants."""
     held = dict(runs[widest(places)].workers)
-    number, first = {}, 0
+    number: dict[int, int] = {}
+    first = 0
     for group in places.instance.servers:
         own = range(first, first + group.count)
         number.update(zip(sorted(own, key=lambda s: -held.get(s, 0)), own, strict=True))

@@ -259,7 +259,8 @@ def _order(weight: Floats, work: Ints) -> npt.NDArray[np.int64]:
 def _by_weight(arrival: Sequence[int], length: Sequence[float], place: Ints) -> Iterator[tuple[int, float, float]]:
     """(job, begin, end) of one machine that always does the first job there is, interrupting others."""
     jobs = sorted((job for job in range(len(arrival)) if length[job] > 0), key=lambda job: arrival[job])
-    left, waiting, now, following = list(length), [], 0.0, 0
+    left, now, following = list(length), 0.0, 0
+    waiting: list[tuple[int, int]] = []
     while following < len(jobs) or waiting:
         if not waiting:
             now = max(now, float(arrival[jobs[following]]))

@@ -67,7 +67,8 @@ class Needs:
     @property
     def rigid(self) -> npt.NDArray[np.bool_]:
         """(I,) jobs that have one width only."""
-        return self.narrowest == self.widest
+        same: npt.NDArray[np.bool_] = self.narrowest == self.widest
+        return same
 
 
 def needs(instance: SchedulingInstance) -> Needs:

@@ -113,9 +113,11 @@ def _points(utility: Concave, first: float, last: float, count: int) -> Vector:
             raise TypeError(f"{utility.kind} is linear")
     ends = np.array([offset + first, offset + last])
     if power == 1:
-        points = np.exp(np.linspace(*np.log(ends), max(2, count)))
+        low, high = np.log(ends).tolist()
+        points: Vector = np.exp(np.linspace(low, high, max(2, count)))
     else:
-        points = np.linspace(*(ends / ends[0]) ** (1 - power), max(2, count)) ** (1 / (1 - power)) * ends[0]
+        low, high = ((ends / ends[0]) ** (1 - power)).tolist()
+        points = np.linspace(low, high, max(2, count)) ** (1 / (1 - power)) * ends[0]
     points -= offset
     points[0], points[-1] = first, last
     return points

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -144,7 +144,7 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
 
 
 @njit(cache=True)
-def _longer(values: npt.NDArray) -> npt.NDArray:
+def _longer(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     longer = np.empty(2 * len(values), values.dtype)
     longer[: len(values)] = values
     return longer

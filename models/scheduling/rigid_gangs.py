@@ -119,7 +119,8 @@ class RigidGangs:
         SolverError
             If a job has no start, or places do not fit.
         """
-        return self._form(instance).read(block, instance)
+        schedule: Schedule = self._form(instance).read(block, instance)
+        return schedule
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
         """Seconds for slots."""

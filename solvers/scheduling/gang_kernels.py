@@ -1,5 +1,7 @@
 """Compiled kernels of the search over orders of gangs: list schedules on a pool, and simulated annealing of them."""
 
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
 from typing import NamedTuple
 
 import numpy as np

@@ -147,7 +147,10 @@ class _PooledLists(_Lists):
 
     def anneal(self, target: int, heat: float, cooling: float, moves: int, least: float) -> tuple[float, float]:
         """See :class:`_Lists`."""
-        return anneal_pooled(self.order, self.pooled, self.goal, target, heat, cooling, moves, self.best, least)
+        found: tuple[float, float] = anneal_pooled(
+            self.order, self.pooled, self.goal, target, heat, cooling, moves, self.best, least
+        )
+        return found
 
     def schedule(self) -> Schedule:
         """See :class:`_Lists`."""
@@ -179,10 +182,11 @@ class _PlacedLists(_Lists):
 
     def anneal(self, target: int, heat: float, cooling: float, moves: int, least: float) -> tuple[float, float]:
         """See :class:`_Lists`."""
-        return anneal_placed(
+        found: tuple[float, float] = anneal_placed(
             *(self.order, self.flags, self.placing, self.goal, target, heat, cooling, moves),
             *(self.best, self.best_flags, least),
         )
+        return found
 
     def schedule(self) -> Schedule:
         """See :class:`_Lists`."""

@@ -97,7 +97,7 @@ class SjfBco(Heuristic):
             for plan in _plans(planner, widths, clock):
                 yield _Planned(plan, planner.server_of)
             return
-        order = np.lexsort((lengths(instance), [job.max_workers for job in instance.jobs]))
+        order = np.lexsort((lengths(instance), np.array([job.max_workers for job in instance.jobs])))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         if pool(instance).exact:
