@@ -189,5 +189,6 @@ def test_the_placer_splits_no_job_that_a_server_holds():
             assert (used <= gpus).all()
             assert all(places[j] == before[j][1] for j in kept)
             if len(fresh) == 1 and free.max() >= fresh[0][0]:
-                assert len(places[fresh[0][1]]) == 1
+                ((server, _),) = places[fresh[0][1]]
+                assert free[server] == free[free >= fresh[0][0]].min()
             before = {j: (widths[j], places[j]) for j in widths}

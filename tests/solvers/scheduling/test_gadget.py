@@ -21,9 +21,10 @@ from ddlopt.models.scheduling import (
 )
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.embedding_oracles import SlotChoice
 from ddlopt.solvers.scheduling.engine import simulate
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.oracles import Knapsack, Packing, PoolBound
+from ddlopt.solvers.scheduling.oracles import Knapsack, Modelled, Packing, PoolBound
 from ddlopt.solvers.scheduling.worth import SlotGains, Utilities
 
 LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
@@ -318,3 +319,33 @@ def test_auto_takes_the_first_oracle_that_suits():
     assert Gadget()._chosen(random_instance(rng, places=(2, 2), contention=True)) == "packing"
     assert Gadget(oracle="rounding").refuses(random_instance(rng, places=(2, 2), contention=True))
     assert Gadget(oracle="embedding").refuses(star.model_copy(update={"bandwidth": "shared"}))
+
+
+class _Poor:
+    """An oracle that lets nobody run, and knows a bound."""
+
+    def choose(self, state, rng, time_s):
+        return SlotChoice({}, {}, 1e9, 0.0)
+
+
+def test_the_best_of_several_oracles_counts():
+    rng = np.random.default_rng(34)
+    unproven = 0
+    for _ in range(10):
+        drawn = random_instance(rng, slots=1, jobs=4, places=(2, 2), network="star")
+        oracle = Modelled(drawn, _Poor(), rng, Clock(Limits(), None), 1.0, (_Poor(),))
+        watch, packed = _Watched(oracle, SlotGains(drawn)), _Watched(Packing(drawn), SlotGains(drawn))
+        for policy in (watch, packed):
+            assert not evaluate(drawn, simulate(drawn, policy, Clock(Limits(), None), "watched").schedule).violations
+        assert watch.answers[0].gain == packed.answers[0].gain > 0
+        assert watch.answers[0].bound == packed.answers[0].bound
+        unproven += watch.answers[0].gain < 0.99 * watch.answers[0].bound
+    assert unproven > 2
+
+
+def test_the_bound_of_a_result_is_that_of_all_slots():
+    rng = np.random.default_rng(35)
+    for number in range(12):
+        drawn = random_instance(rng, **NETWORKS[number % len(NETWORKS)])
+        result = Gadget().solve(drawn, Limits())
+        assert result.bound >= brute_force(drawn).objective * (1 - 1e-9)
