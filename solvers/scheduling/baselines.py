@@ -42,7 +42,7 @@ class _Ordered(Online):
 
     def choose(self, state: State) -> Choice:
         """Admit in the order of the priority."""
-        arrivals = np.array([state.instance.jobs[job].arrival for job in state.active])
+        arrivals = state.arrival[state.active]
         order = state.active[np.lexsort((state.active, arrivals, self.priority(state)))]
         return state.admit(order, state.rates.widest[order], skip=self.skip)
 

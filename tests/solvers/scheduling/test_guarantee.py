@@ -32,7 +32,7 @@ KINDS = [
 def test_the_greedy_has_its_part_of_the_optimum():
     rng = np.random.default_rng(1)
     parts = []
-    for number in range(300):
+    for number in range(200):
         drawn = random_instance(rng, **KINDS[number % len(KINDS)])
         best = brute_force(drawn).objective
         value, _, details = greedy(drawn)
