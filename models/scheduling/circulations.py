@@ -1,15 +1,14 @@
 """Rings on any network: connected circulations between the places where a job has servers."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.models.scheduling.cut_indicators import HAIR, Cut, add_cut_indicators, linear, nested_cuts
+from ddlopt.models.scheduling.cut_indicators import HAIR, Cut, add_cut_indicators, linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings import Arc, Ring, euler_ring
 from ddlopt.models.scheduling.slot_widths import SlotData
@@ -56,26 +55,26 @@ def core_of(instance: SchedulingInstance) -> Core:
     return Core({node: tuple(servers) for node, servers in sorted(stations.items())}, links, arcs)
 
 
-def station_cuts(instance: SchedulingInstance, data: SlotData) -> list[Cut]:
-    """Cuts of leaf links that cannot carry the rings of all jobs at once, and of stations."""
-    core = core_of(instance)
+def scarce_leaf_links(core: Core, data: SlotData) -> dict[int, float]:
+    """Bandwidth of the leaf links that cannot carry the rings of all jobs at once."""
     wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
-    bandwidth: dict[tuple[int, ...], float] = {
-        (s,): rate for s, rate in core.leaf_links.items() if wanted > rate * (1 + HAIR)
-    }
-    if len(core.stations) > 1:
-        bandwidth = {servers: bandwidth.get(servers, inf) for servers in core.stations.values()} | bandwidth
-    return nested_cuts(bandwidth, instance.server_count)
+    return {server: rate for server, rate in core.leaf_links.items() if wanted > rate * (1 + HAIR)}
 
 
-def add_circulations(block: pyo.Block, instance: SchedulingInstance, data: SlotData) -> None:
+def add_circulations(
+    block: pyo.Block, data: SlotData, core: Core, cuts: Sequence[Cut], place: Mapping[int, int]
+) -> None:
     """Add cut indicators and ``passes[i, u, v]`` of each job's ring over the arcs of the core, with bandwidth rows.
 
     Expects ``width[i, w]``, ``runs[i]`` and ``workers[i, s]``.
+
+    Parameters
+    ----------
+    place : mapping
+        Station -> its servers' place in ``cuts``; empty if there is one station only.
     """
-    core, cuts = core_of(instance), station_cuts(instance, data)
     add_cut_indicators(block, data, cuts)
-    rows = _Rows(block, data, core, cuts)
+    rows = _Rows(block, data, core, place)
     at = rows.at
     passes = {(i, *arc): n for i in at for arc, rate in core.arcs.items() if (n := rows.times(i, rate))}
     block.PASSES = pyo.Set(dimen=3, initialize=list(passes), doc="job, arc with bandwidth for its ring")
@@ -116,12 +115,10 @@ class _Rows:
     ``out`` the arcs with bandwidth for a job's ring at each node.
     """
 
-    def __init__(self, block: Any, data: SlotData, core: Core, cuts: list[Cut]) -> None:
-        self.data, self.core = data, core
-        place = {cut.servers: u for u, cut in enumerate(cuts)}
-        self.cut = {v: place[servers] for v, servers in core.stations.items()}
+    def __init__(self, block: Any, data: SlotData, core: Core, cut: Mapping[int, int]) -> None:
+        self.data, self.core, self.cut = data, core, cut
         stops = {
-            i: [v for v in core.stations if (i, self.cut[v]) in block.JOB_CUTS]
+            i: [v for v in cut if (i, cut[v]) in block.JOB_CUTS]
             for i in data.gains
             if data.rate[i] > 0 and data.most(i) > 1
         }
@@ -199,8 +196,9 @@ def read_circulation(block: pyo.Block, core: Core, job: int, servers: list[int])
     SolverError
         If the values are no ring through them.
     """
+    known = block.component("PASSES") or ()
     passes: dict[Arc, int] = {
-        (u, v): round(block.passes[job, u, v].value or 0.0) for u, v in core.arcs if (job, u, v) in block.PASSES
+        (u, v): round(block.passes[job, u, v].value or 0.0) for u, v in core.arcs if (job, u, v) in known
     }
     for server in servers:
         if server in core.leaf_links:

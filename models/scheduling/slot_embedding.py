@@ -1,7 +1,5 @@
 """The best use of one slot: widths, places and rings of all jobs at once."""
 
-from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Literal
@@ -9,22 +7,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling.circulations import (
-    add_circulations,
-    core_of,
-    read_circulation,
-    start_circulations,
-    station_cuts,
-)
-from ddlopt.models.scheduling.cut_indicators import Cut, add_cut_indicators, linear, start_cut_indicators, tree_cuts
+from ddlopt.models.scheduling.circulations import core_of, read_circulation
+from ddlopt.models.scheduling.cut_indicators import linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.pool import Placer, Workers, pool
+from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings import Ring, find_ring, tree_ring
+from ddlopt.models.scheduling.slot_places import Places, PlacesOption, Routing, places_of
 from ddlopt.models.scheduling.slot_widths import SlotData, slot_data
 from ddlopt.models.scheduling.solution import Run, Schedule
 
-_INTEGRAL = 1e-5
 _LARGEST_GAIN = 100.0
 
 
@@ -44,8 +35,9 @@ class SlotEmbedding:
 
     with capacities :math:`C_{sr}`, the workers :math:`C_{is}` of job i that server s holds, the largest width
     :math:`N_i`, and energy at the price :math:`\pi` (without one there is no o). ``max_min`` maximises z with
-    :math:`z \le Z_i / F_i + \sum_w g_i(w)\, x_{iw}`. Where widths alone decide what fits
-    (:func:`~ddlopt.models.scheduling.pool.pool`), there is no y.
+    :math:`z \le Z_i / F_i + \sum_w g_i(w)\, x_{iw}`. Where widths alone decide what fits there is no y but one row for
+    the cluster; where all workers take the same and some servers are equal, these are counted by what is on them
+    (:mod:`~ddlopt.models.scheduling.pattern_counts`), and the s below are groups of servers.
 
     **Cuts.** On a tree (see :mod:`~ddlopt.models.scheduling.rings`) a ring takes its bandwidth :math:`b_i` once of
     every link that separates its workers, and no routing is left to choose. Let U be the servers behind a link (the
@@ -96,6 +88,9 @@ class SlotEmbedding:
     routing : {"auto", "cuts", "circulation"}
         ``cuts`` needs a tree; ``circulation`` covers any network; ``auto`` takes the first of them that covers the
         instance.
+    places : {"auto", "patterns", "servers"}
+        ``servers`` models every server by itself. ``patterns`` counts servers wherever that can be done, ``auto`` where
+        it saves something.
     done : tuple of float
         Mini-batches of each job done before; none if empty. The objective is then the gain of the slot alone.
     gains : tuple of tuples of float, optional
@@ -107,7 +102,8 @@ class SlotEmbedding:
     ``width[i, w]``, ``runs[i]``
         1 if job i has w workers; whether it has any. Jobs and widths that gain nothing are left out.
     ``workers[i, s]``
-        Workers of job i on server s; missing where widths alone decide.
+        Workers of job i on server s, with ``places="servers"``; see
+        :func:`~ddlopt.models.scheduling.pattern_counts.add_patterns` for counted servers.
     ``split[i, u]``, ``passes[i, u, v]``
         Whether cut u separates job i; how often its ring passes over an arc of the core.
     ``objective``
@@ -120,6 +116,7 @@ class SlotEmbedding:
     """
 
     routing: Literal["auto", "cuts", "circulation"] = "auto"
+    places: PlacesOption = "auto"
     done: tuple[float, ...] = ()
     gains: tuple[tuple[float, ...], ...] | None = None
 
@@ -152,15 +149,17 @@ class SlotEmbedding:
         """Fill ``block`` with widths, workers and rings."""
         data = self._data(instance)
         _add_widths(block, data)
-        if _widths_decide(instance):
-            _add_pool(block, instance)
-        else:
-            _add_workers(block, instance, data)
-            if self._routing(instance) == "cuts":
-                add_cut_indicators(block, data, tree_cuts(instance, data))
-            elif self._routing(instance) == "circulation":
-                add_circulations(block, instance, data)
-        self._add_objective(block, instance, data)
+        costs = self._places(instance, data).add(block)
+        unit = self._unit(instance)
+        if instance.objective == "max_min" and self.gains is None:
+            parts = np.zeros(len(instance.jobs))
+            if self.done:
+                parts = np.minimum(1.0, np.array(self.done) / [job.minibatches for job in instance.jobs])
+            _add_smallest_part(block, data, parts.tolist(), unit)
+            return
+        terms = [(data.gains[i][w] / unit, block.width[i, w]) for i, w in block.WIDTHS]
+        terms += [(-cost / unit, variable) for cost, variable in costs]
+        block.objective = pyo.Expression(expr=linear(terms))
 
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
         """Widths, workers and rings of the runs; superfluous workers are left out, and the rest follows."""
@@ -168,19 +167,9 @@ class SlotEmbedding:
         runs = {run.job: run for run in solution.runs}
         workers = {i: there for i, run in runs.items() if (there := _useful_workers(run, data))}
         for i, w in block.WIDTHS:
-            block.width[i, w].set_value(int(i in workers and _width(workers[i]) == w))
-        if _widths_decide(instance):
-            return
-        placed = {(i, s): count for i, there in workers.items() for s, count in there}
-        for i, s in block.PLACES:
-            block.workers[i, s].set_value(placed.get((i, s), 0))
-        used = {i: [s for s, _ in there] for i, there in workers.items()}
-        cuts = self._cuts(instance, data)
-        if cuts:
-            start_cut_indicators(block, cuts, used)
-        if self._routing(instance) == "circulation":
-            rings = {i: runs[i].ring if len(servers) > 1 else () for i, servers in used.items()}
-            start_circulations(block, rings)
+            block.width[i, w].set_value(int(i in workers and sum(count for _, count in workers[i]) == w))
+        rings = {i: runs[i].ring if len(there) > 1 else () for i, there in workers.items()}
+        self._places(instance, data).start(block, workers, rings)
 
     def read(self, block: pyo.Block, instance: SchedulingInstance) -> Schedule:
         """The schedule that the values describe.
@@ -188,17 +177,9 @@ class SlotEmbedding:
         Raises
         ------
         SolverError
-            If workers are not whole, or what the ring of a job passes over is no ring.
+            If counts are not whole, or what the ring of a job passes over is no ring.
         """
-        widths = {i: w for i, w in block.WIDTHS if _whole(block.width[i, w])}
-        if _widths_decide(instance):
-            workers: Mapping[int, Workers] = Placer(instance).place(widths)
-        else:
-            counts: dict[int, list[tuple[int, int]]] = defaultdict(list)
-            for i, s in block.PLACES:
-                if count := _whole(block.workers[i, s]):
-                    counts[i].append((s, count))
-            workers = {i: tuple(there) for i, there in counts.items()}
+        workers = self._places(instance, self._data(instance)).workers(block)
         runs = tuple(
             Run(job=i, start=0, slots=1, workers=there, ring=self._ring(block, instance, i, [s for s, _ in there]))
             for i, there in sorted(workers.items())
@@ -226,20 +207,13 @@ class SlotEmbedding:
     def _data(self, instance: SchedulingInstance) -> SlotData:
         return slot_data(instance, self.done, self.gains)
 
-    def _routing(self, instance: SchedulingInstance) -> Literal["none", "cuts", "circulation"]:
-        if not instance.needs_rings:
-            return "none"
-        if self.routing == "auto":
-            return "cuts" if _is_tree(instance) else "circulation"
-        return self.routing
-
-    def _cuts(self, instance: SchedulingInstance, data: SlotData) -> list[Cut]:
-        match self._routing(instance):
-            case "cuts":
-                return tree_cuts(instance, data)
-            case "circulation":
-                return station_cuts(instance, data)
-        return []
+    def _places(self, instance: SchedulingInstance, data: SlotData) -> Places:
+        routing: Routing = "none"
+        if instance.needs_rings:
+            routing = (
+                "cuts" if self.routing == "cuts" or (self.routing == "auto" and _is_tree(instance)) else "circulation"
+            )
+        return places_of(instance, data, routing, self.places)
 
     def _ring(self, block: pyo.Block, instance: SchedulingInstance, job: int, servers: list[int]) -> Ring:
         if not instance.needs_rings or len(servers) < 2:
@@ -253,43 +227,9 @@ class SlotEmbedding:
         assert ring is not None
         return ring
 
-    def _add_objective(self, block: pyo.Block, instance: SchedulingInstance, data: SlotData) -> None:
-        unit = self._unit(instance)
-        if instance.objective == "max_min" and self.gains is None:
-            parts = np.zeros(len(instance.jobs))
-            if self.done:
-                parts = np.minimum(1.0, np.array(self.done) / [job.minibatches for job in instance.jobs])
-            _add_smallest_part(block, data, parts.tolist(), unit)
-            return
-        terms = [(data.gains[i][w] / unit, block.width[i, w]) for i, w in block.WIDTHS]
-        if data.worker_cost.any() and _widths_decide(instance):
-            cost = float(data.worker_cost[0]) / unit
-            terms += [(-cost * w, block.width[i, w]) for i, w in block.WIDTHS]
-        elif data.worker_cost.any():
-            terms += [(-float(data.worker_cost[s]) / unit, block.workers[i, s]) for i, s in block.PLACES]
-        if data.idle_cost.any():
-            terms += [(-float(data.idle_cost[s]) / unit, block.awake[s]) for s in block.awake]
-        block.objective = pyo.Expression(expr=linear(terms))
-
 
 def _is_tree(instance: SchedulingInstance) -> bool:
     return instance.network is not None and instance.network.is_tree(instance.server_count)
-
-
-def _widths_decide(instance: SchedulingInstance) -> bool:
-    """Whether no model of places is needed; a single server's idle power needs one, of who is on it."""
-    return pool(instance).exact and not (instance.energy_price_per_j and instance.idle_w.any())
-
-
-def _whole(variable: Any) -> int:
-    value = variable.value or 0.0
-    if abs(value - round(value)) > _INTEGRAL:
-        raise SolverError(f"variable '{variable.name}' is {value}, which is not whole")
-    return round(value)
-
-
-def _width(workers: Workers) -> int:
-    return sum(count for _, count in workers)
 
 
 def _useful_workers(run: Run, data: SlotData) -> Workers:
@@ -313,50 +253,6 @@ def _add_widths(block: pyo.Block, data: SlotData) -> None:
     @block.Constraint(block.JOBS, doc="a job has one width, or does not run")
     def width_is_unique(b: Any, i: int) -> Any:
         return linear([*((1.0, b.width[i, w]) for w in data.gains[i]), (-1.0, b.runs[i])]) == 0
-
-
-def _add_pool(block: pyo.Block, instance: SchedulingInstance) -> None:
-    cluster = pool(instance)
-    block.RESOURCES = pyo.RangeSet(0, len(cluster.capacity) - 1, doc="resources of the pool")
-
-    @block.Constraint(block.RESOURCES, doc="the pool gives no more than it has")
-    def pool_is_respected(b: Any, r: int) -> Any:
-        terms = [(w * float(cluster.demand[i, r]), b.width[i, w]) for i, w in b.WIDTHS if cluster.demand[i, r]]
-        return linear(terms) <= float(cluster.capacity[r]) if terms else pyo.Constraint.Skip
-
-
-def _add_workers(block: pyo.Block, instance: SchedulingInstance, data: SlotData) -> None:
-    servers = range(instance.server_count)
-    places = [(i, s) for i in data.gains for s in servers if data.room[i, s]]
-    block.PLACES = pyo.Set(dimen=2, initialize=places, doc="job, server that holds a worker of it")
-    block.workers = pyo.Var(
-        block.PLACES,
-        domain=pyo.NonNegativeIntegers,
-        bounds=lambda _, i, s: (0, int(data.room[i, s])),
-        doc="workers of the job on the server",
-    )
-    resources = range(len(instance.resources))
-    block.CAPACITIES = pyo.Set(dimen=2, initialize=[(s, r) for s in servers for r in resources], doc="server, resource")
-
-    @block.Constraint(block.JOBS, doc="as many workers as the job is wide")
-    def workers_make_the_width(b: Any, i: int) -> Any:
-        placed = [(1.0, b.workers[i, s]) for s in servers if data.room[i, s]]
-        return linear([*placed, *((-float(w), b.width[i, w]) for w in data.gains[i])]) == 0
-
-    @block.Constraint(block.CAPACITIES, doc="a server gives no more than it has")
-    def capacity_is_respected(b: Any, s: int, r: int) -> Any:
-        amounts = instance.demand[:, r]
-        terms = [(float(amounts[i]), b.workers[i, s]) for i in data.gains if data.room[i, s] and amounts[i]]
-        return linear(terms) <= float(instance.capacity[s, r]) if terms else pyo.Constraint.Skip
-
-    if data.idle_cost.any():
-        paid = [s for s in servers if data.idle_cost[s]]
-        block.awake = pyo.Var(paid, domain=pyo.Binary, doc="somebody is on the server")
-        block.PAID_PLACES = pyo.Set(dimen=2, initialize=[(i, s) for i, s in places if data.idle_cost[s]])
-
-        @block.Constraint(block.PAID_PLACES, doc="workers keep their server awake")
-        def workers_wake_the_server(b: Any, i: int, s: int) -> Any:
-            return b.workers[i, s] <= int(data.room[i, s]) * b.awake[s]
 
 
 def _add_smallest_part(block: pyo.Block, data: SlotData, parts: list[float], unit: float) -> None:

@@ -30,6 +30,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 
 EVERY_UTILITY = tuple(UTILITIES)
+PLACES = ("patterns", "servers")
 
 
 def solve(instance, formulation=None, **options):
@@ -92,9 +93,10 @@ def test_against_trying_everything(seed, network):
         energy=seed % 5 == 1,
     )
     expected = brute_force(instance).objective
-    assert solve(instance).objective == close(expected)
-    if network is not None:
-        assert solve(instance, routing="circulation").objective == close(expected)
+    for places in PLACES:
+        assert solve(instance, places=places).objective == close(expected)
+        if network is not None:
+            assert solve(instance, routing="circulation", places=places).objective == close(expected)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -105,7 +107,9 @@ def test_graphs_with_switches_against_trying_everything(seed):
     instance = random_instance(rng, jobs=2, slots=1, places=(2, 1, 2, 1)[:servers], network="star")
     network = random_graph(rng, servers, int(rng.integers(1, 4)), int(rng.integers(0, 6)))
     instance = changed(instance, network=network)
-    assert solve(instance).objective == close(brute_force(instance).objective)
+    expected = brute_force(instance).objective
+    for places in PLACES:
+        assert solve(instance, places=places).objective == close(expected)
 
 
 @pytest.mark.parametrize(("times", "runs"), [(2.0, 1), (1.9, 0)])
@@ -118,7 +122,7 @@ def test_a_ring_may_pass_over_an_arc_twice(times, runs):
     assert len(solve(instance).solution.runs) == runs
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(100))
 def test_routings_agree_on_trees(seed):
     rng = np.random.default_rng([3, seed])
     servers = int(rng.integers(3, 7))
@@ -134,8 +138,9 @@ def test_routings_agree_on_trees(seed):
         uneven=seed % 3 == 0,
     )
     instance = changed(instance, network=random_tree(rng, servers, int(rng.integers(0, 4))))
-    cuts = solve(instance, routing="cuts")
-    assert solve(instance, routing="circulation").objective == close(cuts.objective)
+    cuts = solve(instance, routing="cuts", places="servers").objective
+    assert solve(instance, routing="circulation", places="servers").objective == close(cuts)
+    assert solve(instance, routing="cuts", places="patterns").objective == close(cuts)
 
 
 def test_routings_disagree_without_bandwidth():
@@ -277,18 +282,59 @@ CYCLE = Network(links=tuple((s, (s + 1) % 6, 1.5e9) for s in range(6)))
 
 
 @pytest.mark.parametrize(
-    ("network", "pinned"),
-    [(star(6, 1.5e9), 1.09108900), (TREE, 1.09108900), (CYCLE, 1.03591479)],
-    ids=["star", "tree", "cycle"],
+    ("network", "places", "pinned"),
+    [
+        (star(6, 1.5e9), "servers", 1.0910890),
+        (star(6, 1.5e9), "auto", 1.0),
+        (TREE, "servers", 1.0910890),
+        (TREE, "auto", 1.0348447),
+        (CYCLE, "auto", 1.0359148),
+    ],
+    ids=["star-servers", "star", "tree-servers", "tree", "cycle"],
 )
-def test_relaxation_is_pinned(network, pinned):
+def test_relaxation_is_pinned(network, places, pinned):
     """Relaxation over optimum; a change of the model that weakens it shows here."""
     jobs = [
         job(str(k), least=w, most=w, utility=Capped(value=w + k / 10)) for k, w in enumerate((5, 5, 6, 7, 3, 3, 2, 5))
     ]
     instance = cluster(jobs, servers=6, gpus=4, network=network)
-    ratio = lp_relaxation(SlotEmbedding(), instance).objective / solve(instance).objective
-    assert ratio == pytest.approx(pinned, rel=1e-6)
+    relaxed = lp_relaxation(SlotEmbedding(places=places), instance).objective
+    assert relaxed / solve(instance).objective == pytest.approx(pinned, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_counted_servers_are_as_good_as_servers_with_names(seed):
+    """Many equal servers in a few classes, one or several kinds of jobs, racks whose uplinks are scarce or not."""
+    rng = np.random.default_rng([13, seed])
+    base = random_instance(
+        rng, jobs=7, slots=1, places=(4, 4), network="star", min_workers=True, pollux=seed % 3 == 0, latency=True
+    )
+    jobs = base.jobs
+    if seed % 2:
+        timing = RING.model_copy(update={"bandwidth_bytes_per_s": 1e9})
+        jobs = tuple(one.model_copy(update={"timing": timing}) if one.timing.kind == "ring" else one for one in jobs)
+    power = {"idle_w": 100.0, "worker_w": 50.0} if seed % 4 == 0 else {}
+    servers = (
+        ServerGroup(count=3, capacity={"gpu": 2}, **power),
+        ServerGroup(count=2, capacity={"gpu": 3}),
+        ServerGroup(count=1, capacity={"gpu": 1}),
+    )
+    nic = tuple((s, 6 + s % 2, float(rng.choice([1.0, 2.2])) * 1e9) for s in range(6))
+    network = Network(switches=2, links=(*nic, (6, 7, float(rng.choice([0.9, 3.0])) * 1e9)))
+    instance = changed(base, jobs=jobs, servers=servers, network=network, energy_price_per_j=1e-4 if power else 0.0)
+    counted = SlotEmbedding(places="patterns")
+    model = build_model("scheduling", counted, instance)
+    assert model.scheduling.component("workers_make_the_width") is None
+    assert solve(instance, counted).objective == close(solve(instance, places="servers").objective)
+
+
+def test_too_many_patterns_are_not_counted():
+    """Servers with very many places, or with workers of different sizes, have names."""
+    many = cluster([job(str(w), most=w) for w in range(1, 31)], servers=3, gpus=60)
+    uneven = cluster([job("a", demand={"gpu": 1.0}), job("b", most=2, demand={"gpu": 2.0})], servers=3, gpus=4)
+    for instance in (many, uneven):
+        model = build_model("scheduling", SlotEmbedding(places="patterns"), instance)
+        assert model.scheduling.component("solo_servers") is None
 
 
 @pytest.mark.parametrize(
@@ -331,15 +377,18 @@ def worst_violation(model):
     )
 
 
+@pytest.mark.parametrize("places", PLACES)
 @pytest.mark.parametrize("network", ["star", "tree", "mesh", None])
-def test_start_is_a_solution(network):
+def test_start_is_a_solution(network, places):
     """Values given by a start satisfy the model, those completed by hand or by the solver."""
     rng = np.random.default_rng(21)
-    for _ in range(6):
-        instance = random_instance(rng, jobs=3, slots=1, places=(2, 2, 1), network=network, min_workers=True)
-        best = solve(instance)
-        model = build_model("scheduling", SlotEmbedding(), instance)
-        SlotEmbedding().start(model.scheduling, instance, best.solution)
+    for number in range(6):
+        instance = random_instance(
+            rng, jobs=4, slots=1, places=(2, 2, 1), network=network, min_workers=True, pollux=True, energy=number > 2
+        )
+        best = solve(instance, places="servers")
+        model = build_model("scheduling", SlotEmbedding(places=places), instance)
+        SlotEmbedding(places=places).start(model.scheduling, instance, best.solution)
         fixed = [v for v in model.component_data_objects(pyo.Var) if v.is_integer() and not v.fixed]
         assert all(variable.value is not None for variable in fixed)
         for variable in fixed:

@@ -1,0 +1,105 @@
+"""The model of one slot with places and rings: size, time to build, time to prove, beside its oracles.
+
+    python benchmarks/slot_embedding.py --seeds 3
+    python benchmarks/slot_embedding.py --cases star-tight random-graph --limit 60
+
+"relaxation" is the LP optimum over the best solution, less 1; "rounding" what the rounded relaxation over mappings
+reaches of the best solution, and its time, relaxation included. All times are wall-clock seconds.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from ddlopt.analysis import tables
+from ddlopt.instances.generators import generate
+from ddlopt.models.scheduling import Network, SchedulingInstance
+from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
+from ddlopt.solvers.scheduling.embedding_oracles import SlotState
+from ddlopt.solvers.scheduling.rounding import RoundingOracle
+
+SLOT = {"jobs": 80, "slots": 1, "servers": 20, "arrival_part": 0.0, "load": 3.0}
+CASES = {
+    "star-loose": ("contended", SLOT | {"gpus_per_server": 8, "rings_per_nic": 8.0}),
+    "star-tight": ("contended", SLOT | {"gpus_per_server": 8, "rings_per_nic": 2.0, "widest": 12}),
+    "star-rigid": ("contended", SLOT | {"gpus_per_server": 8, "rings_per_nic": 2.0, "widest": 12, "rigid": True}),
+    "star-20x4": ("contended", SLOT | {"gpus_per_server": 4}),
+    "star-20x4-rigid": ("contended", SLOT | {"gpus_per_server": 4, "rigid": True}),
+    "leaf-spine": ("leaf-spine", SLOT | {"gpus_per_server": 8, "rack_servers": 5, "widest": 12}),
+    "leaf-spine-rigid": ("leaf-spine", SLOT | {"gpus_per_server": 8, "rack_servers": 5, "widest": 12, "rigid": True}),
+    "random-graph": ("random-network", SLOT | {"jobs": 40, "servers": 12, "gpus_per_server": 4, "switches": 6,
+                                               "widest": 8, "rings_per_trunk": 2.0}),
+    "torus-3x4": ("random-network", SLOT | {"jobs": 40, "servers": 12, "gpus_per_server": 4, "widest": 8}),
+}  # fmt: skip
+HEADINGS = ("case", "seed", "rows", "columns", "build s", "total s", "status", "gap", "relaxation", "rounding", "its s")
+
+
+def torus(rows: int, columns: int, rate: float) -> Network:
+    """Servers joined with their four neighbours, without switches."""
+    links = []
+    for i in range(rows):
+        for j in range(columns):
+            here = i * columns + j
+            links += [(here, (i + 1) % rows * columns + j, rate), (here, i * columns + (j + 1) % columns, rate)]
+    return Network(links=tuple(links))
+
+
+def instance_of(case: str, seed: int) -> SchedulingInstance:
+    """The instance of a case."""
+    kind, options = CASES[case]
+    instance = generate("scheduling", kind, seed, **options)
+    if case.startswith("torus"):
+        fields = {name: getattr(instance, name) for name in SchedulingInstance.model_fields}
+        rate = instance.jobs[0].timing.bandwidth_bytes_per_s
+        instance = SchedulingInstance(**fields | {"network": torus(3, 4, rate)})
+    return instance
+
+
+def measure(case: str, seed: int, limit_s: float, threads: int) -> list[str]:
+    """One row of the table."""
+    instance = instance_of(case, seed)
+    began = time.perf_counter()
+    build_model("scheduling", SlotEmbedding(), instance)
+    building_s = time.perf_counter() - began
+    limits = Limits(time_s=limit_s, gap=1e-4, threads=threads)
+    result = Exact("slot-embedding", "scheduling", SlotEmbedding()).solve(instance, limits)
+    relaxed = lp_relaxation(SlotEmbedding(), instance).objective
+    began = time.perf_counter()
+    state = SlotState(instance, 0, list(range(len(instance.jobs))), np.zeros(len(instance.jobs)))
+    rounded = RoundingOracle().choose(state, np.random.default_rng(seed), None)
+    rounding_s = time.perf_counter() - began
+    best = max(result.objective or 0.0, rounded.gain)
+    return [
+        case,
+        str(seed),
+        f"{result.details['rows']:.0f}",
+        f"{result.details['columns']:.0f}",
+        f"{building_s:.2f}",
+        f"{result.runtime_s:.1f}",
+        tables.status_text(result),
+        tables.gap_text(result.gap),
+        f"{relaxed / best - 1:.2%}",
+        f"{rounded.gain / best:.2%}",
+        f"{rounding_s:.1f}",
+    ]
+
+
+def main() -> None:
+    """Print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--seeds", type=int, default=1, help="instances of each case")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each solve")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    print(f"| {' | '.join(HEADINGS)} |\n|{'|'.join(['---'] + ['---:'] * (len(HEADINGS) - 1))}|")
+    for case in arguments.cases:
+        for seed in range(1, arguments.seeds + 1):
+            print(f"| {' | '.join(measure(case, seed, arguments.limit, arguments.threads))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
