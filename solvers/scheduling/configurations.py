@@ -112,12 +112,12 @@ class ColumnGeneration(Heuristic):
         """The best schedule found; rounds, patterns, and the value of the relaxation over them."""
         search = _Search(self, instance, clock, seed)
         search.begin(start)
-        master = Master(instance, search.plan)
+        master = Master(instance, search.plan, lambda: clock.expired)
         patterns: Sequence[Sequence[Pattern]] = ()
         try:
             optimum, figures = search.generate(master)
             if optimum is not None:
-                search.round(master.shares())
+                search.round(master.shares(optimum))
                 patterns = master.worth_using(optimum, max(0.0, optimum.value - search.value))
         finally:
             master.close()
@@ -188,14 +188,16 @@ class _Search:
                 master.add(k, pattern)
         optimum, rounds = None, 0
         while not self.clock.expired:
-            optimum = master.solve()
-            rounds += 1
+            found = master.solve()
+            if found is None:
+                break
+            optimum, rounds = found, rounds + 1
             fresh = self._add_best(master, optimum)
             self.clock.report(self.value, self.bound)
             done = self.bound - optimum.attained <= self.options.tolerance * abs(optimum.attained)
             if done or self.is_close:
                 break
-            if not master.aim() and not fresh:
+            if not master.aim(optimum) and not fresh:
                 break
         patterns = sum(map(len, master.patterns))
         figures = {"rounds": rounds, "patterns": patterns}

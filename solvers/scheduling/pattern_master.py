@@ -1,6 +1,7 @@
 """The linear program over the patterns found so far, kept in HiGHS from round to round."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -16,18 +17,21 @@ _GRID = np.array([0.3, 0.7, 0.9, 0.97, 0.99, 0.997, 1.0, 1.003, 1.01, 1.03, 1.1,
 """Where tangents touch a utility, relative to the part that is done in the last optimum."""
 _NEAR = 0.004
 _PIECES = len(_GRID) + 2
+_GIVEN_UP = ("kInterrupt", "kHighsInterrupt")
 
 
 class Optimum(NamedTuple):
     """Of the linear program; ``attained`` is what its solution is worth by the utilities themselves, never more.
 
-    The prices are those of progress (I,), for all mini-batches of a job, and of slots (K,).
+    The prices are those of progress (I,), for all mini-batches of a job, and of slots (K,); ``columns`` are what HiGHS
+    has for its variables.
     """
 
     value: float
     attained: float
     progress_prices: Floats
     slot_prices: Floats
+    columns: Floats
 
 
 class Master:
@@ -41,9 +45,11 @@ class Master:
     instance : SchedulingInstance
     plan : PatternPlan
         Of the same instance.
+    stop : callable
+        Asked again and again in a solve, whether to give it up.
     """
 
-    def __init__(self, instance: SchedulingInstance, plan: PatternPlan) -> None:
+    def __init__(self, instance: SchedulingInstance, plan: PatternPlan, stop: Callable[[], bool]) -> None:
         self._instance, self._plan = instance, plan
         self.patterns: list[dict[Pattern, int]] = [{} for _ in plan.spans]
         """Patterns of each interval, and their columns."""
@@ -54,6 +60,8 @@ class Master:
         self._highs = highspy.Highs()
         for name, value in _OPTIONS.items():
             self._must(self._highs.setOptionValue(name, value), f"set {name}")
+        self._highs.setCallback(lambda kind, message, out, into, data: _answer(into, stop), None)
+        self._highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
         for span in plan.spans:
             self._highs.addRow(-highspy.kHighsInf, float(span.slots), 0, *nothing)
@@ -84,16 +92,15 @@ class Master:
         self._highs.changeColsCost(_PIECES, columns, -self._slopes[job])
         self._highs.changeColsBounds(_PIECES, columns, np.zeros(_PIECES), np.concatenate((lengths * wanted, rest)))
 
-    def _filled(self) -> Floats:
-        """(I, pieces) progress in each piece in the last optimum."""
-        values = np.asarray(self._highs.getSolution().col_value)
-        return values[: self._slopes.size].reshape(self._slopes.shape)
+    def _filled(self, columns: Floats) -> Floats:
+        """(I, pieces) progress in each piece."""
+        return columns[: self._slopes.size].reshape(self._slopes.shape)
 
-    def aim(self) -> int:
-        """Move tangents to where progress is in the last optimum; of how many jobs that changes the utilities."""
+    def aim(self, optimum: Optimum) -> int:
+        """Move tangents to where progress is in the optimum; of how many jobs that changes the utilities."""
         if self._by_part:
             return 0
-        parts = self._filled().sum(axis=1) / self._wanted
+        parts = self._filled(optimum.columns).sum(axis=1) / self._wanted
         moved = np.flatnonzero(np.abs(parts - self._aims) > _NEAR * self._aims)
         for job in moved.tolist():
             self._aims[job] = parts[job]
@@ -112,8 +119,8 @@ class Master:
         self._must(self._highs.addCol(price, 0.0, highspy.kHighsInf, len(rows), rows, values), "add a pattern")
         return True
 
-    def solve(self) -> Optimum:
-        """The optimum with the patterns added so far.
+    def solve(self) -> Optimum | None:
+        """The optimum with the patterns added so far; None if it was given up.
 
         Raises
         ------
@@ -121,28 +128,32 @@ class Master:
             If HiGHS finds none.
         """
         self._highs.run()
+        if self._highs.getModelStatus().name in _GIVEN_UP:
+            return None
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             name = self._highs.modelStatusToString(self._highs.getModelStatus())
             raise SolverError(f"the linear program over patterns ended with '{name}'")
-        duals = np.asarray(self._highs.getSolution().row_dual)
+        solution = self._highs.getSolution()
+        duals, columns = np.asarray(solution.row_dual), np.asarray(solution.col_value)
         spans = len(self._plan.spans)
         value = -self._highs.getInfo().objective_function_value
         prices = np.maximum(0.0, duals[spans:]) * self._wanted
-        return Optimum(value, value - self._excess(), prices, np.maximum(0.0, -duals[:spans]))
+        return Optimum(value, value - self._excess(columns), prices, np.maximum(0.0, -duals[:spans]), columns)
 
-    def _excess(self) -> float:
-        """What the pieces add to the utilities of the last optimum."""
+    def _excess(self, columns: Floats) -> float:
+        """What the pieces add to the utilities."""
         if self._by_part:
             return 0.0
-        filled = self._filled()
+        filled = self._filled(columns)
         parts = np.minimum(1.0, filled.sum(axis=1) / self._wanted).tolist()
         worth = sum(float(job.utility.of(part)) for job, part in zip(self._instance.jobs, parts, strict=True))
         return float((self._slopes * filled).sum()) - worth
 
-    def shares(self) -> list[dict[Pattern, float]]:
-        """Slots of each interval that look like each pattern in the last optimum, in fractions."""
-        values = self._highs.getSolution().col_value
-        return [{p: values[column] for p, column in here.items() if values[column] > 1e-9} for here in self.patterns]
+    def shares(self, optimum: Optimum) -> list[dict[Pattern, float]]:
+        """Slots of each interval that look like each pattern in the optimum, in fractions."""
+        values = dict(enumerate(optimum.columns.tolist()))
+        found = [{p: values.get(column, 0.0) for p, column in here.items()} for here in self.patterns]
+        return [{p: slots for p, slots in here.items() if slots > 1e-9} for here in found]
 
     def worth_using(self, optimum: Optimum, slack: float) -> tuple[tuple[Pattern, ...], ...]:
         """The patterns of each interval but those of which one slot costs more than ``slack`` of the optimum."""
@@ -159,9 +170,15 @@ class Master:
 
     def close(self) -> None:
         """Let go of what HiGHS keeps for this thread, so that others may set its number of threads."""
+        self._highs.disableCallbacks()
         self._highs.clear()
         highspy.Highs.resetGlobalScheduler(False)
 
     def _must(self, status: highspy.HighsStatus, what: str) -> None:
         if status == highspy.HighsStatus.kError:
             raise SolverError(f"HiGHS did not {what}")
+
+
+def _answer(into: Any, stop: Callable[[], bool]) -> None:
+    if into is not None and stop():
+        into.user_interrupt = True

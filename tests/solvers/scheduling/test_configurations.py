@@ -119,6 +119,7 @@ def _worth(plan, prices, pattern):
 @pytest.mark.parametrize("energy", [False, True])
 def test_patterns_near_the_best_are_all_found(energy):
     rng = np.random.default_rng(8)
+    left_out = 0
     more = {"servers": (ServerGroup(capacity={"gpu": 6}, worker_w=100),), "energy_price_per_j": 1e-7} if energy else {}
     for _ in range(5):
         instance = _instance(rng, jobs=4)
@@ -131,6 +132,7 @@ def test_patterns_near_the_best_are_all_found(energy):
         for span, least, here in zip(plan.spans, best - slack, found, strict=True):
             near = {p for p in all_patterns(plan, span) if _worth(plan, prices, p) >= least - 1e-12}
             assert set(here) <= near
+            left_out += len(near - set(here))
             for pattern in near - set(here):
                 # Left out is only what another one has at least as much of for every job.
                 gains = dict(plan.gains(pattern))
@@ -138,12 +140,14 @@ def test_patterns_near_the_best_are_all_found(energy):
                 assert any(all(dict(plan.gains(o)).get(j, 0) >= g for j, g in gains.items()) for o in here)
         with pytest.raises(TooManyError):
             near_best_patterns(plan, prices, best, slack, sum(map(len, found)) - 1)
+    assert (left_out == 0) == energy
 
 
 def test_patterns_left_out_of_the_integer_program_cost_more_than_there_is():
     instance = _instance(np.random.default_rng(6), jobs=5, gpus=4)
     plan = PatternPlan.of(instance)
-    master = Master(instance, plan)
+    asked = []
+    master = Master(instance, plan, lambda: asked.append(True))
     for k, span in enumerate(plan.spans):
         for pattern in all_patterns(plan, span):
             assert master.add(k, pattern)
@@ -151,7 +155,7 @@ def test_patterns_left_out_of_the_integer_program_cost_more_than_there_is():
     try:
         while True:
             optimum = master.solve()
-            if not master.aim():
+            if not master.aim(optimum):
                 break
         slack = 0.02 * optimum.value
         kept = master.worth_using(optimum, slack)
@@ -160,10 +164,18 @@ def test_patterns_left_out_of_the_integer_program_cost_more_than_there_is():
             cost = {p: optimum.slot_prices[k] - _worth(plan, optimum.progress_prices, p) for p in here}
             assert min(cost.values()) >= -1e-7
             assert {p for p in here if cost[p] <= slack * (1 - 1e-9)} <= set(some)
-        used = sum(sum(here.values()) for here in master.shares())
+        used = sum(sum(here.values()) for here in master.shares(optimum))
         assert used == pytest.approx(sum(span.slots for span in plan.spans))
+        assert asked
     finally:
         master.close()
+    again = Master(instance, plan, lambda: True)
+    try:
+        for k, here in enumerate(master.patterns):
+            assert all(again.add(k, pattern) for pattern in here)
+        assert again.solve() is None
+    finally:
+        again.close()
 
 
 def test_a_start_is_kept_when_there_is_no_time():
