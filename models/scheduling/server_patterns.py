@@ -92,7 +92,7 @@ def server_patterns(
         for s in group:
             equal[places[s], bandwidth.get(s, inf), float(data.worker_cost[s]), float(data.idle_cost[s])].append(s)
         classes = []
-        for (room, limit, *costs), servers in sorted(equal.items()):
+        for (room, limit, worker_cost, idle_cost), servers in sorted(equal.items()):
             solos = _multisets([(w, 0.0, w) for w in widths if w <= room], room, inf, left)
             kinds = {k: rate for rate, k in number.items()}
             items = [(m, rate, (m, k)) for m in range(1, min(room, largest) + 1) for k, rate in kinds.items()]
@@ -100,7 +100,9 @@ def server_patterns(
             left -= len(solos) + len(shares)
             if left < 0:
                 return f"servers have more than {MOST_PATTERNS} patterns"
-            classes.append(ServerClass(tuple(servers), room, limit, *costs, tuple(solos), tuple(shares)))
+            classes.append(
+                ServerClass(tuple(servers), room, limit, worker_cost, idle_cost, tuple(solos), tuple(shares))
+            )
         made.append(tuple(classes))
     return Patterns(tuple(made), {i: number.get(float(data.rate[i]), 0) for i in ringed})
 

@@ -103,7 +103,7 @@ class _Network:
         if core is not None:
             groups = [list(servers) for servers in core.stations.values()]
             own = {server: rate for server, rate in own.items() if rate < inf}
-            several = {(r,): inf for r in range(len(groups))} if len(groups) > 1 else {}
+            several: dict[tuple[int, ...], float] = {(r,): inf for r in range(len(groups))} if len(groups) > 1 else {}
             station = {v: r for r, v in enumerate(core.stations)} if several else {}
             return groups, own, _Network(nested_cuts(several, len(groups)), core, station)
         groups, group_of = [], {}
