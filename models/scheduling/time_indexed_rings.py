@@ -1,6 +1,7 @@
 """Rings on a tree network in every slot: which links separate the workers of a job."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import inf
 from typing import Any
 
@@ -65,7 +66,7 @@ class TreeRings:
         @block.Constraint(block.CUTS, doc="workers within a cut are all of the job's, or it is cut")
         def workers_make_a_cut(b: Any, i: int, u: int, t: int) -> Any:
             servers = self.cuts[u].servers
-            widest, holds = self.by_job[i].widths[-1], sum(self.room[i][s] for s in servers)
+            widest, holds = self.by_job[i].widths[-1], self._holds(i, u)
             row = [(1.0, b.workers[i, s, t]) for s in servers if self.room[i][s]]
             row.append((-float(min(holds, widest)), b.solo[i, u, t]))
             return linear([*row, (-float(min(holds, widest - 1)), b.cut[i, u, t])]) <= 0
@@ -92,14 +93,9 @@ class TreeRings:
             return [(factor, block.running[job, w, slot]) for w in self.by_job[job].widths]
         return [(factor, block.solo[job, u, slot]), (factor, block.cut[job, u, slot])]
 
-    def _whole(self, block: pyo.Block, job: int, u: int, slot: int, factor: float) -> Terms:
-        """All workers are within the cut."""
-        if u == len(self.cuts) - 1:
-            return self._touched(block, job, u, slot, factor)
-        return [(factor, block.solo[job, u, slot])]
-
     def _add_nesting(self, block: pyo.Block) -> None:
         slots = [(c.job, t) for c in self.ringed for t in range(c.first, c.last)]
+        everything = len(self.cuts) - 1
         outer = [u for u, cut in enumerate(self.cuts) if cut.inner]
         around = {v: u for u in outer for v in self.cuts[u].inner}
 
@@ -112,18 +108,31 @@ class TreeRings:
         @block.Constraint([(i, u, t) for i, t in slots for u in outer], doc="all within a cut is all within one around")
         def whole_is_nested(b: Any, i: int, u: int, t: int) -> Any:
             solos = [(1.0, b.solo[i, v, t]) for v in self.cuts[u].inner]
-            return linear([*solos, *self._whole(b, i, u, t, -1.0)]) <= 0
+            if u < everything:
+                return linear([*solos, (-1.0, b.solo[i, u, t])]) <= 0
+            largest = max(self._holds(i, v) for v in self.cuts[u].inner)
+            narrow = [(-1.0, b.running[i, w, t]) for w in self.by_job[i].widths if w <= largest]
+            return linear([*solos, *narrow]) <= 0
 
         full = [u for u in outer if not self.cuts[u].own]
 
-        @block.Constraint([(i, u, t) for i, t in slots for u in full], doc="a ring in several cuts cuts two of them")
-        def rings_cut_two(b: Any, i: int, u: int, t: int) -> Any:
+        @block.Constraint([(i, u, t) for i, t in slots for u in full], doc="a ring in several cuts cuts two or more")
+        def rings_cut_several(b: Any, i: int, u: int, t: int) -> Any:
             row = [(2.0, b.solo[i, v, t]) for v in self.cuts[u].inner]
             row += [(1.0, b.cut[i, v, t]) for v in self.cuts[u].inner]
-            row += self._whole(b, i, u, t, -2.0)
-            if u < len(self.cuts) - 1:
-                row.append((-1.0, b.cut[i, u, t]))
-            return linear(row) >= 0
+            if u < everything:
+                return linear([*row, (-2.0, b.solo[i, u, t]), (-1.0, b.cut[i, u, t])]) >= 0
+            widths = self.by_job[i].widths
+            return linear([*row, *((-self._fewest_cuts(i, w), b.running[i, w, t]) for w in widths)]) >= 0
+
+    def _holds(self, job: int, u: int) -> int:
+        """Workers of a job that fit into a cut."""
+        return sum(self.room[job][s] for s in self.cuts[u].servers)
+
+    def _fewest_cuts(self, job: int, width: int) -> float:
+        """How many outermost cuts so many workers take at least, if not all are in one of them; else 2."""
+        fullest = sorted((self._holds(job, v) for v in self.cuts[-1].inner), reverse=True)
+        return max(2.0, 1.0 + sum(held < width for held in accumulate(fullest)))
 
     def _add_bandwidth(self, block: pyo.Block) -> None:
         @block.Constraint([(u, t) for u in range(len(self.cuts) - 1) for t in self.present], doc="rings share a link")
