@@ -12,6 +12,7 @@ from scheduling_brute_force import brute_force, random_instance
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.configurations import Configurations, PatternPlan, all_patterns
+from ddlopt.models.scheduling.lagrangian import PricedJobs, quick_bound
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import lp_relaxation
@@ -114,6 +115,18 @@ def test_prices_certify_bounds():
 def _worth(plan, prices, pattern):
     done = sum(prices[job] * gain / plan.jobs[job].wanted for job, gain in plan.gains(pattern))
     return done - plan.price(pattern)
+
+
+@pytest.mark.parametrize("objective", ["utility", "max_min"])
+def test_worth_of_progress_certifies_no_less_than_prices_on_slots(objective):
+    """Jobs that buy at these prices pay so much for their last progress: with patterns, that is at least as good."""
+    rng = np.random.default_rng(12)
+    for _ in range(5):
+        instance = _instance(rng, slots=12, objective=objective)
+        plan, jobs = PatternPlan.of(instance), PricedJobs(instance)
+        answer = quick_bound(instance)
+        priced = Pricing(instance, plan).at(jobs.worth_of_progress(answer))
+        assert priced.bound <= answer.bound * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("energy", [False, True])
