@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance
 from scipy.optimize import linprog
+from slot_cases import RING, changed, cluster, job, star
 
-from ddlopt.models.scheduling import Contention, Run, Schedule, SchedulingInstance, evaluate
+from ddlopt.models.scheduling import Contention, Run, Schedule, evaluate
 from ddlopt.models.scheduling.slot_widths import slot_data
 from ddlopt.solvers.scheduling.embedding_oracles import NOTHING, EmbeddingOracle, SlotState, slot_problem
 from ddlopt.solvers.scheduling.mapping_kernels import best_places
@@ -30,11 +31,6 @@ def instance_of(name, seed, **fields):
     return random_instance(
         rng, jobs=3, slots=1, utilities=tuple(UTILITIES), latency=seed % 2 == 0, **CLUSTERS[name], **fields
     )
-
-
-def changed(instance, **fields):
-    same = {name: getattr(instance, name) for name in SchedulingInstance.model_fields}
-    return SchedulingInstance(**same | fields)
 
 
 def fresh(instance, slot=0):
@@ -188,6 +184,18 @@ def test_next_to_jobs_that_are_held(name, seed):
     assert check(state, rounded) == pytest.approx(alone + rounded.gain, rel=1e-7, abs=1e-9)
     assert rounded.gain <= exact.gain + 1e-9
     assert rounded.bound >= exact.gain - 1e-9
+
+
+@pytest.mark.parametrize("oracle", [EmbeddingOracle(gap=0.0), RoundingOracle()], ids=["embedding", "rounding"])
+@pytest.mark.parametrize(("rings", "runs"), [(1.9, False), (2.0, True)])
+def test_rings_of_held_jobs_take_bandwidth(oracle, rings, runs):
+    """Two places are left on each server, and the second job needs four."""
+    jobs = [job("a"), job("b", least=4)]
+    instance = cluster(jobs, network=star(2, rings * RING.bandwidth_bytes_per_s))
+    state = SlotState(instance, 0, [1], np.zeros(2), held={0: (((0, 2), (1, 2)), (0, 2, 1, 2))})
+    choice = oracle.choose(state, np.random.default_rng(0), None)
+    assert bool(choice.workers) is runs
+    check(state, choice)
 
 
 @pytest.mark.parametrize("oracle", [EmbeddingOracle(gap=0.0), RoundingOracle()], ids=["embedding", "rounding"])
