@@ -42,6 +42,7 @@ def test_commands_exist():
     """Every `ddlopt …` of a console block names a command, and known instances and methods."""
     commands = {command.name or command.callback.__name__ for command in app.registered_commands}
     lines = re.findall(r"^\$ ddlopt (.*)$", README, re.MULTILINE)
+    every_method = {method for family in ddlopt.families() for method in ddlopt.methods(family)}
     assert lines
     for line in lines:
         command, *words = shlex.split(line, comments=True)
