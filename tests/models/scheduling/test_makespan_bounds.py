@@ -60,6 +60,7 @@ BY_HAND = {
     "long-ones-meet-in-the-middle": ([(3, 5), (3, 5), (2, 5), (8, 4)], 8, 9),
     "wide-and-long": ([(3, 3)] * 5, 8, 9),
     "one-narrow-job-beside-nothing": ([(3, 4), (3, 1), (3, 5), (1, 6), (3, 4)], 3, 20),
+    "neither-before-nor-after": ([(2, 2, 2, 4), (1, 3)], 2, 7),
     "deadlines-keep-the-front": ([(4, 2, 0, 3), (4, 2, 1, 5), (4, 2, 0)], 4, 6),
 }
 
@@ -82,6 +83,8 @@ def test_pauses_weaken_it():
     jobs = [(1, 3)] * 5
     assert makespan_bound_slots(gang_instance(jobs, 2)) == 9
     assert makespan_bound_slots(gang_instance(jobs, 2, preemptive=True)) == 8
+    jobs = [(2, 2, 2, 4), (1, 3)]  # the second may pause while the first runs
+    assert makespan_bound_slots(gang_instance(jobs, 2, preemptive=True)) == 5
 
 
 def test_an_elastic_job_takes_its_most_efficient_width():

@@ -98,6 +98,9 @@ MEETING = {
     "one-after-the-other": ([(3, 2), (3, 2)], {"rules": {"degradation": 8.0}, "slots": 9}),
     "a-late-one": ([(3, 1), (3, 2, 1), (2, 2)], {"slots": 6}),
     "completion": ([(3, 2), (3, 1), (1, 1)], {"objective": "completion", "slots": 7}),
+    "three-servers": ([(3, 2), (1, 3)], {"servers": (1, 1, 1, 1), "rules": {"server_overhead_s": 0.4}, "slots": 8}),
+    "two-servers-or-three": ([(2, 2), (3, 2)], {"servers": (1, 2, 1, 1), "rules": {"server_overhead_s": 0.4}}),
+    "room-on-three-only": ([(2, 5), (3, 3)], {"servers": (2, 1, 1, 1), "rules": {"server_overhead_s": 0.4}}),
     "part-at-once": ([(3, 2), (3, 2)], {"rules": {"share": 0.6, "server_overhead_s": 0.0}}),
 }
 

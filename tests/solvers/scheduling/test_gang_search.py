@@ -128,12 +128,45 @@ def test_flags_say_who_waits_and_who_splits():
 
 
 def test_calm_jobs_avoid_split_ones():
-    _, _, calm = FLAGS
-    jobs = [(5, 4), (4, 4)]
-    placed, _ = simulated(jobs, (3, 3, 1, 2), [0, 1], [0, 0])
-    assert placed == [[3, 0, 0, 2], [0, 3, 1, 0]]
-    placed, _ = simulated([(5, 4), (3, 4)], (4, 3, 1, 1), [0, 1], [0, calm])
-    assert placed[0] == [4, 0, 1, 0]
+    split, _, calm = FLAGS
+    jobs, servers = [(3, 4), (3, 4)], (2, 2, 2, 2)
+    assert simulated(jobs, servers, [0, 1], [0, 0])[0] == [[2, 1, 0, 0], [0, 1, 2, 0]]
+    assert simulated(jobs, servers, [0, 1], [0, calm])[0] == [[2, 1, 0, 0], [0, 0, 2, 1]]
+    jobs, servers = [(6, 4), (3, 4)], (4, 4, 1, 1)
+    assert simulated(jobs, servers, [0, 1], [0, split])[0] == [[4, 2, 0, 0], [0, 2, 1, 0]]
+    assert simulated(jobs, servers, [0, 1], [0, split | calm])[0] == [[4, 2, 0, 0], [0, 1, 1, 1]]
+
+
+def test_annealing_knows_what_it_left_behind():
+    problem = random_gangs(np.random.default_rng(8), jobs=12, gpus=5, arrivals=False)
+    jobs = gangs(problem)
+    goal = gang_kernels.Goal(jobs.arrival, jobs.last, np.ones(12), jobs.weight, False)
+    pooled = gang_kernels.Pooled(jobs.slots, jobs.arrival, jobs.taken, jobs.capacity)
+    gang_kernels.seed_kernels(1)
+    order, best = np.arange(12), np.arange(12)
+    first, cost = gang_kernels.anneal_pooled(order, pooled, goal, 0, 5.0, 0.999, 2000, best, np.inf)
+    starts = [earliest_starts(jobs, each.tolist()) for each in (order, best)]
+    ends = [gang_kernels.objective_of(each, jobs.slots, goal, 0)[0] for each in starts]
+    assert ends == [cost, first]
+    assert first < gang_kernels.objective_of(earliest_starts(jobs, range(12)), jobs.slots, goal, 0)[0]
+
+    arrays = placing(problem, jobs)
+    order, flags, placed = np.arange(12), np.zeros(12, dtype=np.int64), np.zeros((12, 1), dtype=np.int64)
+    best, best_flags = order.copy(), flags.copy()
+    first, cost = gang_dispatch.anneal_placed(
+        *(order, flags, arrays, goal, 0, 5.0, 0.999, 2000, best, best_flags, np.inf)
+    )
+    for each, own, wanted in ((order, flags, cost), (best, best_flags, first)):
+        starts, slots = np.zeros((2, 12), dtype=np.int64)
+        assert gang_dispatch.dispatch(each, own, arrays, placed, starts, slots)
+        assert gang_kernels.objective_of(starts, slots, goal, 0)[0] == wanted
+
+
+def test_simulated_jobs_go_on_until_the_check_counts_them_as_finished():
+    problem = gang_instance([(2, 3), (1, 7)], 4)
+    wanted = placing(problem, gangs(problem)).wanted / [6, 7]
+    assert (wanted > 1 - 1e-9).all()
+    assert (wanted < 1).all()
 
 
 @pytest.mark.parametrize("objective", ["makespan", "completion"])

@@ -11,7 +11,7 @@ from ddlopt.models.scheduling import SchedulingInstance, evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.list_scheduling import ListScheduling, ranks
-from ddlopt.solvers.scheduling.sjf_bco import SjfBco, _Planner, _plans
+from ddlopt.solvers.scheduling.sjf_bco import SjfBco, _Balanced, _Planner, _plans
 
 LISTS = (
     ListScheduling(),
@@ -68,10 +68,21 @@ def test_no_gpu_is_past_the_limit():
 
 def test_bisection_finds_a_limit_below_which_there_is_no_plan():
     planner = _Planner(gang_instance([(1, 3), (1, 5), (2, 4), (2, 2), (3, 6)], servers=(2, 2)), 1.0)
-    found = _plans(planner, [1, 2, 3], Clock(Limits(), None))
-    time = max(sum(planner.length[job] for job, on in found[0] if gpu in on) for gpu in range(4))
-    assert planner.plan(time, 1) or planner.plan(time, 2) or planner.plan(time, 3)
-    assert not any(planner.plan(time - 1, kappa) for kappa in (1, 2, 3))
+    found = _plans(planner, [3, 2, 1], Clock(Limits(), None))
+    assert not any(planner.plan(11, kappa) for kappa in (1, 2, 3))
+    assert found[0] == planner.plan(12, 1)
+    assert planner.plan(20, 3) in found[1:]
+    assert len(set(found)) == len(found)
+
+
+def test_wide_jobs_go_where_little_has_run():
+    problem = gang_instance([(2, 9), (2, 1), (1, 1)], servers=(4, 4))
+    packer = _Balanced(problem, kappa=1, spare=1.0)
+    packer.put(0, packer.find(0, 2))
+    packer.remove(0)
+    assert packer.find(1, 2).workers == ((1, 2),)
+    assert packer.find(2, 1).workers == ((0, 1),)
+    assert _Balanced(problem, kappa=2, spare=1.0).find(1, 2).workers == ((0, 2),)
 
 
 def test_a_planned_job_waits_for_all_its_gpus():
