@@ -155,6 +155,7 @@ class _Search:
     def begin(self, start: Schedule | None) -> None:
         """The start, and a greedy schedule."""
         if start is not None:
+            start.belongs_to(self.instance)
             self._offer(patterns_of(self.plan, widths_of(self.instance, start)))
         self._sweep(np.zeros((self.instance.slots, len(self.instance.jobs))), False, 1)
 
