@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
