@@ -79,7 +79,8 @@ class TimeIndexed:
 
     where :math:`V \subset U` are the sides directly within a side, and U may also be the whole cluster, with
     :math:`\mathrm{solo} = \sum_w x_{iwt}` and :math:`\mathrm{cut} = 0`; the last row is for sides that those within
-    cover.
+    cover. For the whole cluster these two rows know the width: only one that some side holds is solo, and others cut at
+    least as many sides as they take to hold.
 
     Progress is counted in slots at a job's fastest width, so that coefficients are near 1.
 
