@@ -66,7 +66,8 @@ def gangs(instance: SchedulingInstance, cluster: Pool | None = None) -> Gangs:
 
 def earliest_starts(jobs: Gangs, order: Iterable[int]) -> Ints:
     """(I,) starts when each job in turn starts as early as it fits, whatever its deadline."""
-    left = np.repeat(jobs.capacity[None, :], int(jobs.arrival.max() + jobs.slots.sum()) + 1, axis=0)
+    areas = (jobs.slots[:, None] * jobs.taken).sum(axis=0) / jobs.capacity
+    left = np.repeat(jobs.capacity[None, :], int(jobs.arrival.max() + areas.max() + jobs.slots.max()) + 1, axis=0)
     starts = np.zeros(len(jobs.slots), dtype=np.int64)
     for job in order:
         arrival, length = int(jobs.arrival[job]), int(jobs.slots[job])
@@ -74,6 +75,8 @@ def earliest_starts(jobs: Gangs, order: Iterable[int]) -> Ints:
         edges = np.concatenate(([arrival - 1], blocked))
         gaps = np.flatnonzero(np.diff(edges) > length)
         start = int(edges[gaps[0]] if len(gaps) else edges[-1]) + 1
+        if start + length > len(left):
+            left = np.concatenate((left, np.repeat(jobs.capacity[None, :], len(left) + length, axis=0)))
         left[start : start + length] -= jobs.taken[job]
         starts[job] = start
     return starts

@@ -54,11 +54,13 @@ def too_large(instance: SchedulingInstance, achievable_s: float | None) -> str |
     if len(instance.jobs) > _MOST_JOBS:
         return f"there are {len(instance.jobs)} jobs, but more than {_MOST_JOBS} are too many for it; use gang-search"
     jobs = gangs(instance)
-    span = np.minimum(jobs.last, _horizon(instance, jobs, achievable_s)) - jobs.arrival - jobs.slots
-    terms = int((np.maximum(0, span + 1) * jobs.slots).sum())
+    kinds = np.unique(np.column_stack((jobs.slots, jobs.arrival, jobs.last, jobs.weight, jobs.taken)), axis=0)
+    slots, arrival, last = kinds[:, :3].T
+    span = np.minimum(last, _horizon(instance, jobs, achievable_s)) - arrival - slots
+    terms = int((np.maximum(0, span + 1) * slots).sum())
     if terms > _MOST_TERMS:
         return (
-            f"{len(instance.jobs)} jobs have about {terms} pairs of a start and a slot, more than {_MOST_TERMS}; use "
+            f"{len(kinds)} kinds of jobs have about {terms} pairs of a start and a slot, more than {_MOST_TERMS}; use "
             "longer slots or gang-search"
         )
     return None

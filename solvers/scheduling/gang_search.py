@@ -173,7 +173,7 @@ class _PlacedLists(_Lists):
     def work(self) -> float:
         """At every end all that wait look at the servers."""
         count, (servers, resources) = len(self.order), self.placing.capacity.shape
-        return 0.3 * count * (count / 2 + 10) * servers * (1 + resources)
+        return float(0.3 * count * (count / 2 + 10) * servers * (1 + resources))
 
     def take(self, order: Ints, rng: np.random.Generator) -> None:
         """See :class:`_Lists`."""

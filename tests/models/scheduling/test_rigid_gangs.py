@@ -257,6 +257,9 @@ def test_elastic_jobs_and_hopeless_sizes_are_refused():
     elastic["jobs"][0]["min_workers"] = 1
     assert "jobs[0] 'gang-0' may have 1..2 workers" in RigidGangs().refuses(SchedulingInstance.from_data(elastic))
     assert RigidGangs().refuses(problem) is None
-    assert "pairs of a start and a slot" in RigidGangs().refuses(gang_instance([(2, 900), (1, 901)] * 4, 4, 9999))
+    assert "pairs of a start and a slot" in RigidGangs().refuses(
+        gang_instance([(n % 4 + 1, 900 + n) for n in range(8)], 4, 9999)
+    )
+    assert RigidGangs().refuses(gang_instance([(1, 900)] * 8, 4, 9999)) is None
     assert "2001 jobs" in RigidGangs().refuses(gang_instance([(1, 1)] * 2001, 4, 9999))
     assert "variables" in RigidGangs().refuses(contended([(3, 2)] * 12, slots=600))
