@@ -37,15 +37,11 @@ class FixedWidths:
     def choose(self, state: State) -> Choice:
         """Those that run, then as many of the others as fit."""
         waits = state.width[state.active] == 0
-        order = self.ready(state, state.active[np.lexsort((state.active, self.rank[state.active], waits))])
+        order = state.active[np.lexsort((state.active, self.rank[state.active], waits))]
         if self.packer is None:
             widths = np.where(state.width[order] > 0, state.width[order], state.rates.widest[order])
             return state.admit(order, widths)
         return self._place(state, self.packer, order.tolist())
-
-    def ready(self, state: State, order: Ints) -> Ints:
-        """Those of the jobs that may run now, in the same order."""
-        return order
 
     def _place(self, state: State, packer: Packer, order: Iterable[int]) -> Choice:
         present = {*order, *state.held}
