@@ -100,6 +100,51 @@ def list_schedule(order: Ints, jobs: Pooled, times: Ints, free: Floats, starts: 
 
 
 @njit(cache=True)
+def serve(order: Ints, jobs: Pooled, starts: Ints) -> None:
+    """Whenever something ends or arrives, start all jobs that fit, in this order; ``starts`` gets the result."""
+    free = jobs.capacity.copy()
+    waiting, ends, active = order.copy(), np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    left, running, now = len(order), 0, np.int64(0)
+    while left:
+        following, kept = np.int64(2**62), 0
+        for job in waiting[:left]:
+            if jobs.arrival[job] > now:
+                following = min(following, jobs.arrival[job])
+            elif _fits(free, jobs.taken[job]):
+                _take(free, jobs.taken[job], 1)
+                starts[job], ends[job] = now, now + jobs.slots[job]
+                active[running] = job
+                running += 1
+                continue
+            waiting[kept] = job
+            kept += 1
+        left, kept = kept, 0
+        for job in active[:running]:
+            following = min(following, ends[job])
+        for job in active[:running]:
+            if ends[job] == following:
+                _take(free, jobs.taken[job], -1)
+            else:
+                active[kept] = job
+                kept += 1
+        running, now = kept, following
+
+
+@njit(cache=True)
+def _fits(free: Floats, taken: Floats) -> bool:
+    fits = True
+    for r in range(len(free)):
+        fits &= free[r] >= taken[r]
+    return fits
+
+
+@njit(cache=True)
+def _take(free: Floats, taken: Floats, sign: int) -> None:
+    for r in range(len(free)):
+        free[r] -= sign * taken[r]
+
+
+@njit(cache=True)
 def _cut(times: Ints, free: Floats, count: int, i: int, slot: int) -> int:
     """Let piece i end at ``slot``, where a new one begins."""
     for x in range(count, i, -1):

@@ -1,7 +1,7 @@
 """Our own search for gangs: simulated annealing of the order in which a list schedule takes the jobs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.scheduling.gang_dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
-from ddlopt.solvers.scheduling.gang_kernels import LATE, Goal, Pooled, anneal_pooled, list_schedule, seed_kernels
+from ddlopt.solvers.scheduling.gang_kernels import LATE, Goal, Pooled, anneal_pooled, list_schedule, seed_kernels, serve
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -29,6 +29,7 @@ _ROUNDS = (1, 2, 4, 8, 8)
 _FIRST_WORK, _FIRST_MOVES_OF_A_JOB = 1.2e9, 3000
 """What the first annealing may take: steps of the kernels, and moves for each job."""
 _SLICE_S = 0.1
+_MOST_JOBS = 10_000
 _COLDEST = 0.01
 """Last temperature of an annealing, relative to its first."""
 _REACHED = 1e-9
@@ -68,7 +69,9 @@ class GangSearch(Heuristic):
         return "gang-search"
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Objectives that count no ends, elastic jobs, networks."""
+        """Objectives that count no ends, elastic jobs, networks, and so many jobs that one list takes too long."""
+        if len(instance.jobs) > _MOST_JOBS:
+            return f"there are {len(instance.jobs)} jobs, but it takes {_MOST_JOBS} at most; use list-scheduling"
         return not_gangs(instance)
 
     def answer(
@@ -110,6 +113,10 @@ class _Lists(ABC):
     def work(self) -> float:
         """Steps of one trial, roughly."""
 
+    def more_orders(self, orders: Sequence[Ints]) -> list[Ints]:
+        """The orders, and others made of them."""
+        return list(orders)
+
     @abstractmethod
     def take(self, order: Ints, rng: np.random.Generator) -> None:
         """Go on from this order."""
@@ -140,6 +147,15 @@ class _PooledLists(_Lists):
     def work(self) -> float:
         """Every job passes over the steps of the profile."""
         return 0.25 * len(self.order) ** 2 + 20 * len(self.order)
+
+    def more_orders(self, orders: Sequence[Ints]) -> list[Ints]:
+        """Also those in which jobs start when nobody waits for a job that does not fit yet."""
+        served = []
+        for order in orders:
+            starts = np.zeros(len(order), dtype=np.int64)
+            serve(order, self.pooled, starts)
+            served.append(order[np.argsort(starts[order], kind="stable")])
+        return [*orders, *served]
 
     def take(self, order: Ints, rng: np.random.Generator) -> None:
         """See :class:`_Lists`."""
@@ -252,14 +268,15 @@ class _Search:
         return self.clock.expired or self.least * self.instance.slot_s <= self.bound_s * (1 + _REACHED)
 
     def run(self, effort: float, given: Schedule | None) -> None:
-        """All lists once, then annealing."""
-        lists = self._orders(given)
-        for order in lists:
+        """All lists once, then annealing from one after another, the best first."""
+        ranked: list[tuple[float, Ints]] = []
+        for order in self.lists.more_orders(self._orders(given)):
             for _ in range(1 if isinstance(self.lists, _PooledLists) else 4):
                 self.lists.take(order, self.rng)
-                self._stage(self.lowest, 1e-9, 1.0, 0)
+                ranked.append((self._stage(self.lowest, 1e-9, 1.0, 0), order))
                 if self.done:
                     return
+        lists = [order for _, order in sorted(ranked, key=lambda pair: pair[0])]
         first = effort * min(_FIRST_WORK / self.lists.work, _FIRST_MOVES_OF_A_JOB * len(self.lists.order))
         for number, length in enumerate(_ROUNDS):
             target = self.lowest

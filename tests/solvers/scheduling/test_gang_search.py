@@ -15,7 +15,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling import gang_dispatch, gang_kernels
 from ddlopt.solvers.scheduling.gang_search import GangSearch, placing
-from ddlopt.solvers.scheduling.list_scheduling import ListScheduling
+from ddlopt.solvers.scheduling.list_scheduling import ListScheduling, ranks
 
 FLAGS = (gang_dispatch.SPLIT, gang_dispatch.HOLD, gang_dispatch.CALM)
 
@@ -53,6 +53,18 @@ def test_kernel_lists_as_plain_code_does():
         pooled = gang_kernels.Pooled(jobs.slots, jobs.arrival, jobs.taken, jobs.capacity)
         gang_kernels.list_schedule(order, pooled, *profile, starts)
         assert starts.tolist() == earliest_starts(jobs, order.tolist()).tolist()
+
+
+def test_kernel_serves_as_list_scheduling_does():
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        problem = random_gangs(rng, jobs=9, gpus=6, longest=9)
+        jobs = gangs(problem)
+        starts = np.zeros(9, dtype=np.int64)
+        order = np.argsort(ranks(problem, "longest"))
+        gang_kernels.serve(order, gang_kernels.Pooled(jobs.slots, jobs.arrival, jobs.taken, jobs.capacity), starts)
+        runs = ListScheduling().solve(problem, Limits()).solution.runs
+        assert {run.job: run.start for run in runs} == dict(enumerate(starts.tolist()))
 
 
 def test_moves_are_undone_by_their_reverse():
@@ -258,6 +270,7 @@ def test_what_it_refuses():
     assert GangSearch().refuses(problem) is None
     assert GangSearch().refuses(gang_instance([(2, 2)], 4, preemptive=True)) is None
     assert "finishes all jobs" in GangSearch().refuses(gang_instance([(2, 2)], 4, objective="max_min"))
+    assert "10001 jobs" in GangSearch().refuses(gang_instance([(1, 1)] * 10_001, 4, 9999))
     assert "network" in GangSearch().refuses(gang_instance([(2, 2)], servers=(2, 2), network={"links": [(0, 1, 1.0)]}))
     with pytest.raises(InfeasibleError, match="takes 12 slots at least, but there are 11"):
         search(gang_instance([(5, 4)] * 3, slots=11))
