@@ -42,7 +42,7 @@ _ENDS: Mapping[str, tuple[Status | None, str]] = {
 _INTERRUPTS = ("kInterrupt", "kHighsInterrupt")
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
 _TRACE_STEP_S = 0.25
-_DEFAULTS: Mapping[str, Any] = {"mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
+_DEFAULTS: Mapping[str, Any] = {"mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-7}
 _POLL_S = 0.05
 _GRACE_S = 2.0
 
@@ -56,7 +56,8 @@ class Highs:
     options : mapping
         HiGHS options by name, checked here for name, type and range. Time limit, gap, threads and seed come with each
         solve. Unless given, ``mip_abs_gap`` is 0, as whether a gap is small is a matter of the relative one, and
-        ``mip_feasibility_tolerance`` 1e-9, as an objective bought with a row's slack would not pass the check.
+        ``mip_feasibility_tolerance`` 1e-7: with 1e-6 an objective is bought with slack of rows, and with 1e-9 HiGHS
+        1.15.1 was seen to prove a wrong optimum.
 
     Raises
     ------
