@@ -29,6 +29,7 @@ _COARSE, _FINE = 5e-7, 1e-8
 _DIVERSE = 12
 """Answers at prices that are off by some per cent, for more plans to choose from."""
 _PACKINGS = 30
+_LARGEST = 600_000
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,12 @@ class JobPlans(Heuristic):
         return "job-plans"
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Whatever is not a sum of utilities over jobs that the knapsack of widths places."""
+        """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
+        choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
+        if choices > _LARGEST:
+            return (
+                f"there are {choices} widths of jobs in slots, and it takes minutes from {_LARGEST} on; use lp-guided"
+            )
         return LpGuided().refuses(instance)
 
     def solve(

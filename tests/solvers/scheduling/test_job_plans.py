@@ -87,6 +87,10 @@ def test_refuses_what_the_knapsack_does_not_place(options, words):
         JobPlans().solve(random_instance(np.random.default_rng(0), **options), Limits())
 
 
+def test_refuses_what_takes_minutes():
+    assert "use lp-guided" in JobPlans().refuses(contended(1000, 400, 256))
+
+
 def test_master_prices_its_capacities():
     # Two units; jobs worth 3 for two units, and 2 or 1 for one unit each.
     master = PlanMaster(np.array([2.0]), 3)
