@@ -107,6 +107,12 @@ ENTRIES = (
         _heuristic("bandwidth_shares", "BandwidthSharing"),
     ),
     _entry("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", _fair_shares),
+    _entry(
+        "job-plans",
+        "heuristic",
+        "column generation over plans of jobs, then sweeps",
+        _heuristic("job_plans", "JobPlans"),
+    ),
     _entry("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", _gadget),
     _entry(
         "gadget-milp",
