@@ -88,9 +88,7 @@ class JobPlans(Heuristic):
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
         if choices > _LARGEST:
-            return (
-                f"there are {choices} widths of jobs in slots, and it takes minutes from {_LARGEST} on; use lp-guided"
-            )
+            return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
         return LpGuided().refuses(instance)
 
     def solve(
