@@ -21,6 +21,8 @@ class Clock:
     def __init__(self, limits: Limits, progress: ProgressCallback | None) -> None:
         self._started = time.perf_counter()
         self._limit = limits.time_s
+        self.gap = limits.gap
+        """Relative gap that was asked for."""
         self._progress = progress
         self.interrupted = False
         self.trace: list[TracePoint] = []
@@ -41,6 +43,11 @@ class Clock:
     def expired(self) -> bool:
         """Whether the time limit has passed or somebody has pressed Ctrl-C."""
         return self.interrupted or (self._limit is not None and self.elapsed_s >= self._limit)
+
+    @property
+    def least_bound(self) -> float | None:
+        """The least of the bounds reported; None if none was."""
+        return min((point.bound for point in self.trace if point.bound is not None), default=None)
 
     @contextmanager
     def heeding_ctrl_c(self) -> Iterator[None]:

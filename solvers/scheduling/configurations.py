@@ -1,11 +1,7 @@
 """Column generation over slot patterns, with a certified bound in every round, and whole slots in the end."""
 
-import dataclasses
 import math
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,7 +21,7 @@ from ddlopt.models.scheduling.configurations import (
 from ddlopt.models.scheduling.lagrangian import PricedJobs
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.scheduling.lp_guided import SlotSweeps
@@ -94,18 +90,6 @@ class ColumnGeneration(Heuristic):
         """Where places or order matter, or several resources run short."""
         return why_no_patterns(instance)
 
-    def solve(
-        self,
-        instance: SchedulingInstance,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Schedule | None = None,
-    ) -> Result:
-        """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""
-        method = dataclasses.replace(self, gap=limits.gap) if self.gap is None else self
-        return super(ColumnGeneration, method).solve(instance, limits, seed, progress, start)
-
     def answer(
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[Schedule, Mapping[str, Any]]:
@@ -128,7 +112,7 @@ class ColumnGeneration(Heuristic):
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """The least of the bounds reported."""
-        return min((point.bound for point in clock.trace if point.bound is not None), default=None)
+        return clock.least_bound
 
 
 class _Search:
@@ -136,6 +120,7 @@ class _Search:
 
     def __init__(self, options: ColumnGeneration, instance: SchedulingInstance, clock: Clock, seed: int) -> None:
         self.options, self.instance, self.clock, self.seed = options, instance, clock, seed
+        self.gap = clock.gap if options.gap is None else options.gap
         self.plan = PatternPlan.of(instance)
         self.pricing = Pricing(instance, self.plan)
         self.counts: Counts = [{} for _ in self.plan.spans]
@@ -145,7 +130,7 @@ class _Search:
     @property
     def is_close(self) -> bool:
         """Whether the best schedule is as near to the bound as is wanted."""
-        return self.bound - self.value <= (self.options.gap or 0.0) * abs(self.value)
+        return self.bound - self.value <= self.gap * abs(self.value)
 
     @property
     def _seconds(self) -> float:
@@ -236,8 +221,8 @@ class _Search:
         model = build_model("scheduling", formulation, self.instance)
         block = model.component("scheduling")
         formulation.start(block, self.instance, schedule_of_patterns(self.instance, self.plan, self.counts))
-        with _hearing_ctrl_c():
-            outcome = Highs().solve(model, Limits(time_s=left, gap=(self.options.gap or 0.0) / 2), self.seed, warm=True)
+        with self.clock.lending_ctrl_c():
+            outcome = Highs().solve(model, Limits(time_s=left, gap=self.gap / 2), self.seed, warm=True)
         self.clock.interrupted |= outcome.interrupted
         if outcome.objective is not None:
             widths = widths_of(self.instance, formulation.read(block, self.instance))
@@ -293,16 +278,3 @@ def _as_utility(instance: SchedulingInstance) -> SchedulingInstance:
     fields = {name: getattr(instance, name) for name in type(instance).model_fields}
     jobs = tuple(job.model_copy(update={"utility": FAIREST}) for job in instance.jobs)
     return SchedulingInstance(**{**fields, "objective": "utility", "jobs": jobs})
-
-
-@contextmanager
-def _hearing_ctrl_c() -> Iterator[None]:
-    """Ctrl-C is an exception again, which the back end takes for the wish to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

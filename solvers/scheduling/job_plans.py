@@ -1,6 +1,5 @@
 """Column generation over plans of jobs: the sharpest bound there is here, and schedules near it."""
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,7 @@ from ddlopt.models.scheduling.configurations import intervals
 from ddlopt.models.scheduling.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling.knapsack import best_widths
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.scheduling.lp_guided import LpGuided, SlotSweeps
 from ddlopt.solvers.scheduling.oracles import PoolBound
@@ -91,20 +90,6 @@ class JobPlans(Heuristic):
             return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
         return LpGuided().refuses(instance)
 
-    def solve(
-        self,
-        instance: SchedulingInstance,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Schedule | None = None,
-    ) -> Result:
-        """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""
-        gap = limits.gap if self.gap is None else self.gap
-        tolerance = min(1e-5, gap / 30) if self.tolerance is None else self.tolerance
-        method = dataclasses.replace(self, gap=gap, tolerance=tolerance)
-        return super(JobPlans, method).solve(instance, limits, seed, progress, start)
-
     def answer(
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[Schedule, Mapping[str, Any]]:
@@ -125,7 +110,7 @@ class JobPlans(Heuristic):
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """The least of the bounds reported."""
-        return min((point.bound for point in clock.trace if point.bound is not None), default=None)
+        return clock.least_bound
 
 
 class _Search:
@@ -133,6 +118,8 @@ class _Search:
 
     def __init__(self, options: JobPlans, instance: SchedulingInstance, clock: Clock, seed: int) -> None:
         self.options, self.instance, self.clock = options, instance, clock
+        self.gap = clock.gap if options.gap is None else options.gap
+        self.tolerance = min(1e-5, self.gap / 30) if options.tolerance is None else options.tolerance
         self.seed, self.rng = seed, np.random.default_rng(seed)
         self.pricing = PlanPricing(instance)
         self.slots = SlotSweeps(instance)
@@ -153,7 +140,7 @@ class _Search:
     @property
     def is_done(self) -> bool:
         """Whether the best schedule is as near to the bound as is wanted, or the time is up."""
-        near = self.bound - self.value <= (self.options.gap or 0.0) * abs(self.value)
+        near = self.bound - self.value <= self.gap * abs(self.value)
         return near or self.clock.expired
 
     def begin(self, start: Schedule | None) -> None:
@@ -219,7 +206,7 @@ class _Search:
         while True:
             optimum = self.master.solve()
             rounds += 1
-            if self.clock.expired or self.bound - optimum.value <= (self.options.tolerance or 0.0) * abs(self.bound):
+            if self.clock.expired or self.bound - optimum.value <= self.tolerance * abs(self.bound):
                 break
             if not self._add(self._price((self.centre + optimum.prices) / 2).widths) and not self._add(
                 self._price(optimum.prices).widths
@@ -255,7 +242,7 @@ class _Search:
         if self.is_done or left <= 0:
             return
         with self.clock.lending_ctrl_c():
-            limits = Limits(time_s=left, gap=(self.options.gap or 0.0) / 5)
+            limits = Limits(time_s=left, gap=self.gap / 5)
             plans, outcome = self.master.whole_plans(start, limits, self.seed)
         self.clock.interrupted |= outcome.interrupted
         if outcome.objective is not None and not self.is_done:
