@@ -1,6 +1,10 @@
 """JSON Schemas of the files that ddlopt reads and writes."""
 
-from typing import Any
+import functools
+import operator
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
 
 from ddlopt.models.catalogue import family
 
@@ -19,4 +23,7 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
         If there is no such family.
     """
     which = family(family_name).solution if solution else family(family_name).instance
-    return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}
+    if not which.variants:
+        return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}
+    problems = Annotated[functools.reduce(operator.or_, which.variants.values()), Field(discriminator="problem")]
+    return {"$schema": DIALECT, **TypeAdapter(problems).json_schema(mode="validation")}

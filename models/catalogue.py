@@ -42,7 +42,19 @@ def _scheduling() -> Family:
     return Family("scheduling", title, SchedulingInstance, Schedule, evaluate, bound)
 
 
-_FAMILIES: dict[str, Callable[[], Family]] = {"topology": _topology, "scheduling": _scheduling}
+def _compression() -> Family:
+    from ddlopt.models.compression import CompressionAnswer, CompressionProblem, evaluate
+    from ddlopt.models.compression.bounds import bound
+
+    title = "which gradients to compress, how, and which to send as sufficient factors"
+    return Family("compression", title, CompressionProblem, CompressionAnswer, evaluate, bound)
+
+
+_FAMILIES: dict[str, Callable[[], Family]] = {
+    "topology": _topology,
+    "scheduling": _scheduling,
+    "compression": _compression,
+}
 
 FAMILY_NAMES = tuple(_FAMILIES)
 

@@ -143,6 +143,12 @@ def read_text(path: str | Path) -> str:
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
 
 
+class Part(BaseModel):
+    """A frozen piece of a document that refuses what it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
 class _Document(BaseModel):
     """A frozen piece of data that travels through JSON and refuses what it does not know."""
 
@@ -150,14 +156,35 @@ class _Document(BaseModel):
 
     error: ClassVar[type[DdloptError]] = DdloptError
     kind: ClassVar[str] = "document"
+    variants: ClassVar[dict[str, type[Any]]] = {}
+    """Subclasses by what their field ``problem`` says, of a base class for a family with several problems."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        """Note the class with the base that has a ``variants`` of its own."""
+        base = next((each for each in cls.__mro__[1:] if "variants" in vars(each)), None)
+        if base is not None and base is not _Document and "problem" in cls.model_fields:
+            base.variants[cls.model_fields["problem"].default] = cls
 
     @classmethod
     def from_data(cls, data: Any, origin: str = "data") -> Self:
         """Validate plain data; ``origin`` names it in error messages."""
+        if vars(cls).get("variants"):
+            return cls._variant(data, origin).from_data(data, origin)
         try:
             return cls.model_validate(data)
         except ValidationError as problem:
             raise cls.error(_one_line(problem, cls.kind, data, origin)) from None
+
+    @classmethod
+    def _variant(cls, data: Any, origin: str) -> type[Self]:
+        if not isinstance(data, Mapping):
+            raise cls.error(f"{origin}: {cls.kind}: expected an object of named fields (got {reprlib.repr(data)})")
+        problem = data.get("problem")
+        if not isinstance(problem, str) or problem not in cls.variants:
+            known = ", ".join(cls.variants)
+            raise cls.error(f"{origin}: {cls.kind}: problem is {reprlib.repr(problem)}; use one of: {known}")
+        return cls.variants[problem]
 
     @classmethod
     def from_json(cls, text: str, origin: str = "JSON text") -> Self:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from ddlopt.models.contracts import Instance
-from ddlopt.models.scheduling.timing import Part, Timing
+from ddlopt.models.contracts import Instance, Part
+from ddlopt.models.scheduling.timing import Timing
 from ddlopt.models.scheduling.utility import Capped, Utility
 
 Objective = Literal["utility", "max_min", "makespan", "completion"]

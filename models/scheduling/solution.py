@@ -4,8 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ddlopt.models.contracts import Solution
-from ddlopt.models.scheduling.timing import Part
+from ddlopt.models.contracts import Part, Solution
 
 
 class Run(Part):

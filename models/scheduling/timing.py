@@ -4,15 +4,9 @@ from abc import abstractmethod
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from ddlopt.models.contracts import Number
-
-
-class Part(BaseModel):
-    """A frozen piece of an instance or schedule that refuses what it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from ddlopt.models.contracts import Number, Part
 
 
 class _Timing(Part):

@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ddlopt.models.contracts import Number
-from ddlopt.models.scheduling.timing import Part
+from ddlopt.models.contracts import Number, Part
 
 DONE = 1 - Fraction(1, 10**9)
 """A job counts as finished from this part of its mini-batches on: solvers and floats leave a hair."""

@@ -1,0 +1,64 @@
+"""Compression instances of any size: what each kind takes and where its figures come from stands with its function."""
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ddlopt.instances.options import checked
+from ddlopt.models.compression import CompressionProblem
+from ddlopt.models.errors import OptionError
+
+_KINDS = {
+    "sfb-network": "compression_sfb.network",
+    "sfb-random": "compression_sfb_random.random_graph",
+    "network": "compression_timeline.network",
+    "random": "compression_random.random_timeline",
+    "levels-network": "compression_levels.network",
+    "levels-random": "compression_levels.random_levels",
+    "levels-measured": "compression_measured.levels",
+    "measured": "compression_measured.timeline",
+}
+"""Module in this folder and function of every kind: ``function(rng, **options) -> CompressionProblem``."""
+
+KINDS = tuple(_KINDS)
+"""What :func:`generate` can make."""
+
+
+def generate(kind: str, seed: int = 0, **options: Any) -> CompressionProblem:
+    """Make a compression instance; see :func:`ddlopt.instances.generators.generate`.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`. ``sfb-…``: sufficient factor broadcasting. ``network``, ``random``, ``measured``: which
+        compressor for which gradient. ``levels-…``: how much to compress. ``…network`` takes a neural network's shapes,
+        ``…measured`` the gradients of one that is trained.
+    seed : int
+    **options
+        What the kind takes (:func:`options_of`), and ``name``.
+    """
+    known = options_of(kind)
+    name = options.pop("name", None)
+    for option in options:
+        if option not in known:
+            raise OptionError(f"kind '{kind}' takes no option '{option}'; it takes: {', '.join(sorted(known))}, name")
+    made: CompressionProblem = checked(_function(kind))(np.random.default_rng(seed), **options)
+    told = ", ".join(f"{key} {value}" for key, value in (known | options).items() if value is not None)
+    source = f"generated: kind {kind}, seed {seed}, {told}. {made.source}".rstrip(". ")
+    data = made.model_dump() | {"source": source} | ({} if name is None else {"name": name})
+    return type(made).from_data(data)
+
+
+def options_of(kind: str) -> dict[str, Any]:
+    """What a kind takes, with defaults."""
+    _, *options = inspect.signature(_function(kind)).parameters.values()
+    return {option.name: option.default for option in options}
+
+
+def _function(kind: str) -> Callable[..., CompressionProblem]:
+    module, _, function = _KINDS[kind].partition(".")
+    found: Callable[..., CompressionProblem] = getattr(import_module(f"ddlopt.instances.generators.{module}"), function)
+    return found

@@ -1,0 +1,39 @@
+"""Gradient compression: sufficient factors (TAG), compressors on a timeline (Espresso), levels (L-GreCo)."""
+
+from ddlopt.models.compression.evaluate import evaluate
+from ddlopt.models.compression.levels import (
+    ExponentialCurve,
+    GradedGradient,
+    LevelInstance,
+    LevelPlan,
+    PointCurve,
+)
+from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem
+from ddlopt.models.compression.sfb import Operator, SfbInstance, SfbSelection, Tensor
+from ddlopt.models.compression.timeline import (
+    Cluster,
+    CompressionInstance,
+    CompressionPlan,
+    Gradient,
+    Option,
+)
+
+__all__ = [
+    "Cluster",
+    "CompressionAnswer",
+    "CompressionInstance",
+    "CompressionPlan",
+    "CompressionProblem",
+    "ExponentialCurve",
+    "GradedGradient",
+    "Gradient",
+    "LevelInstance",
+    "LevelPlan",
+    "Operator",
+    "Option",
+    "PointCurve",
+    "SfbInstance",
+    "SfbSelection",
+    "Tensor",
+    "evaluate",
+]

@@ -1,0 +1,111 @@
+"""The methods of the family, and which one is taken where none is named."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ddlopt.models.compression import CompressionProblem
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.exact import Exact
+
+FAMILY = "compression"
+
+
+def _formulation(name: str, module: str, kind: str) -> Callable[[str], Method]:
+    """An exact method: a formulation of ``ddlopt.models.compression`` and a solver."""
+
+    def make(solver: str) -> Method:
+        formulation = getattr(import_module(f"ddlopt.models.compression.{module}"), kind)
+        return Exact(name, FAMILY, formulation(), backend(solver))
+
+    return make
+
+
+def _heuristic(module: str, kind: str, **options: Any) -> Callable[[str], Method]:
+    """A method of ``ddlopt.solvers.compression`` that needs no solver, or brings its own."""
+
+    def make(_: str) -> Method:
+        method: Method = getattr(import_module(f"ddlopt.solvers.compression.{module}"), kind)(**options)
+        return method
+
+    return make
+
+
+def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
+    return Entry(name, FAMILY, kind, summary, make)
+
+
+_min_cut = _heuristic("min_cut", "MinCut")
+_milp = _formulation("milp", "sfb_milp", "SfbMilp")
+
+
+ENTRIES = (
+    _entry("exact", "exact", "the exact method that fits the problem", _heuristic("best", "Best")),
+    _entry("min-cut", "exact", "sufficient factors: a minimum cut", _heuristic("min_cut", "MinCut")),
+    _entry("milp", "exact", "sufficient factors, also under budgets", _formulation("milp", "sfb_milp", "SfbMilp")),
+    _entry("lp", "exact", "the linear relaxation of milp, whose vertices are integral", _heuristic("sfb_lp", "SfbLp")),
+    _entry(
+        "parametric-cut",
+        "heuristic",
+        "minimum cuts at prices of the budgets, and their bound",
+        _heuristic("parametric_cut", "ParametricCut"),
+    ),
+    _entry("tag", "heuristic", "what is optimal for the costs of TAG's code", _heuristic("sfb_rules", "Tag")),
+    _entry("poseidon", "heuristic", "Poseidon's rule for dense layers", _heuristic("sfb_rules", "Poseidon")),
+    _entry(
+        "factor-rule", "heuristic", "each gradient by itself, in closed form", _heuristic("sfb_rules", "FactorRule")
+    ),
+    _entry(
+        "overlap-timeline",
+        "exact",
+        "options on the timeline, without big constants",
+        _formulation("overlap-timeline", "overlap_timeline", "OverlapTimeline"),
+    ),
+    _entry(
+        "label-setting",
+        "exact",
+        "Pareto labels along the timeline, by dynamic programming",
+        _heuristic("label_setting", "LabelSetting"),
+    ),
+    _entry(
+        "priced-choices",
+        "heuristic",
+        "our search at prices of both lanes and of the error",
+        _heuristic("priced_choices", "PricedChoices"),
+    ),
+    _entry("espresso", "heuristic", "Espresso's greedy with its sizes", _heuristic("espresso", "Espresso")),
+    _entry(
+        "espresso-all-sizes",
+        "heuristic",
+        "Espresso's greedy, any option for any size",
+        _heuristic("espresso", "Espresso", thresholds=False),
+    ),
+    _entry("secopa", "heuristic", "HiPress's SeCoPa: each gradient for itself", _heuristic("secopa", "Secopa")),
+    _entry("lgreco", "heuristic", "L-GreCo's dynamic program on sizes and errors", _heuristic("lgreco", "LGreco")),
+    _entry(
+        "convex-levels",
+        "heuristic",
+        "the convex relaxation to continuous levels, rounded",
+        _heuristic("convex_levels", "ConvexLevels"),
+    ),
+    _entry(
+        "water-filling",
+        "heuristic",
+        "levels at one price of error, without overlap",
+        _heuristic("water_filling", "WaterFilling"),
+    ),
+    _entry(
+        "uniform",
+        "heuristic",
+        "the same part of its levels for every gradient",
+        _heuristic("uniform_levels", "UniformLevels"),
+    ),
+    _entry("none", "heuristic", "nothing duplicated or compressed", _heuristic("extremes", "Nothing")),
+    _entry("all", "heuristic", "all duplicated or compressed as far as may be", _heuristic("extremes", "Everything")),
+)
+
+
+def default_method(instance: CompressionProblem) -> str:
+    """``exact``, at any size."""
+    return "exact"
