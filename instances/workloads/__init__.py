@@ -1,25 +1,45 @@
 """Training jobs from the shapes of their layers: every byte and every operation can be followed."""
 
+from ddlopt.instances.workloads.gradients import BackwardGradient, backward_gradients
 from ddlopt.instances.workloads.layers import EmbeddingTable, Layer
-from ddlopt.instances.workloads.networks import bert, candle, dlrm, ncf, resnet50, vgg16
+from ddlopt.instances.workloads.networks import (
+    bert,
+    candle,
+    dlrm,
+    gpt2,
+    ncf,
+    resnet50,
+    resnet101,
+    transformer,
+    vgg16,
+    vgg19,
+)
 from ddlopt.instances.workloads.topoopt import JOBS, SETTINGS, Setting, topoopt_job
-from ddlopt.instances.workloads.training import A100, Accelerator, Workload, training_job
+from ddlopt.instances.workloads.training import A100, PASSES, V100, Accelerator, Workload, training_job
 
 __all__ = [
     "A100",
     "JOBS",
+    "PASSES",
     "SETTINGS",
+    "V100",
     "Accelerator",
+    "BackwardGradient",
     "EmbeddingTable",
     "Layer",
     "Setting",
     "Workload",
+    "backward_gradients",
     "bert",
     "candle",
     "dlrm",
+    "gpt2",
     "ncf",
     "resnet50",
+    "resnet101",
     "topoopt_job",
     "training_job",
+    "transformer",
     "vgg16",
+    "vgg19",
 ]

@@ -11,6 +11,10 @@ BYTES_PER_NUMBER = 4
 """Weights, gradients and activations are single precision (fp32)."""
 
 
+ParameterTensors = tuple[tuple[str, tuple[int, ...]], ...]
+"""Names and shapes."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """A layer that every server holds a copy of; its gradient is all-reduced.
@@ -26,6 +30,10 @@ class Layer:
         Numbers that one sample's forward pass reads and writes besides the parameters.
     convolution : bool
         Whether the operations are a convolution's (GPU libraries run these at another precision).
+    tensors : tuple of (str, tuple of int)
+        Names and shapes of the parameter tensors, in the order in which the backward pass has their gradients:
+        a bias (outputs,) before its weight (outputs, inputs, …), a scale before its shift. Together ``parameters``
+        numbers.
     """
 
     name: str
@@ -34,6 +42,7 @@ class Layer:
     inputs: int
     outputs: int
     convolution: bool = False
+    tensors: ParameterTensors = ()
 
     @property
     def gradient_bytes(self) -> int:
@@ -85,7 +94,13 @@ def dense(name: str, inputs: int, outputs: int, bias: bool = True, rows: int = 1
         flops=2 * rows * inputs * outputs,
         inputs=rows * inputs,
         outputs=rows * outputs,
+        tensors=_weight((outputs, inputs), bias),
     )
+
+
+def _weight(shape: tuple[int, ...], bias: bool) -> ParameterTensors:
+    """A weight and, before it, its bias."""
+    return ((("bias", shape[:1]),) if bias else ()) + (("weight", shape),)
 
 
 def mlp(name: str, widths: list[int]) -> list[Layer]:
@@ -111,13 +126,15 @@ def convolution(
         inputs=inputs * size * size,
         outputs=outputs * pixels,
         convolution=True,
+        tensors=_weight((outputs, inputs, kernel, kernel), bias),
     )
 
 
 def normalisation(name: str, channels: int, positions: int = 1) -> Layer:
     """Batch or layer normalisation: a scale and a shift per channel; about eight operations per number."""
     numbers = channels * positions
-    return Layer(name, parameters=2 * channels, flops=8 * numbers, inputs=numbers, outputs=numbers)
+    tensors = (("scale", (channels,)), ("shift", (channels,)))
+    return Layer(name, 2 * channels, flops=8 * numbers, inputs=numbers, outputs=numbers, tensors=tensors)
 
 
 def pooling(name: str, channels: int, size: int, kernel: int, stride: int, padding: int = 0) -> Layer:
@@ -131,18 +148,26 @@ def attention(name: str, hidden: int, sequence: int) -> list[Layer]:
 
     The number of heads cuts the vectors into pieces and changes no count.
     """
-    parts = ("query", "key", "value", "output")
-    projections = [dense(f"{name}.{part}", hidden, hidden, rows=sequence) for part in parts]
-    products = Layer(
-        f"{name}.products",
+    projections = [dense(f"{name}.{part}", hidden, hidden, rows=sequence) for part in ("query", "key", "value")]
+    return [
+        *projections,
+        attention_products(f"{name}.products", hidden, sequence),
+        dense(f"{name}.output", hidden, hidden, rows=sequence),
+    ]
+
+
+def attention_products(name: str, hidden: int, sequence: int) -> Layer:
+    """Queries with keys, and the weights that follow with values; nothing to train."""
+    return Layer(
+        name,
         parameters=0,
         flops=2 * 2 * sequence * sequence * hidden,
         inputs=3 * sequence * hidden,
         outputs=sequence * hidden,
     )
-    return [*projections, products]
 
 
 def word_embedding(name: str, rows: int, hidden: int, sequence: int) -> Layer:
     """A table small enough to be copied to every server, trained with dense gradients."""
-    return Layer(name, rows * hidden, 0, sequence * hidden, sequence * hidden)
+    numbers = sequence * hidden
+    return Layer(name, rows * hidden, 0, numbers, numbers, tensors=_weight((rows, hidden), bias=False))

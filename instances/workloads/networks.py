@@ -1,13 +1,17 @@
-"""The networks that TopoOpt trains, layer by layer.
+"""Networks that papers on distributed training measure, layer by layer.
 
-Sizes not fixed by an architecture's own paper are those of TopoOpt's simulations (scripts of hipersys-team/TopoOpt, and
-the programs of hipersys-team/FlexFlow that the scripts run).
+Sizes of the networks of TopoOpt that no architecture's own paper fixes are those of its simulations (scripts
+of hipersys-team/TopoOpt, and the programs of hipersys-team/FlexFlow that the scripts run).
 """
+
+import dataclasses
+from collections.abc import Sequence
 
 from ddlopt.instances.workloads.layers import (
     EmbeddingTable,
     Layer,
     attention,
+    attention_products,
     convolution,
     dense,
     mlp,
@@ -77,7 +81,9 @@ def candle(feature_layers: list[int], dense_layers: list[int], batch_per_gpu: in
 
 def _applied(layer: Layer, times: int) -> Layer:
     """The same weights used several times by each sample."""
-    return Layer(layer.name, layer.parameters, times * layer.flops, times * layer.inputs, times * layer.outputs)
+    return dataclasses.replace(
+        layer, flops=times * layer.flops, inputs=times * layer.inputs, outputs=times * layer.outputs
+    )
 
 
 def bert(
@@ -101,10 +107,78 @@ def encoder_block(name: str, hidden: int, sequence: int) -> list[Layer]:
     return [
         *attention(f"{name}.attention", hidden, sequence),
         normalisation(f"{name}.norm.0", hidden, sequence),
-        dense(f"{name}.feed.0", hidden, 4 * hidden, rows=sequence),
-        dense(f"{name}.feed.1", 4 * hidden, hidden, rows=sequence),
+        *_feed_forward(name, hidden, sequence),
         normalisation(f"{name}.norm.1", hidden, sequence),
     ]
+
+
+def _feed_forward(name: str, hidden: int, sequence: int) -> list[Layer]:
+    return [
+        dense(f"{name}.feed.0", hidden, 4 * hidden, rows=sequence),
+        dense(f"{name}.feed.1", 4 * hidden, hidden, rows=sequence),
+    ]
+
+
+def gpt2(
+    batch_per_gpu: int, layers: int = 12, hidden: int = 768, context: int = 1024, vocabulary: int = 50257
+) -> Workload:
+    """GPT-2 (Radford et al. 2019, "Language models are unsupervised multitask learners"), by default the smallest.
+
+    Normalisations come before attention and feed-forward layers, and once more at the end; query, key and value are one
+    projection; the output layer uses the table of words. Trained on whole contexts.
+    """
+    stack = [
+        word_embedding("embedding.words", vocabulary, hidden, context),
+        word_embedding("embedding.positions", context, hidden, context),
+    ]
+    for place in range(layers):
+        name = f"block.{place}"
+        stack += [
+            normalisation(f"{name}.norm.0", hidden, context),
+            dense(f"{name}.attention.projections", hidden, 3 * hidden, rows=context),
+            attention_products(f"{name}.attention.products", hidden, context),
+            dense(f"{name}.attention.output", hidden, hidden, rows=context),
+            normalisation(f"{name}.norm.1", hidden, context),
+            *_feed_forward(name, hidden, context),
+        ]
+    stack += [
+        normalisation("norm", hidden, context),
+        _tied(dense("words", hidden, vocabulary, bias=False, rows=context)),
+    ]
+    return Workload("gpt2", tuple(stack), batch_per_gpu)
+
+
+def transformer(
+    batch_per_gpu: int, layers: int = 6, hidden: int = 512, sequence: int = 32, vocabulary: int = 37000
+) -> Workload:
+    """Transformer (Vaswani et al. 2017, arXiv:1706.03762), by default the base model for English and German.
+
+    Source, target and output layer share one table of words; positions are not trained. The length of sentences is ours
+    (the paper forms batches by tokens); projections have biases, as in most implementations.
+    """
+    stack = [
+        word_embedding("embedding.source", vocabulary, hidden, sequence),
+        _tied(word_embedding("embedding.target", vocabulary, hidden, sequence)),
+    ]
+    for place in range(layers):
+        stack += encoder_block(f"encoder.{place}", hidden, sequence)
+    for place in range(layers):
+        name = f"decoder.{place}"
+        stack += [
+            *attention(f"{name}.attention", hidden, sequence),
+            normalisation(f"{name}.norm.0", hidden, sequence),
+            *attention(f"{name}.memory", hidden, sequence),
+            normalisation(f"{name}.norm.1", hidden, sequence),
+            *_feed_forward(name, hidden, sequence),
+            normalisation(f"{name}.norm.2", hidden, sequence),
+        ]
+    stack.append(_tied(dense("words", hidden, vocabulary, bias=False, rows=sequence)))
+    return Workload("transformer", tuple(stack), batch_per_gpu)
+
+
+def _tied(layer: Layer) -> Layer:
+    """The layer with another one's parameters, which are counted there."""
+    return dataclasses.replace(layer, parameters=0, tensors=())
 
 
 def vgg16(batch_per_gpu: int, image: int = 224, padding: int = 1, pool: int = 2, classes: int = 1000) -> Workload:
@@ -113,31 +187,53 @@ def vgg16(batch_per_gpu: int, image: int = 224, padding: int = 1, pool: int = 2,
     FlexNet's program differs from the paper: ``image=229, padding=2, pool=3`` makes the first dense layer see 11 × 11
     instead of 7 × 7 pixels, and the network twice as large.
     """
+    return _vgg("vgg16", (2, 2, 3, 3, 3), batch_per_gpu, image, padding, pool, classes)
+
+
+def vgg19(batch_per_gpu: int, image: int = 224, classes: int = 1000) -> Workload:
+    """VGG, configuration E of the same paper: one more convolution in each of the last three stages."""
+    return _vgg("vgg19", (2, 2, 4, 4, 4), batch_per_gpu, image, 1, 2, classes)
+
+
+def _vgg(
+    name: str, depths: Sequence[int], batch_per_gpu: int, image: int, padding: int, pool: int, classes: int
+) -> Workload:
+    """``depths`` convolutions a stage, of 64, 128, 256, 512 and 512 channels, then three dense layers."""
     stack: list[Layer] = []
     size, channels = image, 3
-    for stage, (width, depth) in enumerate([(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]):
+    for stage, (width, depth) in enumerate(zip((64, 128, 256, 512, 512), depths, strict=True)):
         for place in range(depth):
             stack.append(convolution(f"conv.{stage}.{place}", size, (channels, width), 3, padding=padding))
             size, channels = window_positions(size, 3, 1, padding), width
         stack.append(pooling(f"pool.{stage}", channels, size, pool, 2))
         size = window_positions(size, pool, 2, 0)
     stack += mlp("dense", [channels * size * size, 4096, 4096, classes])
-    return Workload("vgg16", tuple(stack), batch_per_gpu)
+    return Workload(name, tuple(stack), batch_per_gpu)
 
 
 def resnet50(batch_per_gpu: int, image: int = 224, classes: int = 1000) -> Workload:
     """ResNet-50 (He et al. 2016, arXiv:1512.03385), the stride in the 3 × 3 convolution ("v1.5")."""
+    return _resnet("resnet50", (3, 4, 6, 3), batch_per_gpu, image, classes)
+
+
+def resnet101(batch_per_gpu: int, image: int = 224, classes: int = 1000) -> Workload:
+    """ResNet-101 of the same paper: 23 blocks in the third stage."""
+    return _resnet("resnet101", (3, 4, 23, 3), batch_per_gpu, image, classes)
+
+
+def _resnet(name: str, depths: Sequence[int], batch_per_gpu: int, image: int, classes: int) -> Workload:
+    """``depths`` bottleneck blocks a stage."""
     stack = _normalised("stem", image, (3, 64), 7, 2, 3)
     size = window_positions(image, 7, 2, 3)
     stack.append(pooling("stem.pool", 64, size, 3, 2, 1))
     size, channels = window_positions(size, 3, 2, 1), 64
-    for stage, (width, depth) in enumerate([(64, 3), (128, 4), (256, 6), (512, 3)]):
+    for stage, (width, depth) in enumerate(zip((64, 128, 256, 512), depths, strict=True)):
         for place in range(depth):
             stride = 2 if stage > 0 and place == 0 else 1
             stack += _bottleneck(f"stage.{stage}.{place}", size, channels, width, stride)
             size, channels = window_positions(size, 3, stride, 1), 4 * width
     stack += [pooling("pool", channels, size, size, 1), dense("classes", channels, classes)]
-    return Workload("resnet50", tuple(stack), batch_per_gpu)
+    return Workload(name, tuple(stack), batch_per_gpu)
 
 
 def _bottleneck(name: str, size: int, channels: int, width: int, stride: int) -> list[Layer]:

@@ -86,6 +86,14 @@ A100 = Accelerator(
 """Peaks as in NVIDIA's data sheet (dense). The shares are assumptions, close to the operator times that FlexNet's
 authors measured on an A100, with products in FP32 and convolutions in TF32."""
 
+V100 = Accelerator(
+    "V100-SXM2 at 85% of FP32, 67% of memory bandwidth",
+    flops_per_s=0.85 * 15.7e12,
+    convolution_flops_per_s=0.85 * 15.7e12,
+    memory_bytes_per_s=0.67 * 900e9,
+)
+"""Peaks as in NVIDIA's data sheet; no TF32. The shares are assumed to be the A100's."""
+
 
 def training_job(
     workload: Workload,
