@@ -33,5 +33,9 @@ class SolverMissingError(SolverError, UnknownNameError):
     """A solver that ddlopt knows but that is not installed; the message says how to install it."""
 
 
+class NoSolutionError(SolverError):
+    """A heuristic found no feasible solution; whether there is one is open."""
+
+
 class InfeasibleError(SolverError):
     """The problem has no solution, and that is proven."""

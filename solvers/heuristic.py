@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Solution
-from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, TracePoint
+from ddlopt.models.errors import NoSolutionError, NotApplicableError
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, TracePoint, empty_result, provenance
 from ddlopt.solvers.finish import finish
 
 
@@ -100,7 +101,13 @@ class Heuristic(ABC):
 
     @abstractmethod
     def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> tuple[Solution, Mapping[str, Any]]:
-        """The solution found and figures for :attr:`Result.details`; stops soon after ``clock.expired``."""
+        """The solution found and figures for :attr:`Result.details`; stops soon after ``clock.expired``.
+
+        Raises
+        ------
+        NoSolutionError
+            If it finds none; :meth:`solve` then says so in its result.
+        """
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """A bound on the objective of every solution of the instance that the answer gives; None if it gives none."""
@@ -119,9 +126,22 @@ class Heuristic(ABC):
         if reason is not None:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         clock = Clock(limits, progress)
-        with clock.heeding_ctrl_c():
-            solution, details = self.answer(instance, seed, clock, start)
-            bound = self.certificate(instance, solution, clock)
+        try:
+            with clock.heeding_ctrl_c():
+                solution, details = self.answer(instance, seed, clock, start)
+                bound = self.certificate(instance, solution, clock)
+        except NoSolutionError as reason_found:
+            return empty_result(
+                instance,
+                self.name,
+                Status.NO_SOLUTION,
+                runtime_s=clock.elapsed_s,
+                bound=family_of(instance.family).bound(instance),
+                provenance=provenance(seed, limits.threads),
+                trace=tuple(clock.trace),
+                message=str(reason_found),
+                interrupted=clock.interrupted,
+            )
         return finish(
             instance,
             self.name,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.errors import OptionError, SolverError
+from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.evaluate import evaluate
 from ddlopt.models.scheduling.gangs import Gangs, gangs, schedule_of_starts
@@ -81,7 +81,7 @@ class GangSearch(Heuristic):
 
         Raises
         ------
-        SolverError
+        NoSolutionError
             If no order is found that finishes all jobs in time; InfeasibleError if it is proven that there is none.
         """
         seed_kernels(seed % 2**32)
@@ -93,7 +93,7 @@ class GangSearch(Heuristic):
         if given is not None and given.feasible and float(given.objective or 0.0) < search.least * instance.slot_s:
             return start, details
         if search.least >= LATE:
-            raise SolverError(f"gang-search on '{instance.name}' found no schedule that finishes all jobs in time")
+            raise NoSolutionError(f"gang-search on '{instance.name}' found no schedule that finishes all jobs in time")
         return lists.schedule(), details
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.errors import InfeasibleError, OptionError, SolverError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import lower_bound
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -194,7 +194,7 @@ class _Search:
     def finished(self) -> tuple[TopologyDesign, Mapping[str, Any]]:
         """The design on the best links, accurately routed, and the figures of the run."""
         if self.best is None:
-            raise SolverError(f"'{self.instance.name}': no links were found over which everything can be sent")
+            raise NoSolutionError(f"'{self.instance.name}': no links were found over which everything can be sent")
         best = self.best
         rings: dict[int, list[tuple[int, ...]]] = {}
         for group, members, _, _ in best.rings:

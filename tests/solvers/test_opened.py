@@ -111,6 +111,12 @@ def test_the_model_is_asked_alone_where_the_heuristic_fails(problem):
     assert (result.method, result.status) == ("both", Status.INFEASIBLE)
 
 
+def test_a_heuristic_that_finds_nothing_leaves_it_to_the_model():
+    result, _, model = opened({"status": Status.NO_SOLUTION, "bound": 3.0}, {"objective": 4.0, "bound": 2.0})
+    assert (result.objective, result.bound, result.solution) == (4.0, 3.0, "solution of slow")
+    assert model.asked[0][2] is None
+
+
 def test_it_refuses_only_what_neither_covers():
     both = Opened("both", "topology", Scripted("a", {}), lambda instance: Scripted("b", {}, refusal="too large"))
     assert both.refuses(INSTANCE) is None
