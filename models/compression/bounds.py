@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression.levels import LevelInstance
+from ddlopt.models.compression.choices import Choices, choices_of
+from ddlopt.models.compression.levels import ExponentialCurve, LevelInstance, PointCurve
 from ddlopt.models.compression.problem import CompressionProblem
 from ddlopt.models.compression.sfb import SfbInstance
 from ddlopt.models.compression.timeline import CompressionInstance
@@ -30,41 +31,67 @@ def sfb_bound(instance: SfbInstance) -> float:
 
 
 def timeline_bound(instance: CompressionInstance) -> float:
-    r"""The closed form with the cheapest of everything.
+    r"""The larger of a closed form and of :func:`~ddlopt.models.compression.timeline_dual.dual_bound`.
 
-    The time is the largest over :math:`i \le n` of
+    The closed form has the cheapest of everything: the time is at least the largest over :math:`i \le n` of
 
     .. math:: R_i + \sum_{k < i} \min e_k + \min (e_i + c_i) + \sum_{k > i} \min c_k,
 
     where launching is left out of c if gradients may be fused. With goal ``error``: the smallest sum of errors.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing keeps the time budget.
     """
-    if instance.goal == "error":
-        return instance.least_error
-    encode, wire, both = [], [], []
-    for menu in instance.menus:
-        busy = [o.wire_s + o.decode_s + (0.0 if instance.fusion else o.launch_s) for o in menu]
-        wire.append(min(busy))
-        encode.append(min(o.encode_s for o in menu))
-        both.append(min(o.encode_s + each for o, each in zip(menu, busy, strict=True)))
-    menus = np.array([gradient.menu for gradient in instance.gradients])
-    return _largest(instance.ready_s, *(np.array(each)[menus] for each in (encode, wire, both)))
+    choices = choices_of(instance)
+    wire = choices.wire_s if instance.fusion else choices.occupation_s
+    sharp = _dual(choices, instance, instance.fusion, instance.largest_bucket_bytes)
+    return max(sharp, instance.least_error if instance.goal == "error" else _closed_form(choices, wire))
 
 
 def level_bound(instance: LevelInstance) -> float:
-    """The same with everything at its lowest level; with goal ``error``: everything at its highest."""
-    if instance.goal == "error":
-        return instance.least_error
-    lowest = np.array([gradient.curve.allowed[0] for gradient in instance.gradients])
-    fields = {
-        name: np.array([getattr(gradient, name) for gradient in instance.gradients])
-        for name in ("ready_s", "encode_s", "encode_s_per_level", "launch_s", "wire_s_per_level")
-    }
-    encode = fields["encode_s"] + fields["encode_s_per_level"] * lowest
-    wire = fields["launch_s"] + fields["wire_s_per_level"] * lowest
-    return _largest(fields["ready_s"], encode, wire, encode + wire)
+    """The same where every level is an option; the closed form has everything at its lowest level."""
+    choices = _levels(instance)
+    sharp = _dual(choices, instance)
+    return max(sharp, instance.least_error if instance.goal == "error" else _closed_form(choices, choices.occupation_s))
 
 
-def _largest(ready: Floats, encode: Floats, wire: Floats, both: Floats) -> float:
+def _dual(
+    choices: Choices, instance: CompressionInstance | LevelInstance, fusion: bool = False, largest: float | None = None
+) -> float:
+    # Here, because it brings Numba.
+    from ddlopt.models.compression.timeline_dual import dual_bound
+
+    budget = instance.error_budget if instance.goal == "time" else instance.time_budget_s
+    return dual_bound(choices, instance.goal, budget, fusion, largest).value
+
+
+def _closed_form(choices: Choices, wire: Floats) -> float:
+    encode, both = choices.encode_s.min(axis=1), (choices.encode_s + wire).min(axis=1)
     before = np.concatenate(([0.0], np.cumsum(encode)[:-1]))
-    after = np.concatenate((np.cumsum(wire[::-1])[::-1][1:], [0.0]))
-    return float((ready + before + both + after).max())
+    after = np.concatenate((np.cumsum(wire.min(axis=1)[::-1])[::-1][1:], [0.0]))
+    return float((choices.ready_s + before + both + after).max())
+
+
+def _levels(instance: LevelInstance) -> Choices:
+    """What ``choices_of(as_timeline(instance))`` is, without the objects in between."""
+    allowed = [gradient.curve.allowed for gradient in instance.gradients]
+    counts = np.array([len(levels) for levels in allowed])
+    there = np.arange(counts.max()) < counts[:, None]
+    figures = np.full((4, *there.shape), np.inf)
+    levels = np.concatenate(allowed).astype(float)
+    fields = ("encode_s", "encode_s_per_level", "wire_s_per_level", "launch_s")
+    encode, encode_more, wire, launch = (
+        np.repeat([getattr(gradient, field) for gradient in instance.gradients], counts) for field in fields
+    )
+    errors = np.concatenate([_errors(gradient.curve) for gradient in instance.gradients])
+    figures[:, there] = encode + encode_more * levels, wire * levels, launch, errors
+    ready = np.array([gradient.ready_s for gradient in instance.gradients])
+    return Choices(ready, *figures, counts, np.where(there, 0, -1), np.zeros(len(counts)))
+
+
+def _errors(curve: PointCurve | ExponentialCurve) -> Floats:
+    if isinstance(curve, PointCurve):
+        return np.array(curve.errors)
+    return curve.scale * 4.0 ** -np.array(curve.allowed)

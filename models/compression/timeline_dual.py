@@ -1,0 +1,236 @@
+r"""A lower bound for compressors on a timeline, from prices of the two lanes and of the error; no solver needed.
+
+Without fusion the time of a choice is the largest, over gradients i, of
+
+.. math:: R_i + \sum_{k \le i} e_k + \sum_{k \ge i} c_k ,
+
+so for any weights :math:`\lambda_i \ge 0` of sum 1, and any price :math:`\mu \ge 0` of the error that exceeds its
+budget E, with :math:`B_k = \lambda_1 + \dots + \lambda_k`,
+
+.. math:: T \;\ge\; \sum_i \lambda_i R_i + \sum_k \min_o \bigl[(1 - B_{k-1})\, e_{ko} + B_k\, c_{ko} + \mu\,
+   \epsilon_{ko} \bigr] - \mu E .
+
+For a weighted mean is at most the largest, gradient k's encoding is part of the terms :math:`i \ge k` and its
+occupation of the wire of the terms :math:`i \le k`, what is added for the error is at most 0, and the smallest is at
+most any.
+
+The best weights give the value of the linear relaxation, which mixes options: in
+
+.. math:: \min_z \max_{\lambda, \mu} \Bigl[\sum_i \lambda_i \bigl(R_i + \sum_{k \le i} e_k z_k + \sum_{k \ge i} c_k
+   z_k\bigr) + \mu \bigl(\sum_k \epsilon_k z_k - E\bigr)\Bigr]
+
+the two may change places, as it is linear in both and z is from a product of simplices; and what is linear is smallest
+at their corners, which are options. With the other goal, :math:`\lambda` has any sum, the price of time, and
+
+.. math:: \sum_k \epsilon_k \;\ge\; \sum_i \lambda_i R_i + \sum_k \min_o \bigl[\epsilon_{ko} + (B_n - B_{k-1})\, e_{ko}
+   + B_k\, c_{ko} \bigr] - B_n T .
+
+Fused gradients share what launching costs. Of gradients of which no two can be in one bucket each is still in a message
+of its own, which pays at least for its launch; the last gradient, and going back from it always the next that cannot
+share a bucket with the one before, are such (of all such sets they have the most members among the last gradients, from
+any one on). For the others c is without launching. A bucket is sent when its last gradient is encoded, and whole: what
+stands above for the time holds for each of its gradients.
+
+The bounds hold for any multipliers, and are less than the formula by more than rounding can have added. Which are good
+ones, an interior-point method finds (:mod:`ddlopt.models.compression.timeline_dual_kernels`). Fusion, the treatment of
+rounding and the use of this structure are ours.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.compression.choices import Choices
+from ddlopt.models.compression.problem import Goal
+from ddlopt.models.compression.timeline_dual_kernels import Program, maximise
+from ddlopt.models.errors import InfeasibleError
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+BUDGET_SLACK = 2e-9
+"""Relative excess over a budget that the bounds allow: more than the check of an answer does."""
+_TOLERANCE = 1e-10
+
+
+class DualBound(NamedTuple):
+    """A bound and its multipliers.
+
+    Parameters
+    ----------
+    value : float
+        In seconds for goal ``time``, an error for goal ``error``.
+    lambdas : (n,) array
+        Goal ``time``: of sum 1. Goal ``error``: error per second.
+    mu : float
+        Goal ``time``: seconds per error. Goal ``error``: 1.
+    """
+
+    value: float
+    lambdas: Floats
+    mu: float
+
+
+def dual_bound(
+    choices: Choices,
+    goal: Goal,
+    budget: float | None,
+    fusion: bool = False,
+    largest_bucket_bytes: float | None = None,
+) -> DualBound:
+    """The best bound of the module's formulas, up to a relative 1e-9 or so.
+
+    Options that leave nothing of an error budget are left out beforehand, which the linear relaxation does not do.
+
+    Parameters
+    ----------
+    choices : Choices
+    goal : {"time", "error"}
+    budget : float, optional
+        The error budget for goal ``time`` (None: no limit), the time budget for goal ``error``.
+    fusion, largest_bucket_bytes
+        As in the instance.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing keeps the time budget, or the error budget.
+    """
+    wire = least_occupation_s(choices, fusion, largest_bucket_bytes)
+    if goal == "time":
+        return _time_bound(choices, wire, budget)
+    if budget is None:
+        raise ValueError("goal 'error' needs a budget")
+    fastest = _time_bound(choices, wire, None).value
+    if fastest > budget * (1 + BUDGET_SLACK):
+        raise InfeasibleError(f"no choice keeps the time budget of {budget:.12g} s: all take at least {fastest:.12g} s")
+    return _error_bound(choices, wire, budget)
+
+
+def option_prices(choices: Choices, wire: Floats, dual: DualBound) -> Floats:
+    """(n, m) what options cost at the multipliers, in the goal's unit; infinite where there is none.
+
+    ``wire``: see :func:`least_occupation_s`. A choice whose sum exceeds that of the cheapest options by x is no better
+    than the bound plus x.
+    """
+    upto, since = np.cumsum(dual.lambdas), np.cumsum(dual.lambdas[::-1])[::-1]
+    there = np.isfinite(choices.error)
+    encode, wire, error = (np.where(there, each, 0.0) for each in (choices.encode_s, wire, choices.error))
+    return np.where(there, since[:, None] * encode + upto[:, None] * wire + dual.mu * error, np.inf)
+
+
+def least_occupation_s(choices: Choices, fusion: bool, largest_bucket_bytes: float | None = None) -> Floats:
+    """(n, m) seconds of the wire that an option adds to its message at least, as the module explains."""
+    if not fusion:
+        return choices.occupation_s
+    alone = np.zeros(len(choices.ready_s), dtype=bool)
+    limit = np.inf if largest_bucket_bytes is None else largest_bucket_bytes
+    held, shared = np.inf, set[int]()
+    for k in range(len(alone) - 1, -1, -1):
+        own = set(choices.labels[k, : choices.counts[k]].tolist())
+        held, shared = held + choices.bytes[k], shared & own
+        if held > limit or not shared:
+            alone[k], held, shared = True, choices.bytes[k], own
+    launch = np.where(np.isfinite(choices.launch_s), choices.launch_s, 0.0)
+    return choices.wire_s + np.where(alone[:, None], launch, 0.0)
+
+
+def _time_bound(choices: Choices, wire: Floats, budget: float | None) -> DualBound:
+    least = choices.error.min(axis=1)
+    kept = np.isfinite(choices.error)
+    excess = choices.error - least[:, None]
+    left = np.inf if budget is None else _allowed(budget) - least.sum()
+    if left < 0:
+        raise InfeasibleError(
+            f"no choice keeps the error budget of {budget:.12g}: all have at least {least.sum():.12g}"
+        )
+    kept &= excess <= left + _rounding(len(least)) * least.sum()
+    most = np.where(kept, excess, 0.0).max(axis=1).sum()
+    limited = 0 < left < most
+    unit = _longest_path(choices.ready_s, _means(choices.encode_s, kept), _means(wire, kept)) or 1.0
+    encode, busy = choices.encode_s / unit, wire / unit
+    fixed = encode.copy()
+    fixed[-1] += busy[-1]
+    spent = excess / left if limited else np.zeros(kept.shape)
+    program = _program(kept, choices.ready_s / unit, encode, busy, fixed, spent, -1.0, False, limited)
+    lambdas, price = _multipliers(program)
+    mu = price * unit / left if limited else 0.0
+    lambdas /= lambdas.sum()
+    prices = np.where(kept, option_prices(choices, wire, DualBound(0.0, lambdas, mu)), np.inf).min(axis=1)
+    credit = mu * _allowed(budget) if limited and budget is not None else 0.0
+    total = _less_rounding(lambdas @ choices.ready_s + prices.sum(), credit, len(lambdas))
+    return DualBound(total / lambdas.sum(), lambdas, mu)
+
+
+def _error_bound(choices: Choices, wire: Floats, budget: float) -> DualBound:
+    least = choices.error.min(axis=1)
+    kept = np.isfinite(choices.error)
+    excess = choices.error - least[:, None]
+    unit = np.where(kept, excess, 0.0).max(axis=1).sum() or 1.0
+    encode, busy = choices.encode_s / budget, wire / budget
+    spent = encode.copy()
+    spent[-1] += busy[-1]
+    ready = choices.ready_s / budget
+    program = _program(kept, ready, encode, busy, excess / unit, spent, ready[-1] - 1.0, True, True)
+    lambdas, _ = _multipliers(program)
+    lambdas *= unit / budget
+    prices = option_prices(choices, wire, DualBound(0.0, lambdas, 1.0)).min(axis=1)
+    credit = lambdas.sum() * _allowed(budget)
+    value = _less_rounding(lambdas @ choices.ready_s + prices.sum(), credit, len(lambdas))
+    free = _less_rounding(least.sum(), 0.0, len(least))
+    return DualBound(value, lambdas, 1.0) if value > free else DualBound(free, np.zeros(len(least)), 1.0)
+
+
+def _allowed(budget: float) -> float:
+    return budget * (1 + BUDGET_SLACK)
+
+
+def _rounding(terms: int) -> float:
+    """Relative error of sums of as many terms, of one sign, each a few operations from the data."""
+    return (4 * terms + 16) * float(np.finfo(float).eps)
+
+
+def _less_rounding(plus: float, minus: float, terms: int) -> float:
+    """A difference, less what rounding may have added to it."""
+    return float(plus - minus - _rounding(terms) * (plus + minus))
+
+
+def _means(figures: Floats, kept: Bools) -> Floats:
+    """(n,) the mean of the options kept."""
+    means: Floats = np.where(kept, figures, 0.0).sum(axis=1) / kept.sum(axis=1)
+    return means
+
+
+def _paths(ready: Floats, encode: Floats, wire: Floats) -> Floats:
+    """(n,) what the time is the largest of."""
+    paths: Floats = ready + np.cumsum(encode) + np.cumsum(wire[::-1])[::-1]
+    return paths
+
+
+def _longest_path(ready: Floats, encode: Floats, wire: Floats) -> float:
+    return float(_paths(ready, encode, wire).max())
+
+
+def _program(
+    kept: Bools,
+    ready: Floats,
+    encode: Floats,
+    wire: Floats,
+    fixed: Floats,
+    priced: Floats,
+    gain: float,
+    free_last: bool,
+    has_price: bool,
+) -> Program:
+    """The options kept, one after the other."""
+    firsts = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
+    wire = wire.copy()
+    wire[-1] = 0.0
+    return Program(firsts, encode[kept], wire[kept], fixed[kept], priced[kept], ready, gain, free_last, has_price)
+
+
+def _multipliers(program: Program) -> tuple[Floats, float]:
+    """Weights of the gradients and the price p."""
+    prices, price, _ = maximise(program, _TOLERANCE)
+    return np.maximum(0.0, np.diff(prices)), max(0.0, price)
