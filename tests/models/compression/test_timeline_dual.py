@@ -1,0 +1,191 @@
+"""The timeline's dual bound: below every choice, at the linear relaxation's value, and exact arithmetic agrees."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from ddlopt.models.compression.choices import Choices
+from ddlopt.models.compression.timeline_dual import dual_bound, least_occupation_s, option_prices
+from ddlopt.models.errors import InfeasibleError
+
+SEEDS = range(60)
+
+
+def random_choices(rng, n=None, m=None):
+    """A few gradients, menus of unequal length, ties and zeros among the figures."""
+    n = int(rng.integers(1, 6)) if n is None else n
+    m = int(rng.integers(1, 5)) if m is None else m
+    counts = rng.integers(1, m + 1, n)
+    counts[rng.integers(n)] = m
+    draw = rng.random((4, n, m)) * rng.choice([0.0, 1.0], (4, n, m), p=[0.2, 0.8])
+    figures = np.where(np.arange(m) < counts[:, None], draw, np.inf) * np.array([0.5, 1.0, 0.3, 1.0])[:, None, None]
+    labels = np.where(
+        np.arange(m) < counts[:, None], rng.permuted(np.tile(np.arange(m + 1), (n, 1)), axis=1)[:, :m], -1
+    )
+    ready = np.sort(rng.random(n)) * n / 2
+    return Choices(ready, *figures, counts, labels, rng.integers(1, 5, n) * 4.0)
+
+
+def timeline(choices, picked, sizes=None):
+    """(time, error) of a choice, message by message."""
+    free, delay, first = 0.0, 0.0, 0
+    for size in sizes or (1,) * len(picked):
+        places = range(first, first + size)
+        first += size
+        delay += sum(choices.encode_s[k, picked[k]] for k in places)
+        launch = max(choices.launch_s[k, picked[k]] for k in places)
+        busy = launch + sum(choices.wire_s[k, picked[k]] for k in places)
+        free = max(free, choices.ready_s[first - 1] + delay) + busy
+    return free, sum(choices.error[k, o] for k, o in enumerate(picked))
+
+
+def bucketings(choices, picked, limit):
+    n = len(picked)
+    for cuts in itertools.product((False, True), repeat=n - 1):
+        ends = [k + 1 for k, cut in enumerate(cuts) if cut] + [n]
+        starts = [0, *ends[:-1]]
+        buckets = [range(start, end) for start, end in zip(starts, ends, strict=True)]
+        alike = all(len({choices.labels[k, picked[k]] for k in bucket}) == 1 for bucket in buckets)
+        small = all(len(b) == 1 or sum(choices.bytes[k] for k in b) <= limit for b in buckets)
+        if alike and small:
+            yield tuple(len(bucket) for bucket in buckets)
+
+
+def everything(choices, fusion=False, limit=np.inf):
+    """(time, error) of all choices."""
+    for picked in itertools.product(*(range(count) for count in choices.counts)):
+        for sizes in bucketings(choices, picked, limit) if fusion else (None,):
+            yield timeline(choices, picked, sizes)
+
+
+def budgets(choices):
+    least = choices.error.min(axis=1).sum()
+    most = np.where(np.isfinite(choices.error), choices.error, 0.0).max(axis=1).sum()
+    return (None, *(least + part * (most - least) for part in (0.0, 0.1, 0.5)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("fusion", [False, True])
+def test_below_every_choice(seed, fusion):
+    rng = np.random.default_rng(seed)
+    choices = random_choices(rng)
+    limit = None if seed % 3 else 12.0
+    outcomes = list(everything(choices, fusion, np.inf if limit is None else limit))
+    for budget in budgets(choices):
+        best = min(time for time, error in outcomes if budget is None or error <= budget * (1 + 1e-9))
+        found = dual_bound(choices, "time", budget, fusion, limit)
+        assert found.value <= best
+        assert found.lambdas.min() >= 0
+        assert found.mu >= 0
+    fastest, slowest = min(time for time, _ in outcomes), max(time for time, _ in outcomes)
+    for part in (0.0, 0.1, 0.5):
+        budget = fastest + part * (slowest - fastest)
+        best = min(error for time, error in outcomes if time <= budget * (1 + 1e-9))
+        assert dual_bound(choices, "error", budget, fusion, limit).value <= best
+
+
+def relaxation(choices, budget):
+    """Least time where options may be mixed, by a linear program."""
+    n, m = choices.error.shape
+    there = np.isfinite(choices.error)
+    encode, wire, error = (
+        np.where(there, each, 0.0) for each in (choices.encode_s, choices.occupation_s, choices.error)
+    )
+    rows = []
+    for i in range(n):
+        part = np.zeros((n, m))
+        part[: i + 1] += encode[: i + 1]
+        part[i:] += wire[i:]
+        rows.append(np.append(part, -1.0))
+    limits = [-choices.ready_s]
+    if budget is not None:
+        rows.append(np.append(error, 0.0))
+        limits.append([budget])
+    one = np.append(np.kron(np.eye(n), np.ones(m)), np.zeros((n, 1)), axis=1)
+    ends = [(0, 1 if each else 0) for each in there.ravel()] + [(0, None)]
+    cost = np.append(np.zeros(n * m), 1.0)
+    return linprog(cost, np.array(rows), np.concatenate(limits), one, np.ones(n), ends, method="highs").fun
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_value_of_the_linear_relaxation(seed):
+    choices = random_choices(np.random.default_rng(seed), n=20, m=5)
+    for budget in budgets(choices)[:1] + budgets(choices)[2:]:
+        found, least = dual_bound(choices, "time", budget), relaxation(choices, budget)
+        assert found.value >= least * (1 - 1e-7)  # more where options are left out for the budget
+        if budget is None:
+            assert found.value <= least * (1 + 1e-9)
+        # The least error at that time: the two goals are two views of one trade-off.
+        elif found.value <= least * (1 + 1e-9) and found.mu > 1e-6:
+            assert dual_bound(choices, "error", least).value == pytest.approx(budget, rel=1e-6)
+
+
+def test_one_gradient():
+    """The bound is the best option."""
+    choices = random_choices(np.random.default_rng(3), n=1, m=4)
+    fastest = min(time for time, _ in everything(choices))
+    assert dual_bound(choices, "time", None).value == pytest.approx(fastest, rel=1e-9)
+
+
+@pytest.mark.parametrize("goal", ["time", "error"])
+@pytest.mark.parametrize("fusion", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_arithmetic_agrees(goal, fusion, seed):
+    """The formula in fractions, with the multipliers given: nothing was added by rounding."""
+    choices = random_choices(np.random.default_rng(seed), n=30, m=6)
+    budget = budgets(choices)[2]
+    if goal == "error":
+        budget = 1.2 * dual_bound(choices, "time", None, fusion).value
+    found = dual_bound(choices, goal, budget, fusion)
+    wire = least_occupation_s(choices, fusion)
+    weights = [Fraction(each) for each in found.lambdas]
+    total, mu, upto = sum(weights), Fraction(found.mu), Fraction(0)
+    value = -(mu if goal == "time" else total) * Fraction(budget)
+    for k, weight in enumerate(weights):
+        since, upto = total - upto, upto + weight
+        value += weight * Fraction(choices.ready_s[k]) + min(
+            since * Fraction(choices.encode_s[k, o]) + upto * Fraction(wire[k, o]) + mu * Fraction(choices.error[k, o])
+            for o in range(choices.counts[k])
+        )
+    value /= total if goal == "time" else 1
+    assert value - Fraction(found.value) >= 0
+    assert found.value == pytest.approx(float(value), rel=1e-7)
+
+
+@pytest.mark.parametrize("fusion", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_prices_tell_what_an_option_costs_at_least(seed, fusion):
+    choices = random_choices(np.random.default_rng(seed), n=4, m=4)
+    found = dual_bound(choices, "time", None, fusion)
+    prices = option_prices(choices, least_occupation_s(choices, fusion), found)
+    above = prices - prices.min(axis=1, keepdims=True)
+    for picked in itertools.product(*(range(count) for count in choices.counts)):
+        sizes = bucketings(choices, picked, np.inf) if fusion else (None,)
+        time = min(timeline(choices, picked, each)[0] for each in sizes)
+        assert time >= found.value + sum(above[k, o] for k, o in enumerate(picked)) - 1e-12
+
+
+def test_a_bucket_pays_for_one_launch():
+    """Three equal gradients, of which two fit a bucket: two launches; without a limit one."""
+    shape = (3, 1)
+    choices = Choices(
+        np.zeros(3), np.zeros(shape), np.full(shape, 1.0), np.full(shape, 0.5), np.zeros(shape), np.ones(3, int),
+        np.zeros(shape, int), np.full(3, 4.0),
+    )  # fmt: skip
+    for limit, launches in ((None, 1), (12.0, 1), (8.0, 2), (4.0, 3)):
+        assert dual_bound(choices, "time", None, True, limit).value == pytest.approx(3 + 0.5 * launches, rel=1e-9)
+    other = choices._replace(labels=np.array([[0], [1], [0]]))
+    assert dual_bound(other, "time", None, True).value == pytest.approx(3 + 0.5 * 3, rel=1e-9)
+
+
+def test_budgets_that_nothing_keeps():
+    choices = random_choices(np.random.default_rng(1), n=5, m=3)
+    fastest = dual_bound(choices, "time", None).value
+    with pytest.raises(InfeasibleError, match=r"no choice keeps the time budget of .* s: all take at least"):
+        dual_bound(choices, "error", 0.99 * fastest)
+    least = choices.error.min(axis=1).sum()
+    with pytest.raises(InfeasibleError, match="no choice keeps the error budget"):
+        dual_bound(choices, "time", 0.99 * least)
