@@ -1,0 +1,128 @@
+"""The convex program over real levels, certified by its multipliers, and rounded."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPlan
+from ddlopt.models.compression.continuous_levels import ContinuousLevels
+from ddlopt.models.compression.level_arrays import Floats, LevelArrays, Places, arrays_of
+from ddlopt.models.compression.level_prices import price_bound, sharpest_prices
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
+from ddlopt.solvers.compression.level_rounding import Rounding, places_of, plan, price_details, rounding_gap
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status
+from ddlopt.solvers.finish import finish
+from ddlopt.solvers.heuristic import Clock
+
+
+@dataclass(frozen=True)
+class ConvexLevels:
+    """:class:`~ddlopt.models.compression.continuous_levels.ContinuousLevels`, rounded to levels that are allowed.
+
+    Exponential curves are solved twice: as they are, which says what error is worth, and with the allowed levels joined
+    by lines, whose optimum is nearer to the whole one. The bound is the best of those at the multipliers of both
+    programs, calculated anew (:func:`~ddlopt.models.compression.level_prices.price_bound`), with the best price of
+    error at those of the timeline. Rounding, from both optima:
+    :class:`~ddlopt.solvers.compression.level_rounding.Rounding`.
+
+    Details: ``relaxation``, the solver's value over real levels; ``rounding_gap``, what the answer is above it, relative
+    to the answer; ``price_of_error`` in seconds, or ``price_of_time`` in error for a second.
+
+    Parameters
+    ----------
+    solver : {"clarabel", "scs"}
+    """
+
+    solver: str = "clarabel"
+
+    name: ClassVar[str] = "convex-levels"
+    family: ClassVar[str] = "compression"
+
+    def refuses(self, instance: CompressionProblem) -> str | None:
+        """What the formulation does not cover."""
+        return ContinuousLevels().refuses(instance)
+
+    def solve(
+        self,
+        instance: LevelInstance,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: LevelPlan | None = None,
+    ) -> Result:
+        """Answer, check and time; see :class:`~ddlopt.solvers.contracts.Method`.
+
+        Raises
+        ------
+        InfeasibleError
+            If the time budget is less than the least time.
+        """
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        clock = Clock(limits, progress)
+        with clock.heeding_ctrl_c():
+            search = _Search(instance, Convex(self.solver), clock)
+            if start is not None:
+                search.starts.append(places_of(instance, search.arrays, start))
+            outcome = search.relax(ContinuousLevels(), limits)
+            if (search.arrays.scale > 0).any():
+                search.relax(ContinuousLevels(chords=True), limits)
+            places = search.rounded()
+        return finish(
+            instance,
+            self.name,
+            plan(instance, search.arrays, places),
+            runtime_s=clock.elapsed_s,
+            limits=limits,
+            seed=seed,
+            bound=search.bound,
+            trace=tuple(clock.trace),
+            details=search.details | outcome.figures,
+            versions={"solver": outcome.solver},
+            message="interrupted" if clock.interrupted else outcome.message,
+            interrupted=clock.interrupted,
+        )
+
+
+class _Search:
+    """What is known of an instance so far: whole levels to start from, prices of the rows, a bound."""
+
+    def __init__(self, instance: LevelInstance, backend: Convex, clock: Clock) -> None:
+        self.instance, self._backend, self._clock = instance, backend, clock
+        self.arrays: LevelArrays = arrays_of(instance)
+        self.bound = 0.0
+        self.rows: Floats = np.ones(len(self.arrays.counts))
+        self.starts: list[Places] = []
+        self.details: dict[str, Any] = {}
+
+    def relax(self, model: ContinuousLevels, limits: Limits) -> ConvexOutcome:
+        """Solve a relaxation, and take from it what is better."""
+        instance, arrays = self.instance, self.arrays
+        problem = model.problem(instance)
+        left = limits if limits.time_s is None else replace(limits, time_s=max(self._clock.left_s / 2, 1e-3))
+        outcome = self._backend.solve(problem, left)
+        if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
+            return outcome
+        prices = model.prices(problem, instance)
+        reached = max(price_bound(arrays, each) for each in (prices, sharpest_prices(arrays, prices.rows)))
+        if reached >= self.bound:
+            self.bound = reached
+            self.rows = prices.rows if prices.rows.any() else self.rows
+        if not self.details:
+            self.details = {"relaxation": model.value(problem, instance), **price_details(arrays.goal, prices)}
+        rounding = Rounding(arrays, self.rows, self._clock)
+        self.starts += rounding.starts(model.read(problem, instance))
+        return outcome
+
+    def rounded(self) -> Places:
+        """The best whole levels from all starts."""
+        rounding = Rounding(self.arrays, self.rows, self._clock)
+        places = rounding.best(self.starts or [np.zeros(len(self.arrays.counts), dtype=np.int64)])
+        objective = rounding.objective(places)
+        if "relaxation" in self.details:
+            self.details["rounding_gap"] = rounding_gap(objective, self.details["relaxation"])
+        self._clock.report(objective, self.bound)
+        return places
