@@ -40,6 +40,8 @@ def random_graph(
 ) -> SfbInstance:
     """A training graph whose figures are drawn, log-uniform, within ranges that occur in neural networks.
 
+    Seconds have four significant digits, bytes none after the point: processors differ in the last bits of powers.
+
     Parameters
     ----------
     rng : numpy.random.Generator
@@ -88,10 +90,10 @@ def random_graph(
         bandwidth *= rng.choice([0.25, 0.5, 1.0], operators)
     columns = {
         "name": graph.names,
-        "time_s": graph.time_s.tolist(),
+        "time_s": [float(f"{seconds:.4g}") for seconds in graph.time_s],
         "replicas": count.tolist(),
         "bandwidth_bytes_per_s": bandwidth.tolist(),
-        "gradient_bytes": graph.gradient_bytes.tolist(),
+        "gradient_bytes": np.rint(graph.gradient_bytes).tolist(),
         "memory_bytes": graph.memory_bytes(operators).tolist(),
         "can_duplicate": (rng.random(operators) >= fixed_part).tolist(),
     }
@@ -157,7 +159,7 @@ def _training(rng: np.random.Generator, operators: int, width: int, samples: int
         error[i].append(2 * layers + place)
         for k in reads[i]:
             activation[k].append(2 * layers + place)
-    size = (BYTES_PER_ELEMENT * samples * outputs).tolist()
+    size = np.rint(BYTES_PER_ELEMENT * samples * outputs).tolist()
     kinds = {"forward": range(layers), "error": range(layers), "gradient": weighted}
     return _Graph(
         [f"{kind}-{i}" for kind, places in kinds.items() for i in places],
@@ -175,7 +177,7 @@ def _any(rng: np.random.Generator, operators: int, width: int, samples: int) -> 
     for i, each in enumerate(_reads(rng, operators, width)):
         for k, drawn in zip(each, rng.random(len(each)), strict=True):
             consumers[k][int(drawn * counts[k])].append(i)
-    size = (BYTES_PER_ELEMENT * samples * 2.0 ** rng.uniform(8, 15, counts.sum())).tolist()
+    size = np.rint(BYTES_PER_ELEMENT * samples * 2.0 ** rng.uniform(8, 15, counts.sum())).tolist()
     flat = [(i, each) for i, tensors in enumerate(consumers) for each in tensors]
     trained = rng.random(operators) < 1 / 3
     return _Graph(
