@@ -16,7 +16,7 @@ _NETWORKS: dict[str, tuple[tuple[int, int, int], ...]] = {
 }
 """Samples of a worker, workers, Gb/s; V100s, but A100s at 100 Gb/s."""
 
-_BUDGETS: dict[str, tuple[str, tuple[int, int, int], dict[str, float]]] = {
+_BUDGETS: dict[str, tuple[str, tuple[int, int, int], dict[str, Any]]] = {
     "sfb-vgg16-b4-w2-10g-memory": ("vgg16", (4, 2, 10), {"memory_budget_bytes": 1e8}),
     "sfb-resnet50-b4-w2-10g-memory": ("resnet50", (4, 2, 10), {"memory_budget_bytes": 1.2e7}),
     "sfb-bert-base-b4-w4-10g-memory": ("bert-base", (4, 4, 10), {"memory_budget_bytes": 2e9}),
