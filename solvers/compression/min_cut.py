@@ -42,7 +42,7 @@ class MinCut(Heuristic):
 
     @property
     def name(self) -> str:
-        """Name of the method."""
+        """``min-cut``."""
         return "min-cut"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
@@ -97,7 +97,7 @@ class CutNetwork:
     def _edges(self) -> tuple[Ints, Ints]:
         """(number of edges,) tensor and consumer."""
         tensors = self.instance.tensors
-        counts = [len(tensor.consumers) for tensor in tensors]
+        counts = np.array([len(tensor.consumers) for tensor in tensors], dtype=np.int64)
         consumers = [node for tensor in tensors for node in tensor.consumers]
         return np.repeat(np.arange(len(tensors)), counts), np.array(consumers, dtype=np.int64)
 
@@ -124,7 +124,7 @@ class CutNetwork:
 
     @property
     def figures(self) -> dict[str, int]:
-        """Size of the network."""
+        """Size of the network, which is built now if it was not yet."""
         network, _, _ = self._network
         return {"nodes": network.nodes, "arcs": len(network.tails)}
 
@@ -165,7 +165,7 @@ class CutNetwork:
         if any((each < 0).any() for each in (extra_s, sync_s, broadcast_s)):
             raise ValueError("a cost is negative; all must be at least 0")
         network, paying, shared = self._network
-        total = float(sync_s.sum())
+        total = float(sync_s.sum()) or 1.0
         grid = math.frexp(total)[1] - _BITS
         # Rounded down, so that every cut in units of the grid is at most the true one. What is more than all
         # all-reduces is as good as endless: duplicating nothing costs no more than they do.
