@@ -1,0 +1,140 @@
+"""Tensor lists as Espresso's authors publish them: the gradients of a model and when each is there.
+
+A JSON object whose ``tensors`` are objects of ``name``, ``elements`` and ``backward_gap_us``, the microseconds since
+the tensor before, in the order of the backward pass; ``model`` and ``source`` are optional. Such lists are in
+zhuangwang93/Espresso (Apache-2.0), byteps/torch/mergeComp/scheduler/model_tensor.py, measured on a V100.
+
+Costs are those of Espresso's planner (:mod:`ddlopt.instances.workloads.planner_costs`). The planner itself adds up the
+gaps modulo 1000, which drops whole milliseconds; ``wrapped_gaps`` does the same.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ddlopt.instances.options import at_least, checked, one_of
+from ddlopt.instances.workloads.compressors import Compression
+from ddlopt.instances.workloads.planner_costs import ESPRESSO_COMPRESSORS, espresso_cluster, espresso_menu
+from ddlopt.models.compression import CompressionInstance, Gradient
+from ddlopt.models.contracts import read_text
+from ddlopt.models.errors import InstanceError, OptionError
+
+_NAMES = {theirs: ours for ours, theirs in ESPRESSO_COMPRESSORS.items()}
+
+
+@checked
+def read_espresso(
+    path: str | Path,
+    *,
+    compressor: str = "dgc",
+    ratio: float = 0.01,
+    nodes: int = 8,
+    gpus_per_node: int = 8,
+    intra: str = "nvlink",
+    two_level: bool = False,
+    cpu: bool = False,
+    wrapped_gaps: bool = False,
+    error_budget_part: float | None = None,
+    name: str | None = None,
+) -> CompressionInstance:
+    """Which gradients to compress, by the costs of Espresso's planner.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.json`` or ``.json.gz``.
+    compressor : {"randomk", "dgc", "efsignsgd", "onebit"}
+    ratio : float
+        Part of the numbers that randomk and dgc keep.
+    nodes, gpus_per_node : int
+    intra : {"nvlink", "pcie"}
+    two_level : bool
+        Whether gradients may be compressed within nodes too.
+    cpu : bool
+        Whether they may be compressed on CPUs.
+    wrapped_gaps : bool
+        Add up gaps modulo 1000 us.
+    error_budget_part : float, optional
+        Error allowed, as a part of the energy of all gradients, which is taken as proportional to their elements.
+    name : str, optional
+        None: made from the model and the options.
+
+    Raises
+    ------
+    InstanceError
+        If the file cannot be read or is no such list.
+    OptionError
+        If an option is out of range.
+    """
+    one_of("compressor", compressor, tuple(_NAMES))
+    one_of("intra", intra, ("nvlink", "pcie"))
+    at_least("nodes", nodes, 1)
+    at_least("gpus_per_node", gpus_per_node, 1)
+    if not 0 < ratio <= 1:
+        raise OptionError(f"ratio is {ratio:g}; it must be above 0 and at most 1")
+    if error_budget_part is not None:
+        at_least("error_budget_part", error_budget_part, 0)
+    path = Path(path)
+    data = _read(path)
+    tensors = [_tensor(path, place, each) for place, each in enumerate(data["tensors"])]
+    ours = _NAMES[compressor]
+    compression = Compression(ours, ratio if ours in ("dgc", "random_k") else None)
+    cluster, total = espresso_cluster(nodes, gpus_per_node, intra), sum(elements for _, elements, _ in tensors)
+    sizes = {elements: place for place, elements in enumerate(dict.fromkeys(elements for _, elements, _ in tensors))}
+    ready_us = accumulate(gap % 1000 if wrapped_gaps else gap for _, _, gap in tensors)
+    model = str(data.get("model") or path.name.split(".")[0])
+    told = f"{compressor}, {'two levels' if two_level else 'between nodes'}, {nodes} x {gpus_per_node} GPUs, {intra}"
+    return CompressionInstance.from_data(
+        {
+            "name": name or f"{model.lower()}-{compressor}-n{nodes}x{gpus_per_node}-{intra}",
+            "source": f"{path.name}: tensors and backward gaps as given there; costs of Espresso's planner, {told}; "
+            f"errors assume normal entries, and energies proportional to elements",
+            "gradients": [
+                Gradient(name=each, shape=(elements,), ready_s=1e-6 * ready, menu=sizes[elements])
+                for (each, elements, _), ready in zip(tensors, ready_us, strict=True)
+            ],
+            "menus": [
+                espresso_menu((size,), cluster, compression, two_level=two_level, cpu=cpu, energy=size / total)
+                for size in sizes
+            ],
+            "cluster": cluster,
+            "error_budget": error_budget_part,
+        }
+    )
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        data = json.loads(read_text(path))
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error, RecursionError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InstanceError(f"{path}: cannot be read: {reason}") from None
+    if not (isinstance(data, Mapping) and isinstance(data.get("tensors"), list)):
+        raise InstanceError(f"{path}: expected an object with a list of tensors")
+    if not data["tensors"]:
+        raise InstanceError(f"{path}: tensors is empty")
+    return data
+
+
+def _tensor(path: Path, place: int, data: Any) -> tuple[str, int, float]:
+    """Name, elements and gap of a tensor."""
+    at = f"{path}: tensors[{place}]"
+    if not isinstance(data, Mapping):
+        raise InstanceError(f"{at} is {data!r}; expected an object of name, elements and backward_gap_us")
+    for field in ("name", "elements", "backward_gap_us"):
+        if field not in data:
+            raise InstanceError(f"{at}.{field} is missing")
+    name, elements, gap = data["name"], data["elements"], data["backward_gap_us"]
+    if not isinstance(name, str):
+        raise InstanceError(f"{at}.name is {name!r}; expected a text")
+    if not isinstance(elements, int) or isinstance(elements, bool) or elements < 1:
+        raise InstanceError(f"{at}.elements is {elements!r}; expected a whole number of at least 1")
+    if not isinstance(gap, int | float) or isinstance(gap, bool) or not 0 <= gap < math.inf:
+        raise InstanceError(
+            f"{at}.backward_gap_us is {gap!r}; expected microseconds since the tensor before, at least 0"
+        )
+    return name, elements, gap

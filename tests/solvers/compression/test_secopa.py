@@ -1,0 +1,120 @@
+"""SeCoPa: its authors' plan, its optimum where nothing overlaps, and our repair under a budget."""
+
+import numpy as np
+import pytest
+from timeline_brute_force import brute_force, random_timeline_case
+
+from ddlopt.instances.workloads.planner_costs import hipress_menu
+from ddlopt.models.compression import CompressionInstance, Gradient, Option, SfbInstance
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.solvers.compression.secopa import Secopa
+from ddlopt.solvers.contracts import Limits
+
+
+def one_after_the_other(case):
+    """The same with all gradients ready at once and encoding on the wire: the time is a sum."""
+    menus = [
+        [option.model_copy(update={"encode_s": 0.0, "wire_s": option.wire_s + option.encode_s}) for option in menu]
+        for menu in case.menus
+    ]
+    gradients = [gradient.model_copy(update={"ready_s": 0.0}) for gradient in case.gradients]
+    return CompressionInstance.from_data(case.model_dump() | {"menus": menus, "gradients": gradients})
+
+
+def test_optimal_where_nothing_overlaps():
+    rng, better = np.random.default_rng(3), 0
+    for _ in range(60):
+        case = random_timeline_case(rng, fusion=False, goal="time", budget=False)
+        sums = one_after_the_other(case)
+        result = Secopa().solve(sums, Limits())
+        assert result.objective == pytest.approx(brute_force(sums)[0], rel=1e-9)
+        assert result.objective == pytest.approx(result.details["separate_s"], rel=1e-9)
+        # With overlap the same choices are only feasible.
+        overlapping = Secopa().solve(case, Limits())
+        assert overlapping.solution.choices == result.solution.choices
+        better += overlapping.objective > brute_force(case)[0] * (1 + 1e-9)
+    assert better
+
+
+def test_repair_keeps_the_budget_and_loses_at_most_one_step():
+    rng, moved, optimal = np.random.default_rng(4), 0, 0
+    for _ in range(120):
+        case = one_after_the_other(random_timeline_case(rng, gradients=5, options=3, fusion=False, goal="time"))
+        if case.error_budget is None:
+            continue
+        result = Secopa().solve(case, Limits())
+        free = Secopa().solve(CompressionInstance.from_data(case.model_dump() | {"error_budget": None}), Limits())
+        optimum, _ = brute_force(case)
+        costs = [[o.encode_s + o.occupation_s for o in menu] for menu in case.menus]
+        largest = max(max(menu) - min(menu) for menu in costs)
+        assert optimum * (1 - 1e-9) <= result.objective <= optimum + largest + 1e-9
+        moved += result.solution.choices != free.solution.choices
+        optimal += result.objective <= optimum * (1 + 1e-9)
+    assert moved > 10
+    assert optimal > moved / 2
+
+
+def test_repair_goes_along_the_hull():
+    # 1 s saves 4 of the error, 3 s save 5: the last option is reached from the middle one, at 2 s.
+    menu = [
+        Option(label="sign", compressor="sign", wire_s=1.0, error=5.0),
+        Option(label="fp16", compressor="fp16", wire_s=2.0, error=1.0),
+        Option(label="none", wire_s=4.0),
+    ]
+    data = {
+        "name": "hull",
+        "gradients": [Gradient(name=f"g{i}", shape=(1,), ready_s=0.0, menu=0) for i in range(3)],
+        "menus": [menu],
+    }
+    found = {
+        budget: Secopa()
+        .solve(CompressionInstance.from_data(data | {"error_budget": budget}), Limits())
+        .solution.choices
+        for budget in (15.0, 14.0, 7.0, 3.0, 2.5, 0.0)
+    }
+    assert found == {
+        15.0: (0, 0, 0),
+        14.0: (1, 0, 0),
+        7.0: (1, 1, 0),
+        3.0: (1, 1, 1),
+        2.5: (2, 1, 1),
+        0.0: (2, 2, 2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("elements", "label"),
+    [
+        (64, "none in 4 parts"),
+        (589824, "none in 4 parts"),
+        (1048576, "ternary in 1 part"),
+        (1179648, "ternary in 2 parts"),
+        (2359296, "ternary in 4 parts"),
+        (102760448, "ternary in 4 parts"),
+    ],
+)
+def test_the_plan_that_its_authors_publish_for_vgg_19_on_4_nodes(elements, label):
+    instance = CompressionInstance.from_data(
+        {
+            "name": "one",
+            "gradients": [Gradient(name="w", shape=(elements,), ready_s=0.0, menu=0)],
+            "menus": [hipress_menu((elements,), 4)],
+        }
+    )
+    chosen = Secopa().solve(instance, Limits()).solution.choices[0]
+    assert instance.option(0, chosen).label == label
+
+
+def test_refuses_other_problems_and_the_other_goal():
+    data = {
+        "name": "timed",
+        "gradients": [Gradient(name="w", shape=(1,), ready_s=0.0, menu=0)],
+        "menus": [[Option(label="none", wire_s=1.0)]],
+    }
+    timed = CompressionInstance.from_data(data | {"goal": "error", "time_budget_s": 9.0})
+    with pytest.raises(NotApplicableError, match="its goal is the error; SeCoPa minimises the time"):
+        Secopa().solve(timed, Limits())
+    operators = [{"name": "a", "time_s": 1.0, "replicas": 2, "bandwidth_bytes_per_s": 1.0}]
+    graph = SfbInstance.from_data({"name": "g", "operators": operators, "tensors": []})
+    with pytest.raises(NotApplicableError, match="which has no timeline"):
+        Secopa().solve(graph, Limits())
