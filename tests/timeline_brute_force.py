@@ -6,7 +6,16 @@ It knows the problem statement only: lanes, buckets and budgets are calculated h
 from math import inf
 from typing import NamedTuple
 
-from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option
+from ddlopt.models.compression import (
+    CompressionInstance,
+    CompressionPlan,
+    ExponentialCurve,
+    GradedGradient,
+    Gradient,
+    LevelInstance,
+    Option,
+    PointCurve,
+)
 from ddlopt.models.compression.choices import answer_of, as_timeline
 
 TOLERANCE = 1e-9
@@ -142,3 +151,36 @@ def random_timeline_case(rng, gradients=None, options=None, fusion=None, goal=No
     elif budget:
         data["error_budget"] = max(some.error, free.least_error)  # sums of other orders differ in the last digit
     return CompressionInstance(**data)
+
+
+def random_levels_case(rng, gradients=None, goal=None, knapsack=False):
+    """A tiny problem of levels; ``knapsack``: nothing is encoded and all is ready at 0, so that the time is a sum."""
+    gradients = int(rng.integers(1, 5)) if gradients is None else gradients
+    goal = str(rng.choice(["time", "error"])) if goal is None else goal
+    parts, ready = [], 0.0
+    for place in range(gradients):
+        scale = float(rng.uniform(0.5, 5))
+        curve = ExponentialCurve(lowest=1, highest=int(rng.integers(1, 5)), scale=4 * scale)
+        if rng.random() < 0.5:
+            levels = sorted(rng.choice(8, size=int(rng.integers(1, 5)), replace=False).tolist())
+            curve = PointCurve(levels=tuple(levels), errors=tuple(scale / (1 + level) for level in levels))
+        encode = {} if knapsack else {"encode_s": float(rng.random()), "encode_s_per_level": float(rng.random() / 4)}
+        parts.append(
+            GradedGradient(
+                name=f"g{place}",
+                shape=(8, 8),
+                compressor="qsgd",
+                ready_s=ready,
+                curve=curve,
+                launch_s=float(rng.random()),
+                wire_s_per_level=float(rng.uniform(0.1, 1)),
+                **encode,
+            )
+        )
+        ready += 0.0 if knapsack else float(rng.uniform(0, 2))
+    free = LevelInstance(name="levels", gradients=tuple(parts), error_budget=1e9)
+    plans = list(every_plan(as_timeline(free)))
+    some = plans[int(rng.integers(len(plans)))]
+    if goal == "error":
+        return LevelInstance(name="levels", gradients=tuple(parts), goal=goal, time_budget_s=max(some.wire, 1e-3))
+    return LevelInstance(name="levels", gradients=tuple(parts), error_budget=max(some.error, free.least_error))
