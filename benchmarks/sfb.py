@@ -1,0 +1,165 @@
+"""Sufficient factor broadcasting: minimum cut against HiGHS and against CBC, which TAG uses, on the same graphs.
+
+Random training graphs of growing size. ``solve`` is what a solver does once it holds the model: for the minimum cut,
+from the prepared network to selection and bound; for HiGHS, within its run; for CBC, from the model read to its end, by
+its own clock. ``all`` is from the instance: network, or model, its hand-over (CBC: an MPS file, read again) and solve.
+CBC gets TAG's program, with integral broadcasts, but ineligible operators fixed in place of TAG's row for them. Ratios
+are to the minimum cut of the same row. Every optimum must be that of the minimum cut.
+
+    python benchmarks/sfb.py [--sizes 1000 3000 10000 30000 100000] [--broadcast per_edge] [--limit 1800]
+"""
+
+import argparse
+import re
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import highspy
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ddlopt.instances.generators import generate
+from ddlopt.models.compression import SfbSelection, evaluate
+from ddlopt.models.compression.sfb_milp import SfbMilp
+from ddlopt.solvers.backends.highs import pass_model
+from ddlopt.solvers.backends.matrix import linear_model, load_values
+from ddlopt.solvers.compression.min_cut import CutNetwork
+from ddlopt.solvers.exact import build_model
+
+NOTHING = "-"
+_MIP_GAP = 1e-9
+
+
+@dataclass
+class Run:
+    """Seconds of a method, and its objective; None where it did not end within the limit."""
+
+    solve_s: float
+    all_s: float
+    objective: float | None
+
+
+def min_cut(instance, limit):
+    started = time.perf_counter()
+    network = CutNetwork(instance)
+    assert network.figures
+    prepared = time.perf_counter()
+    cut = network.cut()
+    ended = time.perf_counter()
+    return Run(ended - prepared, ended - started, objective_of(instance, cut.duplicated))
+
+
+def highs_run(instance, limit, relaxed):
+    started = time.perf_counter()
+    model, linear = arrays(instance)
+    highs = highspy.Highs()
+    highs.silent()
+    pass_model(highs, linear)
+    for name, value in {
+        "solve_relaxation": relaxed,
+        "threads": 1,
+        "mip_rel_gap": _MIP_GAP,
+        "time_limit": limit,
+    }.items():
+        highs.setOptionValue(name, value)
+    handed = time.perf_counter()
+    highs.run()
+    ended = time.perf_counter()
+    objective = None
+    if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+        objective = objective_from(instance, model, linear, np.asarray(highs.getSolution().col_value))
+    return Run(ended - handed, time.perf_counter() - started, objective)
+
+
+def cbc(instance, limit):
+    started = time.perf_counter()
+    model, linear = arrays(instance)
+    with tempfile.TemporaryDirectory() as folder:
+        mps, answer = Path(folder, "model.mps"), Path(folder, "answer.txt")
+        highs = highspy.Highs()
+        highs.silent()
+        pass_model(highs, linear)
+        whole = np.full(len(linear.columns), highspy.HighsVarType.kInteger)
+        highs.changeColsIntegrality(len(whole), np.arange(len(whole), dtype=np.int32), whole)
+        highs.writeModel(str(mps))
+        command = ["cbc", mps, "-timeMode", "elapsed", "-sec", str(limit), "-ratio", str(_MIP_GAP), "-solve"]
+        told = subprocess.run([*command, "-solution", answer], capture_output=True, text=True, check=True).stdout
+        values, optimal = read_answer(answer, linear)
+    solve_s = float(re.findall(r"Wallclock seconds\):\s+([\d.]+)", told)[-1])
+    objective = objective_from(instance, model, linear, values) if optimal else None
+    return Run(solve_s, time.perf_counter() - started, objective)
+
+
+METHODS = {
+    "minimum cut": min_cut,
+    "HiGHS, relaxation": lambda instance, limit: highs_run(instance, limit, True),
+    "HiGHS, integer": lambda instance, limit: highs_run(instance, limit, False),
+    "CBC, integer": cbc,
+}
+
+
+def arrays(instance):
+    model = build_model("compression", SfbMilp(), instance)
+    return model, linear_model(model)
+
+
+def read_answer(path, linear):
+    """Values of the columns c0, c1 … of the file that HiGHS wrote, and whether CBC says that they are optimal."""
+    head, *rows = path.read_text().splitlines()
+    values = np.zeros(len(linear.columns))
+    for row in rows:
+        _, name, value, *_ = row.replace("**", "").split()
+        values[int(name.removeprefix("c"))] = float(value)
+    return values, head.startswith("Optimal")
+
+
+def objective_from(instance, model, linear, values):
+    load_values(linear, values)
+    return evaluate(instance, SfbMilp().read(model.compression, instance)).objective
+
+
+def objective_of(instance, duplicated):
+    chosen = tuple(np.flatnonzero(duplicated).tolist())
+    return evaluate(instance, SfbSelection(instance=instance.name, duplicated=chosen)).objective
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000])
+    parser.add_argument("--shape", default="training", choices=["training", "any"])
+    parser.add_argument("--broadcast", default="per_edge", choices=["per_edge", "per_tensor"])
+    parser.add_argument("--cost-model", default="per_link", choices=["per_link", "total_bytes", "tag_code"])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a solve")
+    parser.add_argument("--without", nargs="*", default=[], choices=list(METHODS)[1:])
+    options = parser.parse_args()
+    table = Table(
+        title=f"{options.shape}, {options.broadcast}, {options.cost_model}; seconds, and times as slow as the cut"
+    )
+    for heading in ("operators", "edges", "method", "solve s", "all s", "solve, ratio", "all, ratio"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for size in options.sizes:
+        instance = generate(
+            "compression", "sfb-random", options.seed, operators=size, shape=options.shape, broadcast=options.broadcast,
+            cost_model=options.cost_model,
+        )  # fmt: skip
+        edges = sum(len(tensor.consumers) for tensor in instance.tensors)
+        runs = {name: run(instance, options.limit) for name, run in METHODS.items() if name not in options.without}
+        least = runs["minimum cut"]
+        for name, run in runs.items():
+            if run.objective is not None and abs(run.objective - least.objective) > 1e-9 * least.objective:
+                raise SystemExit(f"{size} operators: {name} has {run.objective!r}, the cut {least.objective!r}")
+            over = "" if run.objective is not None else "> "
+            table.add_row(
+                f"{size:,}", f"{edges:,}", name, f"{over}{run.solve_s:.3f}", f"{over}{run.all_s:.2f}",
+                f"{over}{run.solve_s / least.solve_s:.1f}", f"{over}{run.all_s / least.all_s:.1f}",
+            )  # fmt: skip
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
