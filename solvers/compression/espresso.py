@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ddlopt.models.compression import CompressionAnswer, CompressionInstance, CompressionPlan, CompressionProblem
 from ddlopt.models.compression.choices import Choices, answer_of, as_timeline, choices_of, is_timeline
+from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
@@ -32,8 +33,8 @@ class Espresso(Heuristic):
 
     Ours: several options of a kind are all tried; where none is between nodes, those that compress everything count as
     such; where there is no cluster, NVLink is taken for granted. Gradients that cannot be left as they are begin at
-    their least error. A step that would exceed the error budget is not taken, which the original does not know.
-    Gradients are not fused.
+    their least error. A step that would exceed the error budget is not taken, which the original does not know; with
+    goal ``error`` it ends as soon as the time budget is kept. Gradients are not fused.
 
     Parameters
     ----------
@@ -57,10 +58,8 @@ class Espresso(Heuristic):
         return "espresso" if self.thresholds else "espresso-all-sizes"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems, and the other goal."""
-        if not is_timeline(instance):
-            return f"it is a {instance.kind}, which has no timeline"
-        return "its goal is the error; Espresso minimises the time" if as_timeline(instance).goal == "error" else None
+        """Other problems of the family."""
+        return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
@@ -71,14 +70,16 @@ class Espresso(Heuristic):
         kinds = _kinds(timeline)
         first = state.last_gap()
         for i in range(first, timeline.size):
-            if not self.thresholds or state.elements[i] > HALVED:
+            if not state.done and (not self.thresholds or state.elements[i] > HALVED):
                 state.improve(i, kinds[i] == _FP16, always=self.thresholds)
         first = state.last_gap()
         places = np.arange(first, timeline.size)
         for i in places[np.lexsort((-places, -state.elements[first:]))].tolist():
-            if clock.expired:
+            if state.done or clock.expired:
                 break
             state.improve(i, self._wanted(timeline, kinds[i], state.elements[i]))
+        if timeline.time_budget_s is not None and state.time_s > timeline.time_budget_s:
+            raise NoSolutionError(f"it ends at {state.time_s:g} s, after time_budget_s, {timeline.time_budget_s:g}")
         plan = CompressionPlan(instance=timeline.name, choices=tuple(state.chosen.tolist()))
         return answer_of(instance, plan), {}
 
@@ -125,6 +126,7 @@ class _State:
         self._options: Choices = choices_of(timeline)
         self._encode, self._error = self._options.encode_s, self._options.error
         self._occupation = self._options.occupation_s
+        self._time_budget_s = timeline.time_budget_s
         self._budget = np.inf if timeline.error_budget is None else timeline.error_budget
         self.chosen = _start(timeline, self._error, self._budget)
         self._rows = np.arange(timeline.size)
@@ -140,6 +142,16 @@ class _State:
         self._ends = encoded + np.cumsum(self._of(self._occupation)[::-1])[::-1]
         self._before = np.concatenate(([-np.inf], np.maximum.accumulate(self._ends)[:-1]))
         self._after = np.concatenate((np.maximum.accumulate(self._ends[::-1])[::-1][1:], [-np.inf]))
+
+    @property
+    def time_s(self) -> float:
+        """When all is sent."""
+        return float(self._ends.max())
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a time budget, and it is kept."""
+        return self._time_budget_s is not None and self.time_s <= self._time_budget_s
 
     def last_gap(self) -> int:
         """The last gradient that does not wait for the wire."""
@@ -157,7 +169,7 @@ class _State:
         before, after = self._before[j] + busier, self._after[j] + longer
         times = np.maximum(np.maximum(before, after), self._ends[j] + longer + busier)
         best = int(times.argmin())
-        if not always and times[best] >= self._ends.max() * (1 - _ROUNDING):
+        if not always and times[best] >= self.time_s * (1 - _ROUNDING):
             return
         self.chosen[j] = choices[best]
         self._spent += float(self._error[j, choices[best]] - self._error[j, old])

@@ -1,7 +1,7 @@
 """HiPress's selective compression: each gradient is sent as is cheapest for itself."""
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression import CompressionAnswer, CompressionPlan, CompressionProblem
-from ddlopt.models.compression.choices import answer_of, as_timeline, choices_of, is_timeline
+from ddlopt.models.compression.choices import Choices, answer_of, as_timeline, choices_of, is_timeline
+from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Secopa(Heuristic):
     That is the optimum if nothing overlaps. Of equals the one of less error is taken, then the first.
 
     Ours: while the error exceeds its budget, the gradient whose next option on its lower convex hull of costs over
-    errors takes the least time for the error that it saves moves there. Gradients are not fused.
+    errors takes the least time for the error that it saves moves there. With goal ``error`` all such moves are made
+    that keep the time budget on the timeline. Gradients are not fused.
 
     References
     ----------
@@ -39,30 +42,47 @@ class Secopa(Heuristic):
         return "secopa"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems, and the other goal."""
-        if not is_timeline(instance):
-            return f"it is a {instance.kind}, which has no timeline"
-        return "its goal is the error; SeCoPa minimises the time" if as_timeline(instance).goal == "error" else None
+        """Other problems of the family."""
+        return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
     ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`; details: ``separate_s``, the sum that is minimised."""
         timeline = as_timeline(instance)
-        options = choices_of(timeline)
+        options, rows = choices_of(timeline), np.arange(timeline.size)
         costs = options.encode_s + options.occupation_s
-        chosen = np.lexsort((options.error, costs), axis=1)[:, 0].tolist()
-        if timeline.error_budget is not None:
-            _repair(chosen, costs, options.error, timeline.error_budget)
-        separate = costs[np.arange(timeline.size), chosen].sum()
-        plan = CompressionPlan(instance=timeline.name, choices=tuple(chosen))
-        return answer_of(instance, plan), {"separate_s": float(separate)}
+        chosen = np.lexsort((options.error, costs), axis=1)[:, 0]
+        spent, late_s = float(options.error[rows, chosen].sum()), timeline.time_budget_s
+        if late_s is not None and (time := _end_s(options, chosen)) > late_s:
+            raise NoSolutionError(f"it ends at {time:g} s, after time_budget_s, {late_s:g}")
+        budget = np.inf if timeline.error_budget is None else timeline.error_budget
+        for i, choice in _steps(chosen, costs, options.error):
+            if clock.expired or (late_s is None and spent <= budget):
+                break
+            before = chosen[i]
+            chosen[i] = choice
+            if late_s is not None and _end_s(options, chosen) > late_s:
+                chosen[i] = before
+                continue
+            spent += float(options.error[i, choice] - options.error[i, before])
+        plan = CompressionPlan(instance=timeline.name, choices=tuple(chosen.tolist()))
+        return answer_of(instance, plan), {"separate_s": float(costs[rows, chosen].sum())}
 
 
-def _repair(chosen: list[int], costs: Floats, errors: Floats, budget: float) -> None:
-    """Move along the convex hulls, cheapest step first, until the budget is kept."""
-    spent = float(sum(errors[i, k] for i, k in enumerate(chosen)))
-    steps: list[tuple[float, int, int]] = []
+def _end_s(options: Choices, chosen: Integers) -> float:
+    """When all is sent."""
+    rows = np.arange(len(chosen))
+    encoded = options.ready_s + np.cumsum(options.encode_s[rows, chosen])
+    return float((encoded + np.cumsum(options.occupation_s[rows, chosen][::-1])[::-1]).max())
+
+
+def _steps(chosen: Integers, costs: Floats, errors: Floats) -> Iterator[tuple[int, int]]:
+    """Gradients and their next options along their convex hulls, least time for the error saved first.
+
+    A gradient goes on from the option that ``chosen`` has after its step, and no further if that is still the old one.
+    """
+    waiting: list[tuple[float, int, int]] = []
 
     def offer(i: int) -> None:
         now = chosen[i]
@@ -70,12 +90,12 @@ def _repair(chosen: list[int], costs: Floats, errors: Floats, budget: float) -> 
         if len(better):
             prices = (costs[i, better] - costs[i, now]) / (errors[i, now] - errors[i, better])
             least = better[prices <= prices.min() * (1 + 1e-12)]
-            heapq.heappush(steps, (float(prices.min()), i, int(least[errors[i, least].argmin()])))
+            heapq.heappush(waiting, (float(prices.min()), i, int(least[errors[i, least].argmin()])))
 
     for i in range(len(chosen)):
         offer(i)
-    while spent > budget and steps:
-        _, i, wanted = heapq.heappop(steps)
-        spent += float(errors[i, wanted] - errors[i, chosen[i]])
-        chosen[i] = wanted
-        offer(i)
+    while waiting:
+        _, i, choice = heapq.heappop(waiting)
+        yield i, choice
+        if chosen[i] == choice:
+            offer(i)

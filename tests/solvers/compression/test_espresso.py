@@ -18,7 +18,7 @@ from ddlopt.models.compression import (
 )
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.compression.espresso import Espresso
-from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.contracts import Limits, Status
 
 BOTH = (True, False)
 
@@ -162,6 +162,12 @@ def test_of_equal_sizes_the_later_one_is_compressed_first():
 
 
 @pytest.mark.parametrize("thresholds", BOTH)
+def test_what_gains_nothing_is_left_as_it_is(thresholds):
+    menu = [Option(label="none", wire_s=1.0), Option(label="dgc", compressor="dgc", encode_s=0.5, wire_s=0.5)]
+    assert choices(one_of_each([2**24] * 3, menus=[menu]), thresholds) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("thresholds", BOTH)
 def test_steps_that_would_break_the_budget_are_skipped(thresholds):
     # The larger gradients come first and use the budget up; fp16 for the last would fit only without them.
     instance = one_of_each([2**20 + 1, 2**24, 2**24], labels="none all", error_budget=4.0)
@@ -189,11 +195,26 @@ def test_answers_a_problem_of_levels():
     assert result.solution.levels == (4, 2, 1)
 
 
-def test_refuses_other_problems_and_the_other_goal():
-    timed = one_of_each([1], goal="error", time_budget_s=9.0)
-    with pytest.raises(NotApplicableError, match="its goal is the error; Espresso minimises the time"):
-        Espresso().solve(timed, Limits())
+@pytest.mark.parametrize("thresholds", BOTH)
+def test_goal_error_ends_as_soon_as_the_time_budget_is_kept(thresholds):
+    def solved(budget):
+        timed = one_of_each([2**24] * 3, labels="none all", goal="error", time_budget_s=budget)
+        return Espresso(thresholds).solve(timed, Limits())
+
+    found = [solved(budget).objective for budget in (12.0, 11.0, 6.0, 3.0)]
+    assert found == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_goal_error_without_a_way_to_keep_the_time_budget():
+    small = one_of_each([1000] * 3, labels="none all", goal="error", time_budget_s=11.0)
+    result = Espresso().solve(small, Limits())
+    assert (result.status, result.solution) == (Status.NO_SOLUTION, None)
+    assert result.message == "it ends at 12 s, after time_budget_s, 11"
+    assert Espresso(thresholds=False).solve(small, Limits()).objective == 2.0
+
+
+def test_refuses_other_problems():
     operators = [{"name": "a", "time_s": 1.0, "replicas": 2, "bandwidth_bytes_per_s": 1.0}]
-    graph = SfbInstance.from_data({"name": "g", "operators": operators, "tensors": []})
+    graph = SfbInstance.from_data({"name": "g", "problem": "sfb", "operators": operators, "tensors": []})
     with pytest.raises(NotApplicableError, match="which has no timeline"):
         Espresso().solve(graph, Limits())

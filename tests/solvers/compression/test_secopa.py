@@ -8,7 +8,7 @@ from ddlopt.instances.workloads.planner_costs import hipress_menu
 from ddlopt.models.compression import CompressionInstance, Gradient, Option, SfbInstance
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.compression.secopa import Secopa
-from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.contracts import Limits, Status
 
 
 def one_after_the_other(case):
@@ -105,15 +105,23 @@ def test_the_plan_that_its_authors_publish_for_vgg_19_on_4_nodes(elements, label
     assert instance.option(0, chosen).label == label
 
 
-def test_refuses_other_problems_and_the_other_goal():
-    data = {
-        "name": "timed",
-        "gradients": [Gradient(name="w", shape=(1,), ready_s=0.0, menu=0)],
-        "menus": [[Option(label="none", wire_s=1.0)]],
-    }
-    timed = CompressionInstance.from_data(data | {"goal": "error", "time_budget_s": 9.0})
-    with pytest.raises(NotApplicableError, match="its goal is the error; SeCoPa minimises the time"):
-        Secopa().solve(timed, Limits())
+def test_goal_error_moves_while_the_time_budget_is_kept():
+    rng, optimal, none = np.random.default_rng(5), 0, 0
+    for _ in range(60):
+        case = random_timeline_case(rng, goal="error", fusion=False)
+        result, (optimum, _) = Secopa().solve(case, Limits()), brute_force(case)
+        if result.status is Status.NO_SOLUTION:
+            assert "after time_budget_s" in result.message
+            none += 1
+            continue
+        assert result.checked
+        assert result.objective >= optimum * (1 - 1e-9)
+        optimal += result.objective <= optimum * (1 + 1e-9)
+    assert 0 < none < 30
+    assert optimal > 15
+
+
+def test_refuses_other_problems():
     operators = [{"name": "a", "time_s": 1.0, "replicas": 2, "bandwidth_bytes_per_s": 1.0}]
     graph = SfbInstance.from_data({"name": "g", "operators": operators, "tensors": []})
     with pytest.raises(NotApplicableError, match="which has no timeline"):
