@@ -65,11 +65,14 @@ class DualBound(NamedTuple):
         Goal ``time``: of sum 1. Goal ``error``: error per second.
     mu : float
         Goal ``time``: seconds per error. Goal ``error``: 1.
+    weights : (n, m) array
+        How the linear relaxation mixes the options, nearly.
     """
 
     value: float
     lambdas: Floats
     mu: float
+    weights: Floats
 
 
 def dual_bound(
@@ -99,25 +102,25 @@ def dual_bound(
     """
     wire = least_occupation_s(choices, fusion, largest_bucket_bytes)
     if goal == "time":
-        return _time_bound(choices, wire, budget)
+        return time_bound(choices, wire, budget)
     if budget is None:
         raise ValueError("goal 'error' needs a budget")
-    fastest = _time_bound(choices, wire, None).value
+    fastest = time_bound(choices, wire, None).value
     if fastest > budget * (1 + BUDGET_SLACK):
         raise InfeasibleError(f"no choice keeps the time budget of {budget:.12g} s: all take at least {fastest:.12g} s")
-    return _error_bound(choices, wire, budget)
+    return error_bound(choices, wire, budget)
 
 
-def option_prices(choices: Choices, wire: Floats, dual: DualBound) -> Floats:
+def option_prices(choices: Choices, wire: Floats, lambdas: Floats, mu: float) -> Floats:
     """(n, m) what options cost at the multipliers, in the goal's unit; infinite where there is none.
 
     ``wire``: see :func:`least_occupation_s`. A choice whose sum exceeds that of the cheapest options by x is no better
     than the bound plus x.
     """
-    upto, since = np.cumsum(dual.lambdas), np.cumsum(dual.lambdas[::-1])[::-1]
+    upto, since = np.cumsum(lambdas), np.cumsum(lambdas[::-1])[::-1]
     there = np.isfinite(choices.error)
     encode, wire, error = (np.where(there, each, 0.0) for each in (choices.encode_s, wire, choices.error))
-    return np.where(there, since[:, None] * encode + upto[:, None] * wire + dual.mu * error, np.inf)
+    return np.where(there, since[:, None] * encode + upto[:, None] * wire + mu * error, np.inf)
 
 
 def least_occupation_s(choices: Choices, fusion: bool, largest_bucket_bytes: float | None = None) -> Floats:
@@ -136,7 +139,16 @@ def least_occupation_s(choices: Choices, fusion: bool, largest_bucket_bytes: flo
     return choices.wire_s + np.where(alone[:, None], launch, 0.0)
 
 
-def _time_bound(choices: Choices, wire: Floats, budget: float | None) -> DualBound:
+def affordable(choices: Choices, budget: float | None) -> Bools:
+    """(n, m) whether an option exists and leaves enough of an error budget for the others' least errors."""
+    least = choices.error.min(axis=1)
+    left = np.inf if budget is None else _allowed(budget) + _rounding(len(least)) * least.sum() - least.sum()
+    kept: Bools = np.isfinite(choices.error) & (choices.error - least[:, None] <= left)
+    return kept
+
+
+def time_bound(choices: Choices, wire: Floats, budget: float | None) -> DualBound:
+    """For goal ``time``; ``wire``: see :func:`least_occupation_s`. Options of infinite error are left out."""
     least = choices.error.min(axis=1)
     kept = np.isfinite(choices.error)
     excess = choices.error - least[:, None]
@@ -154,16 +166,17 @@ def _time_bound(choices: Choices, wire: Floats, budget: float | None) -> DualBou
     fixed[-1] += busy[-1]
     spent = excess / left if limited else np.zeros(kept.shape)
     program = _program(kept, choices.ready_s / unit, encode, busy, fixed, spent, -1.0, False, limited)
-    lambdas, price = _multipliers(program)
+    lambdas, price, weights = _multipliers(program, kept)
     mu = price * unit / left if limited else 0.0
     lambdas /= lambdas.sum()
-    prices = np.where(kept, option_prices(choices, wire, DualBound(0.0, lambdas, mu)), np.inf).min(axis=1)
+    prices = np.where(kept, option_prices(choices, wire, lambdas, mu), np.inf).min(axis=1)
     credit = mu * _allowed(budget) if limited and budget is not None else 0.0
     total = _less_rounding(lambdas @ choices.ready_s + prices.sum(), credit, len(lambdas))
-    return DualBound(total / lambdas.sum(), lambdas, mu)
+    return DualBound(total / lambdas.sum(), lambdas, mu, weights)
 
 
-def _error_bound(choices: Choices, wire: Floats, budget: float) -> DualBound:
+def error_bound(choices: Choices, wire: Floats, budget: float) -> DualBound:
+    """For goal ``error``, where it is not known whether anything keeps the budget."""
     least = choices.error.min(axis=1)
     kept = np.isfinite(choices.error)
     excess = choices.error - least[:, None]
@@ -173,13 +186,15 @@ def _error_bound(choices: Choices, wire: Floats, budget: float) -> DualBound:
     spent[-1] += busy[-1]
     ready = choices.ready_s / budget
     program = _program(kept, ready, encode, busy, excess / unit, spent, ready[-1] - 1.0, True, True)
-    lambdas, _ = _multipliers(program)
+    lambdas, _, weights = _multipliers(program, kept)
     lambdas *= unit / budget
-    prices = option_prices(choices, wire, DualBound(0.0, lambdas, 1.0)).min(axis=1)
+    prices = option_prices(choices, wire, lambdas, 1.0).min(axis=1)
     credit = lambdas.sum() * _allowed(budget)
     value = _less_rounding(lambdas @ choices.ready_s + prices.sum(), credit, len(lambdas))
     free = _less_rounding(least.sum(), 0.0, len(least))
-    return DualBound(value, lambdas, 1.0) if value > free else DualBound(free, np.zeros(len(least)), 1.0)
+    if value <= free:
+        value, lambdas = free, np.zeros(len(least))
+    return DualBound(value, lambdas, 1.0, weights)
 
 
 def _allowed(budget: float) -> float:
@@ -230,7 +245,9 @@ def _program(
     return Program(firsts, encode[kept], wire[kept], fixed[kept], priced[kept], ready, gain, free_last, has_price)
 
 
-def _multipliers(program: Program) -> tuple[Floats, float]:
-    """Weights of the gradients and the price p."""
-    prices, price, _ = maximise(program, _TOLERANCE)
-    return np.maximum(0.0, np.diff(prices)), max(0.0, price)
+def _multipliers(program: Program, kept: Bools) -> tuple[Floats, float, Floats]:
+    """Weights of the gradients, the price p, and the options' weights."""
+    prices, price, mixed = maximise(program, _TOLERANCE)
+    weights = np.zeros(kept.shape)
+    weights[kept] = mixed
+    return np.maximum(0.0, np.diff(prices)), max(0.0, price), weights

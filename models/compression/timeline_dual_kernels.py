@@ -234,8 +234,8 @@ def _start(program: Program) -> Point:
 
 
 @njit(cache=True, error_model="numpy")
-def maximise(program: Program, tolerance: float) -> tuple[Floats, float, int]:
-    """The best (prices, price) met, and the number of steps; ends where products of slacks and multipliers are small.
+def maximise(program: Program, tolerance: float) -> tuple[Floats, float, Floats]:
+    """The best (prices, price) met and the last weights; ends where products of slacks and multipliers are small.
 
     Parameters
     ----------
@@ -247,8 +247,7 @@ def maximise(program: Program, tolerance: float) -> tuple[Floats, float, int]:
     has_spare = program.has_price and not program.free_last
     count = options + n + (1 if has_spare else 0)
     best, best_prices, best_price = -np.inf, at.prices, at.price
-    steps = 0
-    while steps < _MOST_STEPS:
+    for _ in range(_MOST_STEPS):
         slack, gap = _slacks(program, at), at.prices[1:] - at.prices[:-1]
         reached = value(program, at.prices, at.price)
         if not np.isfinite(reached):
@@ -286,5 +285,4 @@ def maximise(program: Program, tolerance: float) -> tuple[Floats, float, int]:
             at.waits + primal * step.waits,
             at.spare + primal * step.spare,
         )
-        steps += 1
-    return best_prices, best_price, steps
+    return best_prices, best_price, at.weights

@@ -160,7 +160,7 @@ def test_exact_arithmetic_agrees(goal, fusion, seed):
 def test_prices_tell_what_an_option_costs_at_least(seed, fusion):
     choices = random_choices(np.random.default_rng(seed), n=4, m=4)
     found = dual_bound(choices, "time", None, fusion)
-    prices = option_prices(choices, least_occupation_s(choices, fusion), found)
+    prices = option_prices(choices, least_occupation_s(choices, fusion), found.lambdas, found.mu)
     above = prices - prices.min(axis=1, keepdims=True)
     for picked in itertools.product(*(range(count) for count in choices.counts)):
         sizes = bucketings(choices, picked, np.inf) if fusion else (None,)
