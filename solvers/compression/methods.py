@@ -36,12 +36,13 @@ def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) ->
     return Entry(name, FAMILY, kind, summary, make)
 
 
-_min_cut = _heuristic("min_cut", "MinCut")
-_milp = _formulation("milp", "sfb_milp", "SfbMilp")
+def _best(solver: str) -> Method:
+    method: Method = import_module("ddlopt.solvers.compression.best").Best(solver)
+    return method
 
 
 ENTRIES = (
-    _entry("exact", "exact", "the exact method that fits the problem", _heuristic("best", "Best")),
+    _entry("exact", "exact", "the exact method that fits the problem", _best),
     _entry("min-cut", "exact", "sufficient factors: a minimum cut", _heuristic("min_cut", "MinCut")),
     _entry("milp", "exact", "sufficient factors, also under budgets", _formulation("milp", "sfb_milp", "SfbMilp")),
     _entry("lp", "exact", "the linear relaxation of milp, whose vertices are integral", _heuristic("sfb_lp", "SfbLp")),

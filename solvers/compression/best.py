@@ -1,0 +1,93 @@
+"""The exact method that fits the problem."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.compression.levels import LevelInstance
+from ddlopt.models.compression.problem import CompressionProblem
+from ddlopt.models.compression.sfb import SfbInstance
+from ddlopt.models.compression.timeline import CompressionInstance
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.opened import Opened
+
+FAMILY = "compression"
+
+
+@dataclass(frozen=True)
+class Best:
+    """What proved optima soonest where all were tried, then from its answer another, if there is a gap left.
+
+    ========================================= ================== ====================
+    problem                                   first              then
+    ========================================= ================== ====================
+    sufficient factors                        ``min-cut``        –
+    the same under budgets                    ``parametric-cut`` ``milp``
+    timelines with fusion                     ``label-setting``  ``overlap-timeline``
+    other timelines, levels; no error counts  ``priced-choices`` ``label-setting``
+    where it has a budget or is the goal      ``priced-choices`` ``overlap-timeline``
+    ========================================= ================== ====================
+
+    Parameters
+    ----------
+    solver : str
+        Behind the models.
+    """
+
+    solver: str = "highs"
+
+    name: ClassVar[str] = "exact"
+    family: ClassVar[str] = FAMILY
+
+    def refuses(self, instance: CompressionProblem) -> str | None:
+        """Nothing of the family."""
+        return self.method(instance).refuses(instance)
+
+    def solve(
+        self,
+        instance: CompressionProblem,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        method = self.method(instance)
+        result = method.solve(instance, limits, seed, progress, start)
+        if result.method == self.name:
+            return result
+        message = f"by {result.method}: {result.message}".rstrip(": ")
+        return dataclasses.replace(result, method=self.name, message=message)
+
+    def method(self, instance: CompressionProblem) -> Method:
+        """The method that is asked for an instance."""
+        if isinstance(instance, SfbInstance):
+            return self._sfb(instance)
+        assert isinstance(instance, CompressionInstance | LevelInstance)
+        return self._timeline(instance)
+
+    def _timeline(self, instance: CompressionInstance | LevelInstance) -> Method:
+        from ddlopt.models.compression.overlap_timeline import OverlapTimeline
+        from ddlopt.solvers.compression.label_setting import LabelSetting
+        from ddlopt.solvers.compression.priced_choices import PricedChoices
+
+        model = Exact("overlap-timeline", FAMILY, OverlapTimeline(), backend(self.solver))
+        if isinstance(instance, CompressionInstance) and instance.fusion:
+            return self._opened(LabelSetting(), model)
+        errors_count = instance.goal == "error" or instance.error_budget is not None
+        return self._opened(PricedChoices(), model if errors_count else LabelSetting())
+
+    def _sfb(self, instance: SfbInstance) -> Method:
+        if not instance.budgeted:
+            from ddlopt.solvers.compression.min_cut import MinCut
+
+            return MinCut()
+        from ddlopt.models.compression.sfb_milp import SfbMilp
+        from ddlopt.solvers.compression.parametric_cut import ParametricCut
+
+        return self._opened(ParametricCut(), Exact("milp", FAMILY, SfbMilp(), backend(self.solver)))
+
+    def _opened(self, opening: Method, model: Method) -> Method:
+        return Opened(self.name, FAMILY, opening, lambda _: model)

@@ -1,0 +1,124 @@
+"""Nothing compressed, and everything compressed as far as may be: what every plan is compared with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.compression.choices import answer_of, as_timeline, choices_of
+from ddlopt.models.compression.evaluate import evaluate
+from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem
+from ddlopt.models.compression.sfb import SfbInstance, SfbSelection
+from ddlopt.models.compression.timeline import CompressionInstance, CompressionPlan
+from ddlopt.models.compression.timeline_units import excess_room
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+
+@dataclass(frozen=True)
+class Nothing(Heuristic):
+    """Data parallelism as it is.
+
+    No operator is duplicated. Every gradient takes its option of compressor ``none`` that keeps the wire busy for the
+    shortest time; where there is none, or the error budget does not allow these, the option (level) of least error.
+    Gradients are not fused. Where a time budget is not kept so, there is no solution of this kind.
+    """
+
+    name: ClassVar[str] = "none"
+    family: ClassVar[str] = "compression"
+
+    def answer(
+        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
+    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+        """See the class.
+
+        Raises
+        ------
+        NoSolutionError
+            If it takes more than the time budget.
+        """
+        if isinstance(instance, SfbInstance):
+            return SfbSelection(instance=instance.name, instance_digest=instance.digest), {}
+        timeline = as_timeline(instance)
+        choices = choices_of(timeline)
+        least = np.lexsort((choices.occupation_s, choices.error), axis=1)[:, 0].tolist()
+        plain = [_plain(timeline, i, otherwise) for i, otherwise in enumerate(least)]
+        error = sum(float(choices.error[i, k]) for i, k in enumerate(plain))
+        allowed = timeline.error_budget is None or error <= timeline.error_budget
+        return _checked(instance, timeline, plain if allowed else least), {}
+
+
+@dataclass(frozen=True)
+class Everything(Heuristic):
+    """As much compression as there is.
+
+    Every operator with a gradient that may be duplicated is; under budgets one after the other by decreasing size of
+    the gradient, those that still fit. Every gradient takes the option (level) that keeps the wire busy for the
+    shortest time, of equals the one that is encoded soonest; under an error budget one after the other by decreasing
+    size, among the options that leave the others their least errors. Gradients are not fused. Where a time budget is
+    not kept so, as encoding takes too long, there is no solution of this kind.
+    """
+
+    name: ClassVar[str] = "all"
+    family: ClassVar[str] = "compression"
+
+    def answer(
+        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
+    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+        """See the class.
+
+        Raises
+        ------
+        NoSolutionError
+            If it takes more than the time budget.
+        """
+        if isinstance(instance, SfbInstance):
+            return _all_duplicated(instance), {}
+        timeline = as_timeline(instance)
+        choices = choices_of(timeline)
+        order = np.lexsort((choices.encode_s, choices.occupation_s), axis=1)
+        excess = choices.error - choices.error.min(axis=1, keepdims=True)
+        room = excess_room(timeline)
+        left = np.inf if room is None else room
+        chosen = [0] * timeline.size
+        for i in np.argsort(-choices.bytes, kind="stable").tolist():
+            chosen[i] = next(k for k in order[i].tolist() if excess[i, k] <= left)
+            left -= float(excess[i, chosen[i]])
+        return _checked(instance, timeline, chosen), {}
+
+
+def _plain(timeline: CompressionInstance, gradient: int, otherwise: int) -> int:
+    menu = timeline.menus[timeline.gradients[gradient].menu]
+    plain = [k for k, option in enumerate(menu) if option.compressor == "none"]
+    return min(plain, key=lambda k: menu[k].occupation_s, default=otherwise)
+
+
+def _checked(instance: CompressionProblem, timeline: CompressionInstance, chosen: list[int]) -> CompressionAnswer:
+    """The answer, if it keeps the time budget."""
+    answer = answer_of(instance, CompressionPlan(instance=instance.name, choices=tuple(chosen)))
+    found = evaluate(instance, answer)
+    if timeline.goal == "error" and not found.feasible:
+        time = float(found.details["time_s"])
+        raise NoSolutionError(f"it takes {time:.12g} s, but time_budget_s is {timeline.time_budget_s:.12g}")
+    return answer
+
+
+def _all_duplicated(instance: SfbInstance) -> SfbSelection:
+    sizes = np.array([operator.gradient_bytes for operator in instance.operators])
+    memory = np.array([operator.memory_bytes for operator in instance.operators])
+    limits = [
+        (figures, budget)
+        for figures, budget in ((memory, instance.memory_budget_bytes), (instance.extra_s, instance.compute_budget_s))
+        if budget is not None
+    ]
+    chosen: list[int] = []
+    for i in np.argsort(-sizes, kind="stable").tolist():
+        if instance.eligible[i] and sizes[i] > 0 and _fits(limits, [*chosen, i]):
+            chosen.append(i)
+    return SfbSelection(instance=instance.name, instance_digest=instance.digest, duplicated=tuple(sorted(chosen)))
+
+
+def _fits(limits: list[tuple[npt.NDArray[np.float64], float]], chosen: list[int]) -> bool:
+    return all(figures[chosen].sum() <= budget for figures, budget in limits)
