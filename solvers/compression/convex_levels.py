@@ -27,8 +27,8 @@ class ConvexLevels:
     error at those of the timeline. Rounding, from both optima:
     :class:`~ddlopt.solvers.compression.level_rounding.Rounding`.
 
-    Details: ``relaxation``, the solver's value over real levels; ``rounding_gap``, what the answer is above it, relative
-    to the answer; ``price_of_error`` in seconds, or ``price_of_time`` in error for a second.
+    Details: ``relaxation``, the solver's value over real levels; ``rounding_gap``, what the answer is above it,
+    relative to the answer; ``price_of_error`` in seconds, or ``price_of_time`` in error for a second.
 
     Parameters
     ----------

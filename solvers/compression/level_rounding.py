@@ -33,9 +33,10 @@ class Rounding:
 
     A step up takes a gradient to the next level: its error falls by :math:`\Delta E`, and the time grows by no more
     than :math:`\Delta d`, its encoding and sending at the prices of the two lanes. Where the time is minimised, steps
-    up by the largest :math:`\Delta E / \Delta d` mend a budget of error that is broken, and steps down by the least
-    that fit use up what is left of it. Where the error is minimised it is the other way round, with the time as it is,
-    not as priced. *Exchanges* then take any one gradient a few steps in either direction, mend and fill up with others.
+    up that cost the fewest seconds for the error they save, as far as that is missing, *mend* a budget of error that is
+    broken, and steps down that save the most seconds for the error they add *fill* what is left of it. Where the error
+    is minimised it is the other way round, with the time as it is, not as priced. *Exchanges* then take any one
+    gradient a few steps in either direction, and mend and fill with others.
 
     Without overlap a fractional optimum has at most one fractional gradient, if no two pieces of curves are equally
     steep, so that little is lost.
@@ -55,10 +56,10 @@ class Rounding:
         self._by_time = arrays.goal == "time"
         priced = PricedLevels(arrays, rows if rows.sum() > 0 else np.ones(size))
         # A gradient that no price concerns still takes time, which decides between those that cost nothing.
-        rate = priced.rate + 1e-6 * (arrays.encode.rate + arrays.wire.rate)
+        self._rate: Floats = priced.rate + 1e-6 * (arrays.encode.rate + arrays.wire.rate)
         steps, gains = np.diff(arrays.levels, axis=1), -np.diff(arrays.errors, axis=1)
         ratios = np.full(steps.shape, np.nan)  # padding
-        np.divide(gains, rate[:, None] * steps, out=ratios, where=steps > 0)
+        np.divide(gains, self._rate[:, None] * steps, out=ratios, where=steps > 0)
         edge = np.full((size, 1), np.nan)
         self._up = _Steps(*(np.hstack([each, edge]) for each in (steps, -gains, ratios)))
         self._down = _Steps(*(np.hstack([edge, each]) for each in (-steps, gains, ratios)))
@@ -87,16 +88,23 @@ class Rounding:
         return (time, error) if self._by_time else (error, time)
 
     def _mend(self, places: Places, but: int | None = None) -> Places:
-        """Steps that lower what has a budget until it fits, or until there are none; ``but`` one stays."""
+        """Steps that lower what has a budget until it fits, or until there are none; ``but`` one stays.
+
+        The first is the one that costs least for what it frees, as far as that is needed.
+        """
         places = places.copy()
         table, step = (self._up, 1) if self._by_time else (self._down, -1)
-        while not self.arrays.fits(self._measures(places)[1]):
-            ratios = table.ratios[self._each, places] * step
+        while not self.arrays.fits(used := self._measures(places)[1]):
+            at = self._each, places
+            seconds, errors = np.abs(self._rate * table.levels[at]), np.abs(table.errors[at])
+            costs, freed = (seconds, errors) if self._by_time else (errors, seconds)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                costs = costs / np.minimum(freed, used - self.arrays.budget)
             if but is not None:
-                ratios[but] = np.nan
-            if np.isnan(ratios).all():
+                costs[but] = np.nan
+            if np.isnan(costs).all():
                 break
-            places[np.nanargmax(ratios)] += step
+            places[np.nanargmin(costs)] += step
         return places
 
     def _fill(self, places: Places, but: int | None = None) -> Places:

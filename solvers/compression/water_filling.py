@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPlan
 from ddlopt.models.compression.level_arrays import Floats, LevelArrays, arrays_of
 from ddlopt.models.compression.level_prices import PricedLevels, price_bound, sharpest_prices
-from ddlopt.solvers.compression.level_rounding import Rounding, plan, places_of, price_details, rounding_gap
+from ddlopt.solvers.compression.level_rounding import Rounding, places_of, plan, price_details, rounding_gap
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
