@@ -1,5 +1,6 @@
 """Maximum flows on 64-bit integers, and sufficient factor broadcasting as a minimum cut."""
 
+from fractions import Fraction
 from itertools import product
 
 import networkx as nx
@@ -11,6 +12,7 @@ from ddlopt.instances.generators.compression_sfb_random import random_graph
 from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, evaluate
 from ddlopt.models.compression.sfb_milp import SfbMilp
 from ddlopt.models.errors import NotApplicableError
+from ddlopt.solvers.compression import min_cut
 from ddlopt.solvers.compression.max_flow import LARGEST_TOTAL, FlowNetwork
 from ddlopt.solvers.compression.min_cut import CutNetwork, MinCut, minimum_cut
 from ddlopt.solvers.compression.sfb_lp import SfbLp
@@ -61,6 +63,14 @@ def test_large_flow_is_that_of_another_library():
     assert found.value == nx.maximum_flow_value(graph, 0, 1)
     assert found.value == capacity(found.source_side, tails, heads, capacities)
     assert found.value.bit_length() > 54  # Beyond double precision, and SciPy's 32 bits by far.
+
+
+@pytest.mark.parametrize("copies", [3, 4, 8])
+def test_parallel_arcs_beyond_64_bits(copies):
+    tails, heads = np.array([0] + copies * [2]), np.array([2] + copies * [1])
+    found = FlowNetwork(3, tails, heads, 0, 1).minimum_cut(np.array([5] + copies * [2**61]))
+    assert found.value == 5
+    assert found.source_side.tolist() == [True, False, False]
 
 
 def test_capacities_out_of_range_are_refused():
@@ -227,6 +237,26 @@ def test_negative_costs_are_refused(cost):
     instance = random_graph(np.random.default_rng(0), 20)
     with pytest.raises(ValueError, match="a cost is negative"):
         CutNetwork(instance).cut(**{cost: getattr(instance, cost) - 1})
+
+
+@pytest.mark.parametrize("bits", [1, 4, 10, 20])
+def test_bound_holds_on_any_grid(monkeypatch, bits):
+    monkeypatch.setattr(min_cut, "_BITS", bits)
+    for seed in range(10):
+        instance = random_graph(np.random.default_rng(seed), 30, SHAPES[seed % 2])
+        best, network = independent_cut(instance)[0], CutNetwork(instance)
+        bound = network.cut().bound_s
+        assert bound <= best * (1 + 1e-12)
+        # No cut loses more than a unit of the grid for each of its arcs.
+        assert bound >= best - network.figures["arcs"] * instance.sync_s.sum() * 2.0 ** (1 - bits)
+
+
+def test_bound_is_rounded_down():
+    # Sums of these do not fit into double precision.
+    for seed in range(10):
+        instance = random_graph(np.random.default_rng(seed), 30, fixed_part=1.0)
+        exact = sum(map(Fraction, instance.sync_s.tolist()))
+        assert exact * (1 - Fraction(1, 2**51)) <= Fraction(minimum_cut(instance).bound_s) <= exact
 
 
 def test_figures_of_all_magnitudes():

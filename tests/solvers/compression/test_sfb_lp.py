@@ -23,7 +23,7 @@ def graph(seed, operators=8, **options):
 def test_optimum_is_that_of_enumeration(broadcast):
     chosen = 0
     for seed in range(6):
-        instance = graph(seed, broadcast=broadcast)
+        instance = graph(seed, broadcast=broadcast, fixed_part=0.2)
         result = SfbLp().solve(instance, Limits(gap=0))
         best, selections = all_best(instance)
         assert result.status is Status.OPTIMAL
