@@ -7,10 +7,10 @@ import numpy as np
 
 from ddlopt.models.compression.choices import Choices, choices_of
 from ddlopt.models.compression.timeline import CompressionInstance
-from ddlopt.models.compression.timeline_dual import dual_bound
+from ddlopt.models.compression.timeline_dual import DualBound, dual_bound
 from ddlopt.models.compression.timeline_units import excess_room
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.solvers.compression.label_kernels import Floats
+from ddlopt.solvers.compression.label_kernels import Floats, Marks
 from ddlopt.solvers.compression.label_search import Pass, Prices
 
 _HAIR = 1e-11
@@ -19,22 +19,34 @@ _STEEPER = (0.0, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Other prices of the error that are tried with the best weights of the times."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pricing:
     """Where prices come from.
 
     Parameters
     ----------
     instance : CompressionInstance
+    allowed : (n, m) array of bool, optional
+        The options that there are; by default all.
+    relaxed : DualBound, optional
+        What :meth:`first` has found.
     """
 
     instance: CompressionInstance
+    allowed: Marks | None = None
+    relaxed: DualBound | None = None
 
     @cached_property
     def choices(self) -> Choices:
-        """The options; errors are what exceeds the least of the gradient."""
+        """The options allowed; errors are what exceeds the least of the gradient."""
         choices = choices_of(self.instance)
-        return choices._replace(error=choices.error - choices.error.min(axis=1, keepdims=True))
+        excess = choices.error - choices.error.min(axis=1, keepdims=True)
+        choices = choices._replace(error=excess)
+        if self.allowed is None:
+            return choices
+        times = choices.encode_s, choices.wire_s, choices.launch_s, choices.error
+        encode, wire, launch, excess = (np.where(self.allowed, each, np.inf) for each in times)
+        return choices._replace(encode_s=encode, wire_s=wire, launch_s=launch, error=excess)
 
     @property
     def timed(self) -> bool:
@@ -61,41 +73,69 @@ class Pricing:
         budget = self.instance.time_budget_s
         return np.inf if budget is None else budget * (1 + _HAIR)
 
-    def first(self) -> list[Prices]:
-        """Prices for the whole timeline, the best bound first.
+    def first(self, others: bool) -> list[Prices]:
+        """Prices for the whole timeline, the best bound first; ``others``: with some that are good for other labels.
 
         Raises
         ------
         InfeasibleError
-            If nothing keeps the time budget.
+            If nothing keeps the budget.
         """
-        best = self._dual(self.choices, self.room)
-        if self.timed:
-            others = () if self.room is None else _STEEPER
-            return [best, *(self._priced(best.lambdas, factor * best.mu) for factor in others)]
-        return [best, self._in_time(self.choices)]
+        self.relaxed = self._dual(self.choices)
+        best = self._priced(self.relaxed)
+        if not self.timed:
+            return [best, self._in_time(self.choices)]
+        factors = _STEEPER if others and self.room is not None else ()
+        return [best, *(self._priced(self.relaxed._replace(mu=factor * self.relaxed.mu)) for factor in factors)]
+
+    def split(self) -> tuple[int, Marks] | None:
+        """The gradient whose options the relaxation mixes most unlike, in error or in encoding, and the lesser ones.
+
+        None if every gradient has one option.
+        """
+        allowed = np.isfinite(self.choices.error)
+        several = allowed.sum(axis=1) > 1
+        if self.relaxed is None or not several.any():
+            return None
+        weights = self.relaxed.weights + _HAIR * allowed
+        weights /= weights.sum(axis=1, keepdims=True)
+        later = np.cumsum(self.relaxed.lambdas[::-1])[::-1]
+        prices = self.relaxed.mu, later[:, None]
+        means, spreads, worths = [], [], []
+        for price, figures in zip(prices, (self.choices.error, self.choices.encode_s), strict=True):
+            worth = np.where(allowed, price * np.where(allowed, figures, 0.0), 0.0)
+            mean = (weights * worth).sum(axis=1)
+            differ = np.where(allowed, worth, -np.inf).max(axis=1) > np.where(allowed, worth, np.inf).min(axis=1)
+            spreads.append(np.where(differ, (weights * np.abs(worth - mean[:, None])).sum(axis=1), -1.0))
+            means.append(mean), worths.append(worth)
+        kind, gradient = np.unravel_index(np.argmax(spreads), (2, len(allowed)))
+        if spreads[kind][gradient] >= 0:
+            low = worths[kind][gradient] <= means[kind][gradient]
+            if (allowed[gradient] & low).any() and (allowed[gradient] & ~low).any():
+                return int(gradient), low
+        gradient = np.argmax(several)
+        return int(gradient), np.arange(allowed.shape[1]) == np.argmax(allowed[gradient])
 
     def at(self, found: Pass, label: int, node: int) -> Prices:
         """The best prices for what is left from a label on."""
         encode, finish, excess = (float(each[label]) for each in found.labels[:3])
         choices = _left(self.choices, node, encode, finish, excess)
         try:
-            prices = self._dual(choices, self.room)
+            prices = self._priced(self._dual(choices))
         except InfeasibleError:
             prices = self._in_time(choices)
         lambdas = np.zeros(self.instance.size)
         lambdas[node:], lambdas[0] = prices.lambdas[1:], lambdas[0] + prices.lambdas[0]
         return prices._replace(lambdas=lambdas)
 
-    def _dual(self, choices: Choices, room: float | None) -> Prices:
-        budget = room if self.timed else self.instance.time_budget_s
+    def _dual(self, choices: Choices) -> DualBound:
+        budget = self.room if self.timed else self.instance.time_budget_s
         limits = self.instance.fusion, self.instance.largest_bucket_bytes
-        dual = dual_bound(choices, self.instance.goal, budget, *limits)
-        return self._priced(dual.lambdas, dual.mu)
+        return dual_bound(choices, self.instance.goal, budget, *limits)
 
-    def _priced(self, lambdas: Floats, mu: float) -> Prices:
-        credit = mu * (self.room or 0.0) if self.timed else float(lambdas.sum()) * self.time_limit_s
-        return Prices(lambdas, mu, credit)
+    def _priced(self, dual: DualBound) -> Prices:
+        credit = dual.mu * (self.room or 0.0) if self.timed else float(dual.lambdas.sum()) * self.time_limit_s
+        return Prices(dual.lambdas, dual.mu, credit)
 
     def _in_time(self, choices: Choices) -> Prices:
         limits = self.instance.fusion, self.instance.largest_bucket_bytes

@@ -11,6 +11,7 @@ from ddlopt.solvers.compression.label_kernels import (
     Floats,
     Ints,
     Labels,
+    Marks,
     arc_prices,
     cheapest_ways,
     extend,
@@ -93,14 +94,19 @@ class Pass(NamedTuple):
     active: Ints
 
 
-def ways_of(ready_s: Floats, messages: Messages, time_scale: float | None, excess_scale: float | None) -> Ways:
-    """The timeline; with scales (an incumbent's figures, or budgets) on a grid so fine that no sum can tell.
+def ways_of(
+    ready_s: Floats, messages: Messages, kept: Marks, time_scale: float | None, excess_scale: float | None
+) -> Ways:
+    """The timeline with the messages ``kept`` (k,).
 
-    On the grid sums up to a few times the scales are exact, and those that are equal compare as equal.
+    With scales (an incumbent's figures, or budgets) on a grid so fine that no sum can tell, on which sums up to a few
+    times the scales are exact, and those that are equal compare as equal.
     """
-    times = (_rounded(each, time_scale) for each in (ready_s[messages.last], messages.encode_s, messages.occupation_s))
-    arcs = Arcs(messages.first, messages.last + 1, *times, _rounded(messages.excess, excess_scale))
-    return _sorted(arcs, np.arange(len(messages.first)), len(ready_s) + 1)
+    first, last = messages.first[kept], messages.last[kept]
+    times = (ready_s[last], messages.encode_s[kept], messages.occupation_s[kept])
+    rounded = (_rounded(each, time_scale) for each in times)
+    arcs = Arcs(first, last + 1, *rounded, _rounded(messages.excess[kept], excess_scale))
+    return _sorted(arcs, np.flatnonzero(kept), len(ready_s) + 1)
 
 
 def _rounded(figures: Floats, scale: float | None) -> Floats:
