@@ -185,6 +185,7 @@ class SfbInstance(CompressionProblem):
         """(n,) s: the all-reduce of the gradient that an operator produces."""
         size = np.array([each.gradient_bytes for each in self.operators])
         ring: npt.NDArray[np.float64] = 2 * (self.replicas - 1) / self.replicas * size / self._bandwidth
+        scale: dict[CostModel, float | npt.NDArray[np.float64]]
         scale = {"per_link": 1.0, "total_bytes": self.replicas, "tag_code": 1 / BYTES_PER_ELEMENT}
         return ring * scale[self.cost_model]
 
@@ -195,6 +196,7 @@ class SfbInstance(CompressionProblem):
         replicas = self.replicas[producers]
         size = np.array([each.size_bytes for each in self.tensors])
         once: npt.NDArray[np.float64] = (replicas - 1) * size / self._bandwidth[producers]
+        scale: dict[CostModel, float | npt.NDArray[np.float64]]
         scale = {"per_link": 1 / replicas, "total_bytes": 1.0, "tag_code": replicas / BYTES_PER_ELEMENT}
         return once * scale[self.cost_model]
 
