@@ -96,13 +96,8 @@ class _Network:
         per_level = coding.pop("wire_s_per_level", 0.0) + sending.pop("wire_s_per_level")
         figures = coding | {"launch_s": launch, "wire_s_per_level": per_level}
         figures["ready_s"] = each.ready_s if self.overlap else 0.0
-        return GradedGradient(
-            name=each.name,
-            shape=each.shape,
-            compressor=self.compressor,  # type: ignore[arg-type]
-            **sending,
-            **{name: _short(figure) for name, figure in figures.items()},
-        )
+        fields = {"name": each.name, "shape": each.shape, "compressor": self.compressor, **sending}
+        return GradedGradient.model_validate(fields | {name: _short(figure) for name, figure in figures.items()})
 
     @property
     def _all_reduced(self) -> float:
@@ -210,13 +205,15 @@ def network(
     energies /= energies.sum()
     pairs = zip(tensors, energies.tolist(), strict=True)
     gradients = tuple(costs.gradient(rng, each, energy) for each, energy in pairs)
-    source = f"as much of every gradient as {_named(compressor, like)} has in sum"
+    source = (
+        f"The budget is what {_named(compressor, like)} {'lose' if goal == 'time' else 'take'}; spectra are assumed"
+    )
     return _with_budget(f"{model}-{compressor}", gradients, goal, like, source)
 
 
 def _named(compressor: str, like: float) -> str:
-    what = {"powersgd": "rank {:g}", "top_k": "{:.3g} of the entries", "qsgd": "{:g} bits"}[compressor]
-    return f"{what.format(like)} for all"
+    what = {"powersgd": "{:g} ranks", "top_k": "{:g} of the entries", "qsgd": "{:g} bits"}[compressor]
+    return f"{what.format(like)} of every gradient"
 
 
 def _with_budget(
@@ -229,10 +226,10 @@ def _with_budget(
     graded = arrays.counts > 1
     places = uniform_places(arrays, table, like / largest * float(table[graded].max()) * (1 + 1e-9))
     if goal == "time":
-        budget: dict[str, Any] = {"error_budget": math.fsum(arrays.errors_at(places).tolist())}
+        budget = {"error_budget": math.fsum(arrays.errors_at(places).tolist())}
     else:
         budget = {"time_budget_s": arrays.time_s(arrays.levels_at(places))}
-    return LevelInstance(name=name, source=source, gradients=gradients, goal=goal, **budget)  # type: ignore[arg-type]
+    return LevelInstance.from_data({"name": name, "source": source, "gradients": gradients, "goal": goal, **budget})
 
 
 def _counted_in(each: GradedGradient) -> int:
@@ -272,14 +269,13 @@ def random_levels(
     made = []
     for place in range(gradients):
         curved = rng.random() < curved_part
-        curve = _random_exponential(rng) if curved else _random_points(rng, points)
         made.append(
             GradedGradient(
                 name=f"gradient-{place}",
                 shape=(64, 64),
                 compressor="qsgd" if curved else "top_k",
                 ready_s=_short(ready[place]),
-                curve=curve,
+                curve=_random_exponential(rng) if curved else _random_points(rng, points),
                 encode_s=_short(rng.uniform(0, 1e-4)) if overlap else 0.0,
                 encode_s_per_level=_short(rng.uniform(0, 2e-5)) if overlap else 0.0,
                 launch_s=_short(rng.uniform(0, 1e-4)),
@@ -294,7 +290,7 @@ def random_levels(
     else:
         least = arrays.least_time_s()
         budget = {"time_budget_s": least + budget_part * (arrays.time_s(arrays.highest) - least)}
-    return LevelInstance(name="levels", gradients=tuple(made), goal=goal, **budget)  # type: ignore[arg-type]
+    return LevelInstance.from_data({"name": "levels", "gradients": tuple(made), "goal": goal, **budget})
 
 
 def _random_exponential(rng: np.random.Generator) -> ExponentialCurve:

@@ -21,7 +21,8 @@ def uniform_coordinates(instance: LevelInstance) -> Floats:
 
 def uniform_places(arrays: LevelArrays, coordinates: Floats, part: float) -> Places:
     """(n,) places of the highest level that is no more than ``part``; the lowest where there is none."""
-    return np.clip((coordinates <= part).sum(axis=1), 1, arrays.counts) - 1
+    found: Places = np.clip((coordinates <= part).sum(axis=1), 1, arrays.counts) - 1
+    return found
 
 
 def _whole(gradient: GradedGradient) -> float:

@@ -80,7 +80,7 @@ class ConvexLevels:
             seed=seed,
             bound=search.bound,
             trace=tuple(clock.trace),
-            details=search.details | outcome.figures,
+            details={**search.details, **outcome.figures},
             versions={"solver": outcome.solver},
             message="interrupted" if clock.interrupted else outcome.message,
             interrupted=clock.interrupted,

@@ -166,7 +166,8 @@ def places_of(instance: LevelInstance, arrays: LevelArrays, start: LevelPlan) ->
     checked = evaluate(instance, start)
     if checked.objective is None:
         raise SolutionError(f"the levels to start from fail the check: {checked.violations[0]}")
-    return (arrays.levels < np.array(start.levels)[:, None]).sum(axis=1)
+    places: Places = (arrays.levels < np.array(start.levels)[:, None]).sum(axis=1)
+    return places
 
 
 def plan(instance: LevelInstance, arrays: LevelArrays, places: Places) -> LevelPlan:

@@ -73,7 +73,9 @@ class WaterFilling(Heuristic):
 
 def _first_row(arrays: LevelArrays) -> Floats:
     """(n,) all weight on the row of the gradient that is sent first: everything is sent from there on."""
-    return np.eye(len(arrays.counts))[0]
+    rows = np.zeros(len(arrays.counts))
+    rows[0] = 1.0
+    return rows
 
 
 def optimum(arrays: LevelArrays, levels: Floats) -> float:
