@@ -205,15 +205,9 @@ def network(
     energies /= energies.sum()
     pairs = zip(tensors, energies.tolist(), strict=True)
     gradients = tuple(costs.gradient(rng, each, energy) for each, energy in pairs)
-    source = (
-        f"The budget is what {_named(compressor, like)} {'lose' if goal == 'time' else 'take'}; spectra are assumed"
-    )
+    what = {"powersgd": "rank {:g}", "top_k": "{:g} of the entries", "qsgd": "{:g} bits"}[compressor]
+    source = f"The budget is that of {what.format(like)} for every gradient; spectra are assumed"
     return _with_budget(f"{model}-{compressor}", gradients, goal, like, source)
-
-
-def _named(compressor: str, like: float) -> str:
-    what = {"powersgd": "{:g} ranks", "top_k": "{:g} of the entries", "qsgd": "{:g} bits"}[compressor]
-    return f"{what.format(like)} of every gradient"
 
 
 def _with_budget(
