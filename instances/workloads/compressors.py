@@ -165,7 +165,7 @@ def _parameter_of(words: str, compressor: str, text: str) -> float | None:
         raise OptionError(f"compressor '{words}': {compressor} needs its {name}, as in '{compressor}:4'") from None
     if name == "ratio" and not 0 < value <= 1:
         raise OptionError(f"compressor '{words}': the ratio is {value:g}; it must be above 0 and at most 1")
-    if name != "ratio" and not (value >= 1 and value == math.floor(value)):
+    if name != "ratio" and not (value >= 1 and value.is_integer()):
         raise OptionError(f"compressor '{words}': {name} must be a whole number of at least 1, not {value:g}")
     return value
 

@@ -26,13 +26,15 @@ servers  G(m/K) + B(m/K)          G(m/16K) + B(m/16K) + min(K+1, N) E(m/K) + min
 ring     2(N-1) S(m/K)            2(N-1) S(m/16K) + N E(m/K) + N D(m/16K)
 ======== ======================== ===================================================================================
 
-They have no timeline; that encoding delays the backward pass is ours.
+They have no timeline; that encoding delays the backward pass is ours. So are errors: two bits for a number are taken
+for TernGrad's (Wen et al. 2017, arXiv:1705.07878), which is qsgd of one level, 2.5 standard deviations of normal
+entries.
 """
 
 import math
 from typing import Literal, NamedTuple
 
-from ddlopt.instances.workloads.compressors import Compression
+from ddlopt.instances.workloads.compressors import Compression, rounding_of_normals
 from ddlopt.models.compression.timeline import Cluster, Option
 
 ESPRESSO_COMPRESSORS = {"random_k": "randomk", "dgc": "dgc", "sign": "efsignsgd", "onebit": "onebit"}
@@ -157,6 +159,8 @@ _BROADCAST = {
     16: _Step(1.2915e-5, 4.5538e-1, 0.58353),
 }
 _SENT = 1 / 16
+_CLIPPED = 2.5
+"""Standard deviations, of TernGrad's entries."""
 _MS = 1e-3
 
 
@@ -171,11 +175,10 @@ def hipress_menu(shape: tuple[int, ...], nodes: int, *, ring: bool = False, ener
     ring : bool
         A ring in place of parameter servers.
     energy : float
-        Of the gradient, by which errors are multiplied: those of qsgd with one level, a sixteenth of the bytes.
+        Of the gradient, by which errors are multiplied.
     """
     elements = math.prod(shape)
-    ternary = Compression("qsgd", 1)
-    error = energy * ternary.relative_error(shape)
+    error = energy * rounding_of_normals(_CLIPPED)
     plain, compressed = [], []
     for parts in range(1, nodes + 1):
         whole, less = elements / parts, _SENT * elements / parts
@@ -186,7 +189,8 @@ def hipress_menu(shape: tuple[int, ...], nodes: int, *, ring: bool = False, ener
         compressed.append(
             Option(
                 label=f"ternary{ending}",
-                **ternary.fields,
+                compressor="qsgd",
+                levels=1,
                 encode_s=_MS * encodings * _ENCODE(whole),
                 wire_s=_MS * _sent_ms(less, nodes, ring),
                 decode_s=_MS * decodings * _DECODE(less),
