@@ -17,13 +17,12 @@ from ddlopt.solvers.heuristic import Clock
 
 SLACK = 1e-11
 """Relative improvement that is not looked for; rounding adds up to less."""
-WIDTHS = (100, 100, 300, 1000, 3000, 10_000, 100_000)
-"""Labels of a node that passes keep, one after the other, the last but for the limit of all."""
-_LEARNED_AT = 12
+WIDTHS = (100, 100, 300, 1000, 3000, 10_000)
+"""Labels of a node that passes over a part keep, one after the other."""
+_LEARNED_AT = 8
 """Nodes at which better prices are looked for after a pass."""
-_TRIED = 2
-"""Passes after which a part with a large gap is divided."""
-_LARGE_GAP = 1e-4
+_LARGE_GAP = 1e-5
+"""Relative gap above which a part is divided after a pass; unless errors do not matter, when labels are fewer."""
 
 
 @dataclass(order=True)
@@ -77,8 +76,13 @@ class Search:
         """Whether there is nothing more to do, or no time."""
         if self.clock.expired and self.details["passes"] > 0:
             return True
+        return not self.open or self._near
+
+    @property
+    def _near(self) -> bool:
+        """Whether the gap asked for is reached."""
         gap = None if self.plan is None else relative_gap(self.value + self.base, self.bound)
-        return not self.open or (gap is not None and gap <= self.clock.gap)
+        return gap is not None and gap <= self.clock.gap
 
     def explore(self, widths: tuple[int, ...]) -> None:
         """Make passes over the part of least bound until it is done with, or divide it."""
@@ -86,7 +90,7 @@ class Search:
         self.details["parts"] += 1
         last = None
         try:
-            for tried, width in enumerate(widths):
+            for width in widths:
                 if last is None:
                     best = part.pricing.first(others=not part.prices)
                     part.prices = [*best, *part.prices]
@@ -94,10 +98,10 @@ class Search:
                     self._learn(part, last)
                 last = self._pass(part, width)
                 self._note(part)
-                if self.ended or part.bound >= self.limit:
+                if self.clock.expired or self._near or part.bound >= self.limit:
                     break
                 gap = None if self.plan is None else relative_gap(self.value + self.base, part.bound + self.base)
-                if not self.flat and tried + 1 >= _TRIED and (gap is None or gap > _LARGE_GAP):
+                if not self.flat and (gap is None or gap > _LARGE_GAP):
                     break
         except InfeasibleError:
             part.bound = math.inf
@@ -125,8 +129,10 @@ class Search:
         self.details["labels"] += found.total
         self.details["labels_of_a_gradient"] = max(self.details["labels_of_a_gradient"], found.largest)
         self.details["prices"] = max(self.details["prices"], len(part.prices))
+        matters = found.active > 0
+        matters[goals : goals + 1] = True  # one that keeps the time budget
         order = np.argsort(-found.active, kind="stable")
-        part.prices = [part.prices[place] for place in order if found.active[place] > 0]
+        part.prices = [part.prices[place] for place in order if matters[place]]
         return found
 
     def _note(self, part: Part | None) -> None:
