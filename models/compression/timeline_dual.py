@@ -25,54 +25,38 @@ at their corners, which are options. With the other goal, :math:`\lambda` has an
 .. math:: \sum_k \epsilon_k \;\ge\; \sum_i \lambda_i R_i + \sum_k \min_o \bigl[\epsilon_{ko} + (B_n - B_{k-1})\, e_{ko}
    + B_k\, c_{ko} \bigr] - B_n T .
 
-Fused gradients share what launching costs. Of gradients of which no two can be in one bucket each is still in a message
-of its own, which pays at least for its launch; the last gradient, and going back from it always the next that cannot
-share a bucket with the one before, are such (of all such sets they have the most members among the last gradients, from
-any one on). For the others c is without launching. A bucket is sent when its last gradient is encoded, and whole: what
-stands above for the time holds for each of its gradients.
+Fused gradients share what launching costs. A bucket is sent when its last gradient is encoded, and whole, so what
+stands above holds for each of its gradients i, with the launches :math:`L` of its own bucket and all later ones. A
+bucket pays at least for its last gradient's launch, hence
+
+.. math:: T \;\ge\; \sum_i \lambda_i R_i + \min \sum_k \bigl[(1 - B_{k-1})\, e_k + B_k\, c_k + \mu\, \epsilon_k
+   + [k \text{ is the last of a bucket}]\, B_k L_k\bigr] - \mu E,
+
+where c is without launching, and the smallest is over choices and over the places where buckets end, which they do
+wherever the label changes: a shortest path through gradients and labels
+(:mod:`ddlopt.models.compression.timeline_fusion`). What buckets may hold is left out of this. Therefore there is a
+second bound, the plain one, with the launches of gradients of which no two can be in one bucket: the last, and going
+back from it always the next that cannot share a bucket with the one before. (Of all such sets it has the most members
+among the last gradients, from any one on.)
 
 The bounds hold for any multipliers, and are less than the formula by more than rounding can have added. Which are good
-ones, an interior-point method finds (:mod:`ddlopt.models.compression.timeline_dual_kernels`). Fusion, the treatment of
-rounding and the use of this structure are ours.
+ones, an interior-point method finds (:mod:`ddlopt.models.compression.timeline_dual_kernels`); with fusion the price of
+the error, or that of time, is then set anew. Fusion, the treatment of rounding and the use of this structure are ours.
 """
-
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.compression.choices import Choices
 from ddlopt.models.compression.problem import Goal
-from ddlopt.models.compression.timeline_dual_kernels import Program, maximise
+from ddlopt.models.compression.timeline_fusion import fused_bound
+from ddlopt.models.compression.timeline_relaxation import (
+    DualBound,
+    allowed,
+    error_bound,
+    least_occupation_s,
+    time_bound,
+)
 from ddlopt.models.errors import InfeasibleError
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-BUDGET_SLACK = 2e-9
-"""Relative excess over a budget that the bounds allow: more than the check of an answer does."""
-_TOLERANCE = 1e-10
-
-
-class DualBound(NamedTuple):
-    """A bound and its multipliers.
-
-    Parameters
-    ----------
-    value : float
-        In seconds for goal ``time``, an error for goal ``error``.
-    lambdas : (n,) array
-        Goal ``time``: of sum 1. Goal ``error``: error per second.
-    mu : float
-        Goal ``time``: seconds per error. Goal ``error``: 1.
-    weights : (n, m) array
-        How the linear relaxation mixes the options, nearly.
-    """
-
-    value: float
-    lambdas: Floats
-    mu: float
-    weights: Floats
+__all__ = ["DualBound", "dual_bound"]
 
 
 def dual_bound(
@@ -82,7 +66,7 @@ def dual_bound(
     fusion: bool = False,
     largest_bucket_bytes: float | None = None,
 ) -> DualBound:
-    """The best bound of the module's formulas, up to a relative 1e-9 or so.
+    """The best bound of the module's formulas, up to a relative 1e-9 or so without fusion.
 
     Options that leave nothing of an error budget are left out beforehand, which the linear relaxation does not do.
 
@@ -102,152 +86,10 @@ def dual_bound(
     """
     wire = least_occupation_s(choices, fusion, largest_bucket_bytes)
     if goal == "time":
-        return time_bound(choices, wire, budget)
+        return fused_bound(choices, wire, goal, budget) if fusion else time_bound(choices, wire, budget)
     if budget is None:
         raise ValueError("goal 'error' needs a budget")
-    fastest = time_bound(choices, wire, None).value
-    if fastest > budget * (1 + BUDGET_SLACK):
+    fastest = dual_bound(choices, "time", None, fusion, largest_bucket_bytes).value
+    if fastest > allowed(budget):
         raise InfeasibleError(f"no choice keeps the time budget of {budget:.12g} s: all take at least {fastest:.12g} s")
-    return error_bound(choices, wire, budget)
-
-
-def option_prices(choices: Choices, wire: Floats, lambdas: Floats, mu: float) -> Floats:
-    """(n, m) what options cost at the multipliers, in the goal's unit; infinite where there is none.
-
-    ``wire``: see :func:`least_occupation_s`. A choice whose sum exceeds that of the cheapest options by x is no better
-    than the bound plus x.
-    """
-    upto, since = np.cumsum(lambdas), np.cumsum(lambdas[::-1])[::-1]
-    there = np.isfinite(choices.error)
-    encode, wire, error = (np.where(there, each, 0.0) for each in (choices.encode_s, wire, choices.error))
-    return np.where(there, since[:, None] * encode + upto[:, None] * wire + mu * error, np.inf)
-
-
-def least_occupation_s(choices: Choices, fusion: bool, largest_bucket_bytes: float | None = None) -> Floats:
-    """(n, m) seconds of the wire that an option adds to its message at least, as the module explains."""
-    if not fusion:
-        return choices.occupation_s
-    alone = np.zeros(len(choices.ready_s), dtype=bool)
-    limit = np.inf if largest_bucket_bytes is None else largest_bucket_bytes
-    held, shared = np.inf, set[int]()
-    for k in range(len(alone) - 1, -1, -1):
-        own = set(choices.labels[k, : choices.counts[k]].tolist())
-        held, shared = held + choices.bytes[k], shared & own
-        if held > limit or not shared:
-            alone[k], held, shared = True, choices.bytes[k], own
-    launch = np.where(np.isfinite(choices.launch_s), choices.launch_s, 0.0)
-    return choices.wire_s + np.where(alone[:, None], launch, 0.0)
-
-
-def affordable(choices: Choices, budget: float | None) -> Bools:
-    """(n, m) whether an option exists and leaves enough of an error budget for the others' least errors."""
-    least = choices.error.min(axis=1)
-    left = np.inf if budget is None else _allowed(budget) + _rounding(len(least)) * least.sum() - least.sum()
-    kept: Bools = np.isfinite(choices.error) & (choices.error - least[:, None] <= left)
-    return kept
-
-
-def time_bound(choices: Choices, wire: Floats, budget: float | None) -> DualBound:
-    """For goal ``time``; ``wire``: see :func:`least_occupation_s`. Options of infinite error are left out."""
-    least = choices.error.min(axis=1)
-    kept = np.isfinite(choices.error)
-    excess = choices.error - least[:, None]
-    left = np.inf if budget is None else _allowed(budget) - least.sum()
-    if left < 0:
-        raise InfeasibleError(
-            f"no choice keeps the error budget of {budget:.12g}: all have at least {least.sum():.12g}"
-        )
-    kept &= excess <= left + _rounding(len(least)) * least.sum()
-    most = np.where(kept, excess, 0.0).max(axis=1).sum()
-    limited = 0 < left < most
-    unit = _longest_path(choices.ready_s, _means(choices.encode_s, kept), _means(wire, kept)) or 1.0
-    encode, busy = choices.encode_s / unit, wire / unit
-    fixed = encode.copy()
-    fixed[-1] += busy[-1]
-    spent = excess / left if limited else np.zeros(kept.shape)
-    program = _program(kept, choices.ready_s / unit, encode, busy, fixed, spent, -1.0, False, limited)
-    lambdas, price, weights = _multipliers(program, kept)
-    mu = price * unit / left if limited else 0.0
-    lambdas /= lambdas.sum()
-    prices = np.where(kept, option_prices(choices, wire, lambdas, mu), np.inf).min(axis=1)
-    credit = mu * _allowed(budget) if limited and budget is not None else 0.0
-    total = _less_rounding(lambdas @ choices.ready_s + prices.sum(), credit, len(lambdas))
-    return DualBound(total / lambdas.sum(), lambdas, mu, weights)
-
-
-def error_bound(choices: Choices, wire: Floats, budget: float) -> DualBound:
-    """For goal ``error``, where it is not known whether anything keeps the budget."""
-    least = choices.error.min(axis=1)
-    kept = np.isfinite(choices.error)
-    excess = choices.error - least[:, None]
-    unit = np.where(kept, excess, 0.0).max(axis=1).sum() or 1.0
-    encode, busy = choices.encode_s / budget, wire / budget
-    spent = encode.copy()
-    spent[-1] += busy[-1]
-    ready = choices.ready_s / budget
-    program = _program(kept, ready, encode, busy, excess / unit, spent, ready[-1] - 1.0, True, True)
-    lambdas, _, weights = _multipliers(program, kept)
-    lambdas *= unit / budget
-    prices = option_prices(choices, wire, lambdas, 1.0).min(axis=1)
-    credit = lambdas.sum() * _allowed(budget)
-    value = _less_rounding(lambdas @ choices.ready_s + prices.sum(), credit, len(lambdas))
-    free = _less_rounding(least.sum(), 0.0, len(least))
-    if value <= free:
-        value, lambdas = free, np.zeros(len(least))
-    return DualBound(value, lambdas, 1.0, weights)
-
-
-def _allowed(budget: float) -> float:
-    return budget * (1 + BUDGET_SLACK)
-
-
-def _rounding(terms: int) -> float:
-    """Relative error of sums of as many terms, of one sign, each a few operations from the data."""
-    return (4 * terms + 16) * float(np.finfo(float).eps)
-
-
-def _less_rounding(plus: float, minus: float, terms: int) -> float:
-    """A difference, less what rounding may have added to it."""
-    return float(plus - minus - _rounding(terms) * (plus + minus))
-
-
-def _means(figures: Floats, kept: Bools) -> Floats:
-    """(n,) the mean of the options kept."""
-    means: Floats = np.where(kept, figures, 0.0).sum(axis=1) / kept.sum(axis=1)
-    return means
-
-
-def _paths(ready: Floats, encode: Floats, wire: Floats) -> Floats:
-    """(n,) what the time is the largest of."""
-    paths: Floats = ready + np.cumsum(encode) + np.cumsum(wire[::-1])[::-1]
-    return paths
-
-
-def _longest_path(ready: Floats, encode: Floats, wire: Floats) -> float:
-    return float(_paths(ready, encode, wire).max())
-
-
-def _program(
-    kept: Bools,
-    ready: Floats,
-    encode: Floats,
-    wire: Floats,
-    fixed: Floats,
-    priced: Floats,
-    gain: float,
-    free_last: bool,
-    has_price: bool,
-) -> Program:
-    """The options kept, one after the other."""
-    firsts = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
-    wire = wire.copy()
-    wire[-1] = 0.0
-    return Program(firsts, encode[kept], wire[kept], fixed[kept], priced[kept], ready, gain, free_last, has_price)
-
-
-def _multipliers(program: Program, kept: Bools) -> tuple[Floats, float, Floats]:
-    """Weights of the gradients, the price p, and the options' weights."""
-    prices, price, mixed = maximise(program, _TOLERANCE)
-    weights = np.zeros(kept.shape)
-    weights[kept] = mixed
-    return np.maximum(0.0, np.diff(prices)), max(0.0, price), weights
+    return fused_bound(choices, wire, goal, budget) if fusion else error_bound(choices, wire, budget)

@@ -10,12 +10,16 @@ from ddlopt.models.compression.choices import answer_of, as_timeline, is_timelin
 from ddlopt.models.compression.evaluate import evaluate
 from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline import CompressionInstance, CompressionPlan
-from ddlopt.models.compression.timeline_dual import BUDGET_SLACK
+from ddlopt.models.compression.timeline_relaxation import allowed
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.compression.priced_node import ROUNDING, Found, Node, Question
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _FEWEST_NODES = 3
+_WIDER_AFTER = 8
+"""Nodes after which twice as many beginnings are kept, and again."""
+_WIDEST = 16
+"""Times as many beginnings as at first."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,7 @@ class PricedChoices(Heuristic):
     .. math:: B_k F + (1 - B_k) D + \mu \epsilon + \text{what the rest costs at least at these prices},
 
     a bound on the time of every plan that begins so (with the other goal, on its error), and the ``width`` first are
-    kept, less those that another is no worse than in anything. Each is also tried with the end of the best plan
-    known.
+    kept, less those that another is no worse than in anything. Each is also tried with the end of the best plan known.
 
     The bound is that of the linear relaxation, which mixes options. A large gradient whose options it mixes leaves a
     gap, and prices that suit none of these; its options are parted in two, and both halves have bounds and prices of
@@ -42,16 +45,13 @@ class PricedChoices(Heuristic):
     Parameters
     ----------
     width : int
-        Beginnings kept.
-    nodes : int
-        At most, in all.
+        Beginnings kept at the first nodes; later ones keep up to 16 times as many.
     work : int
-        The same times gradients; three nodes there are in any case.
+        After so many beginnings kept, of all lengths, the search ends; three nodes there are in any case.
     """
 
     width: int = 16
-    nodes: int = 100
-    work: int = 100_000
+    work: int = 800_000
 
     name = "priced-choices"
     family = "compression"
@@ -97,7 +97,7 @@ class PricedChoices(Heuristic):
         question = Question(timeline, "time", None)
         search = _Search(self, question, question.frugal())
         search.run(clock, 0.0, target=budget)
-        if search.bound > budget * (1 + BUDGET_SLACK):
+        if search.bound > allowed(budget):
             raise InfeasibleError(f"no choice keeps the time budget of {budget:.12g} s: all take {search.bound:.12g} s")
         if search.found.objective > budget * (1 + ROUNDING):
             raise NoSolutionError(
@@ -112,7 +112,7 @@ class _Search:
     def __init__(self, options: PricedChoices, question: Question, plan: CompressionPlan) -> None:
         self.options, self.question = options, question
         self.found = Found(plan, question.objective(plan))
-        self.nodes = 0
+        self.nodes, self._kept = 0, 0
         self._open: list[tuple[float, int, Node]] = [(question.root.dual.value, 0, question.root)]
         self._leaves = math.inf
 
@@ -123,9 +123,9 @@ class _Search:
 
     def run(self, clock: Clock, gap: float, told: Clock | None = None, target: float = -math.inf) -> None:
         """Search until the gap or the target is reached, or time or work is up."""
-        options = self.options
-        most = max(_FEWEST_NODES, min(options.nodes, options.work // self.question.size))
-        while self._open and self.nodes < most and self.found.objective > target:
+        while self._open and self.found.objective > target:
+            if self.nodes >= _FEWEST_NODES and self._kept >= self.options.work:
+                return
             if self.bound >= self.found.objective * (1 - gap) or (self.nodes > 0 and clock.expired):
                 return
             self._step()
@@ -135,8 +135,9 @@ class _Search:
     def _step(self) -> None:
         """Search in the open node of the least bound, and part it."""
         _, _, node = heapq.heappop(self._open)
-        self.found, least = node.improved(self.found, self.options.width)
-        self.nodes += 1
+        width = self.options.width * min(_WIDEST, 2 ** (self.nodes // _WIDER_AFTER))
+        self.found, least = node.improved(self.found, width)
+        self.nodes, self._kept = self.nodes + 1, self._kept + width * self.question.size
         if least >= self.found.objective:
             return
         halves = node.halves()

@@ -26,7 +26,7 @@ class Lanes(NamedTuple):
     """The problem: (n,) and (n, m) arrays as in :class:`~ddlopt.models.compression.choices.Choices`.
 
     ``order`` (n, m): options by their price, dearest last; ``above`` (n, m): how much more than the cheapest they are,
-    in that order. ``alone`` (n,): gradients whose launch the prices count. ``largest_bucket_bytes``: 0 without fusion.
+    in that order, at least. ``labels``: all 0 without fusion, and ``largest_bucket_bytes`` too.
     """
 
     ready: Floats
@@ -39,14 +39,15 @@ class Lanes(NamedTuple):
     bytes: Floats
     order: Ints
     above: Floats
-    alone: Bools
     largest_bucket_bytes: float
 
 
 class Prices(NamedTuple):
     """A bound that is linear in a beginning: prices after k gradients of the wire's and of computation's lane.
 
-    ``wire``, ``delay``, ``rest`` (n + 1,); ``error``.
+    ``wire``, ``delay`` (n + 1,); ``rest`` (n + 1, labels): what is still to come, by the label of the last
+    gradient, with its message's launch;
+    ``error``.
     """
 
     wire: Floats
@@ -85,8 +86,11 @@ class Sweep(NamedTuple):
 
 
 @njit(cache=True)
-def _price(prices: Prices, step: int, free: float, delay: float, error: float) -> float:
-    return prices.wire[step] * free + prices.delay[step] * delay + prices.error * error + prices.rest[step]
+def _price(prices: Prices, step: int, state: Floats, label: int) -> float:
+    """The bound of a beginning; the rest has what launching its last message costs."""
+    free = state[CLOSED] - state[LAUNCH]
+    known = prices.wire[step] * free + prices.delay[step] * state[DELAY] + prices.error * state[ERROR]
+    return known + prices.rest[step, label]
 
 
 @njit(cache=True)
@@ -137,7 +141,8 @@ def sweep(
     ----------
     lanes : Lanes
     goal : Prices
-        Of the bound on the objective, by which beginnings are ranked.
+        Of the bound on the objective, by which beginnings are ranked; those that cannot improve what is known are
+        dropped.
     goal_is_time : bool
     limit, most : Prices, float
         Of a bound on what the budget limits; beginnings above ``most`` are dropped.
@@ -153,21 +158,21 @@ def sweep(
     fusion = lanes.largest_bucket_bytes > 0
     parents, options = np.zeros((n, width), np.int64), np.zeros((n, width), np.int64)
     joins = np.zeros((n, width), np.bool_)
-    kept, labels, counted = np.zeros((width, 7)), np.full(width, -1), np.zeros(width, np.bool_)
+    kept, labels = np.zeros((width, 7)), np.full(width, -1)
     room = width * m * (2 if fusion else 1)
-    states, ranks, least = np.zeros((room, 7)), np.zeros(room), np.zeros(room)
+    states, least = np.zeros((room, 7)), np.zeros(room)
     origins, picks = np.zeros(room, np.int64), np.zeros(room, np.int64)
     joined = np.zeros(room, np.bool_)
     best, best_step, best_place, cut, count = known, -1, -1, np.inf, 1
     bounds = np.zeros(width)
-    bounds[0] = goal.rest[0]
+    bounds[0] = goal.rest[0].min()
     for k in range(n):
         made = 0
         for place in range(count):
-            for rank in range(lanes.counts[k]):
-                if bounds[place] + lanes.above[k, rank] > best:
+            for turn in range(lanes.counts[k]):
+                if bounds[place] + lanes.above[k, turn] > best:
                     break
-                option = lanes.order[k, rank]
+                option = lanes.order[k, turn]
                 label = lanes.labels[k, option]
                 for join in range(2 if fusion and k > 0 else 1):
                     if join == 1 and (
@@ -176,31 +181,25 @@ def sweep(
                         continue
                     state = states[made]
                     _send(lanes, k, option, kept[place], join == 1, state)
-                    # A message's launch may be that of a gradient to come, which the prices of the rest have already.
-                    certain = not fusion or lanes.alone[k] or (join == 1 and counted[place])
-                    free = state[CLOSED] - (0.0 if certain else state[LAUNCH])
-                    if _price(limit, k + 1, free, state[DELAY], state[ERROR]) > most:
+                    if _price(limit, k + 1, state, label) > most:
                         continue
-                    least[made] = _price(goal, k + 1, free, state[DELAY], state[ERROR])
+                    least[made] = _price(goal, k + 1, state, label)
                     if least[made] >= best:
                         continue
-                    ranks[made] = _price(goal, k + 1, state[CLOSED], state[DELAY], state[ERROR])
                     origins[made], picks[made], joined[made] = place, option, join == 1
                     made += 1
-        order = np.argsort(ranks[:made])
+        order = np.argsort(least[:made])
         count = 0
-        new, new_labels, new_counted = np.zeros((width, 7)), np.full(width, -1), np.zeros(width, np.bool_)
-        new_bounds = np.zeros(width)
+        new, new_labels, new_bounds = np.zeros((width, 7)), np.full(width, -1), np.zeros(width)
         for child in order:
             option = picks[child]
-            label = lanes.labels[k, option] if fusion else -1
+            label = lanes.labels[k, option]
             if count == width:
                 cut = min(cut, least[child])
                 continue
             if least[child] >= best or _dominated(new, new_labels, count, states[child], label):
                 continue
             new[count], new_labels[count], new_bounds[count] = states[child], label, least[child]
-            new_counted[count] = lanes.alone[k] or (joined[child] and counted[origins[child]])
             parents[k, count], options[k, count], joins[k, count] = origins[child], option, joined[child]
             time = max(new[count, CLOSED] + ending.wire[k + 1], new[count, DELAY] + ending.latest[k + 1])
             error = new[count, ERROR] + ending.error[k + 1]
@@ -211,5 +210,5 @@ def sweep(
             elif k == n - 1:  # but below ``most``
                 cut = min(cut, least[child])
             count += 1
-        kept, labels, counted, bounds = new, new_labels, new_counted, new_bounds
+        kept, labels, bounds = new, new_labels, new_bounds
     return Sweep(best, best_step, best_place, cut, parents, options, joins)

@@ -12,10 +12,11 @@ from ddlopt.models.compression.choices import Choices, choices_of
 from ddlopt.models.compression.evaluate import evaluate
 from ddlopt.models.compression.problem import Goal
 from ddlopt.models.compression.timeline import CompressionInstance, CompressionPlan
-from ddlopt.models.compression.timeline_dual import (
-    BUDGET_SLACK,
+from ddlopt.models.compression.timeline_fusion import fused_bound, rests
+from ddlopt.models.compression.timeline_relaxation import (
     DualBound,
     affordable,
+    allowed,
     error_bound,
     least_occupation_s,
     option_prices,
@@ -57,7 +58,7 @@ class Question:
         largest = timeline.largest_bucket_bytes
         self.largest_bucket_bytes = 0.0 if not timeline.fusion else math.inf if largest is None else largest
         self.occupation_s = least_occupation_s(self.choices, timeline.fusion, largest)
-        self.most = math.inf if budget is None else budget * (1 + BUDGET_SLACK)
+        self.most = math.inf if budget is None else allowed(budget)
         self.limit = self._limit()
         self.root = Node(self, self.choices)
 
@@ -66,14 +67,43 @@ class Question:
         none = np.zeros(self.size + 1)
         if self.goal == "time":
             least = none if self.budget is None else after(self.choices.error.min(axis=1))
-            return Prices(none, none, least, 0.0 if self.budget is None else 1.0)
-        fastest = time_bound(self.choices, self.occupation_s, None)
+            return Prices(none, none, self._alike(least), 0.0 if self.budget is None else 1.0)
+        fastest = self.bound(self.choices, "time", None)
         if fastest.value > self.most:
             raise InfeasibleError(
                 f"no choice keeps the time budget of {self.budget:.12g} s: all take at least {fastest.value:.12g} s"
             )
-        prices = option_prices(self.choices, self.occupation_s, fastest.lambdas, 0.0)
-        return _prices(self.choices, fastest, prices.min(axis=1), 0.0)
+        return self.priced(self.choices, fastest._replace(mu=0.0), "time", None, 0.0)
+
+    def bound(self, choices: Choices, goal: Goal, budget: float | None) -> DualBound:
+        """The dual bound where some options are left out."""
+        if self.timeline.fusion:
+            return fused_bound(choices, self.occupation_s, goal, budget)
+        if goal == "time" or budget is None:
+            return time_bound(choices, self.occupation_s, budget)
+        return error_bound(choices, self.occupation_s, budget)
+
+    def options(self, choices: Choices, dual: DualBound, goal: Goal, budget: float | None) -> Floats:
+        """(n, m) prices, infinite where an option is left out or can be part of nothing within an error budget."""
+        wire = choices.wire_s if self.timeline.fusion else self.occupation_s
+        prices = option_prices(choices, wire, dual.lambdas, dual.mu)
+        return np.where(affordable(choices, budget if goal == "time" else None), prices, np.inf)
+
+    def priced(self, choices: Choices, dual: DualBound, goal: Goal, budget: float | None, credit: float) -> Prices:
+        """The dual bound of what begins in a known way."""
+        upto = np.cumsum(dual.lambdas)
+        options = self.options(choices, dual, goal, budget)
+        rest = after(dual.lambdas * choices.ready_s) - credit
+        if self.timeline.fusion:
+            rests_of_all = rest[:, None] + rests(choices, options, upto)
+        else:
+            rests_of_all = self._alike(rest + after(options.min(axis=1)))
+        return Prices(np.concatenate(([0.0], upto)), after(dual.lambdas), rests_of_all, dual.mu)
+
+    def _alike(self, rest: Floats) -> Floats:
+        """The same for all labels."""
+        labels = int(self.choices.labels.max()) + 1 if self.timeline.fusion else 1
+        return np.repeat(rest[:, None], labels, axis=1)
 
     def objective(self, plan: CompressionPlan) -> float:
         """Of a plan that makes sense."""
@@ -123,29 +153,21 @@ class Node:
     @cached_property
     def dual(self) -> DualBound:
         """The bound and its multipliers."""
-        asked = self.question
-        if asked.goal == "time":
-            return time_bound(self.choices, asked.occupation_s, asked.budget)
-        assert asked.budget is not None
-        return error_bound(self.choices, asked.occupation_s, asked.budget)
+        return self.question.bound(self.choices, self.question.goal, self.question.budget)
 
     @cached_property
     def prices(self) -> Floats:
         """(n, m) of the options, infinite where one is left out or can be part of nothing within the error budget."""
-        asked = self.question
-        prices = option_prices(self.choices, asked.occupation_s, self.dual.lambdas, self.dual.mu)
-        kept = affordable(self.choices, asked.budget if asked.goal == "time" else None)
-        return np.where(kept, prices, np.inf)
+        return self.question.options(self.choices, self.dual, self.question.goal, self.question.budget)
 
     def improved(self, found: Found, width: int) -> tuple[Found, float]:
         """The better of a plan and what a sweep finds, and a bound on what this node holds that is better."""
-        asked = self.question
-        credit = 0.0
+        asked, credit = self.question, 0.0
         if asked.budget is not None:
             credit = asked.most * (self.dual.mu if asked.goal == "time" else float(self.dual.lambdas.sum()))
         swept = sweep(
             self._lanes(),
-            _prices(self.choices, self.dual, self.prices.min(axis=1), credit),
+            asked.priced(self.choices, self.dual, asked.goal, asked.budget, credit),
             asked.goal == "time",
             asked.limit,
             asked.most,
@@ -159,9 +181,11 @@ class Node:
         return found, max(self.dual.value, min(swept.cut, swept.best) - _CERTAIN * (swept.best + credit))
 
     def _lanes(self) -> Lanes:
-        choices, occupation = self.choices, self.question.occupation_s
+        choices, fusion = self.choices, self.question.timeline.fusion
         order = np.argsort(self.prices, axis=1, kind="stable")
         above = np.take_along_axis(self.prices, order, axis=1)
+        # Where a launch can be shared, an option's price alone says too little.
+        above = np.where(np.isfinite(above), 0.0, np.inf) if fusion else above - above[:, :1]
         return Lanes(
             choices.ready_s,
             choices.encode_s,
@@ -169,11 +193,10 @@ class Node:
             choices.launch_s,
             choices.error,
             choices.counts,
-            choices.labels,
+            choices.labels if fusion else np.zeros_like(choices.labels),
             choices.bytes,
             order,
-            above - above[:, :1],
-            np.asarray(occupation[:, 0] > choices.wire_s[:, 0]),
+            above,
             self.question.largest_bucket_bytes,
         )
 
@@ -184,6 +207,7 @@ class Node:
         """
         there = np.isfinite(self.choices.error)
         weights = np.where(there & (self.dual.weights > _MIXED), self.dual.weights, 0.0)
+        weights = np.where(weights.any(axis=1, keepdims=True), weights, there)
         weights /= weights.sum(axis=1, keepdims=True)
         upto, since = np.cumsum(self.dual.lambdas), after(self.dual.lambdas)[:-1]
         figures = np.where(there, (self.choices.wire_s, self.choices.encode_s, self.choices.error), 0.0)
@@ -202,12 +226,6 @@ class Node:
         error = self.choices.error.copy()
         error[place, options] = np.inf
         return Node(self.question, self.choices._replace(error=error))
-
-
-def _prices(choices: Choices, dual: DualBound, cheapest: Floats, credit: float) -> Prices:
-    """The dual bound of what begins in a known way; ``cheapest`` (n,) prices."""
-    wire = np.concatenate(([0.0], np.cumsum(dual.lambdas)))
-    return Prices(wire, after(dual.lambdas), after(dual.lambdas * choices.ready_s + cheapest) - credit, dual.mu)
 
 
 def after(figures: Floats) -> Floats:

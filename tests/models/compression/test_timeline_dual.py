@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import linprog
 
 from ddlopt.models.compression.choices import Choices
-from ddlopt.models.compression.timeline_dual import dual_bound, least_occupation_s, option_prices
+from ddlopt.models.compression.timeline_dual import dual_bound
+from ddlopt.models.compression.timeline_relaxation import option_prices
 from ddlopt.models.errors import InfeasibleError
 
 SEEDS = range(60)
@@ -130,41 +131,50 @@ def test_one_gradient():
     assert dual_bound(choices, "time", None).value == pytest.approx(fastest, rel=1e-9)
 
 
+def exact_value(choices, goal, budget, fusion, lambdas, mu):
+    """The formula in fractions: the cheapest choice, and with fusion the cheapest places for buckets to end."""
+    weights = [Fraction(each) for each in lambdas]
+    total, mu, upto = sum(weights), Fraction(mu), Fraction(0)
+    value = -(mu if goal == "time" else total) * Fraction(budget)
+    ends, runs = Fraction(0), {}  # least costs so far: the last bucket ended; it goes on, by label
+    for k, weight in enumerate(weights):
+        since, upto = total - upto, upto + weight
+        value += weight * Fraction(choices.ready_s[k])
+        costs = {}
+        for o in range(choices.counts[k]):
+            encode, wire, launch, error = (
+                Fraction(each[k, o]) for each in (choices.encode_s, choices.wire_s, choices.launch_s, choices.error)
+            )
+            before = min(ends, runs.get(choices.labels[k, o], ends)) if fusion else ends
+            cost = before + since * encode + upto * wire + mu * error
+            costs[choices.labels[k, o]] = cost, cost + upto * launch
+        runs, ends = {label: cost for label, (cost, _) in costs.items()}, min(end for _, end in costs.values())
+    return (value + ends) / (total if goal == "time" else 1)
+
+
 @pytest.mark.parametrize("goal", ["time", "error"])
 @pytest.mark.parametrize("fusion", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_exact_arithmetic_agrees(goal, fusion, seed):
-    """The formula in fractions, with the multipliers given: nothing was added by rounding."""
+    """At the multipliers given nothing was added by rounding, and next to nothing was taken away."""
     choices = random_choices(np.random.default_rng(seed), n=30, m=6)
     budget = budgets(choices)[2]
     if goal == "error":
         budget = 1.2 * dual_bound(choices, "time", None, fusion).value
     found = dual_bound(choices, goal, budget, fusion)
-    wire = least_occupation_s(choices, fusion)
-    weights = [Fraction(each) for each in found.lambdas]
-    total, mu, upto = sum(weights), Fraction(found.mu), Fraction(0)
-    value = -(mu if goal == "time" else total) * Fraction(budget)
-    for k, weight in enumerate(weights):
-        since, upto = total - upto, upto + weight
-        value += weight * Fraction(choices.ready_s[k]) + min(
-            since * Fraction(choices.encode_s[k, o]) + upto * Fraction(wire[k, o]) + mu * Fraction(choices.error[k, o])
-            for o in range(choices.counts[k])
-        )
-    value /= total if goal == "time" else 1
-    assert value - Fraction(found.value) >= 0
+    value = exact_value(choices, goal, budget, fusion, found.lambdas, found.mu)
+    assert Fraction(found.value) <= value
     assert found.value == pytest.approx(float(value), rel=1e-7)
 
 
-@pytest.mark.parametrize("fusion", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_prices_tell_what_an_option_costs_at_least(seed, fusion):
+def test_prices_tell_what_an_option_costs_at_least(seed):
     choices = random_choices(np.random.default_rng(seed), n=4, m=4)
-    found = dual_bound(choices, "time", None, fusion)
-    prices = option_prices(choices, least_occupation_s(choices, fusion), found.lambdas, found.mu)
+    found = dual_bound(choices, "time", None)
+    prices = option_prices(choices, choices.occupation_s, found.lambdas, found.mu)
     above = prices - prices.min(axis=1, keepdims=True)
     for picked in itertools.product(*(range(count) for count in choices.counts)):
-        sizes = bucketings(choices, picked, np.inf) if fusion else (None,)
-        time = min(timeline(choices, picked, each)[0] for each in sizes)
+        time, _ = timeline(choices, picked)
         assert time >= found.value + sum(above[k, o] for k, o in enumerate(picked)) - 1e-12
 
 
