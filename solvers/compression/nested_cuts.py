@@ -253,7 +253,7 @@ def breakpoints(graph: CostGraph, growing: Costs, fixed: Costs, first: Bools, la
             continue
         parameter = max(0.0, whole.change(span.fixed, everything, nothing) / grown)
         costs = span.fixed.plus(span.growing, parameter)
-        between = whole.cheapest(costs).duplicated
+        between = everything if len(here) == 1 else whole.cheapest(costs).duplicated
         if whole.change(costs, between, everything) > _NO_GAIN * parameter * grown:
             for inside, duplicated in ((between, nothing), (everything & ~between, between)):
                 spans.append(_span(whole, span.growing, span.fixed, here, inside, duplicated))

@@ -7,15 +7,18 @@ import pytest
 from sfb_brute_force import selections
 from sfb_cases import changed, drawn, optima
 
+from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import SfbSelection, evaluate
 from ddlopt.models.compression.sfb_milp import SfbMilp
 from ddlopt.solvers.compression.budget_kernel import budgets_of, kernel
+from ddlopt.solvers.compression.budget_search import BudgetSearch, Part
 from ddlopt.solvers.compression.min_cut import minimum_cut
 from ddlopt.solvers.compression.nested_cuts import CostGraph, contract, costs_of
 from ddlopt.solvers.compression.parametric_cut import ParametricCut, frontier
 from ddlopt.solvers.compression.sfb_moves import Moves
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import lp_relaxation
+from ddlopt.solvers.heuristic import Clock
 
 BUDGETS = (("memory_budget_bytes",), ("compute_budget_s",), ("memory_budget_bytes", "compute_budget_s"))
 
@@ -98,6 +101,64 @@ def test_the_bound_at_a_corner_is_the_corner():
         result = ParametricCut(work=0).solve(changed(instance, memory_budget_bytes=corner.used), Limits(gap=1e-9))
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(corner.cost_s, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_time_the_bound_is_still_one(seed):
+    instance = budgeted(seed)
+    least, _ = optima(instance)
+    result = ParametricCut().solve(instance, Limits(time_s=1e-9, gap=0.0))
+    assert result.details["branches"] == 0
+    assert result.bound <= least * (1 + 1e-12) <= result.objective * (1 + 2e-12)
+    assert result.bound > 0
+
+
+def test_selections_are_cut_down_and_filled_up():
+    instance = budgeted(3, operators=40, part=0.1)
+    use, budgets = budgets_of(instance)
+    graph, costs = CostGraph(instance), costs_of(instance)
+    nothing = np.zeros(instance.size, dtype=bool)
+    for start in (minimum_cut(instance).duplicated, instance.eligible, nothing):
+        moves = Moves(graph, costs, start, use, budgets)
+        moves.drop()
+        small = moves.duplicated
+        assert (use @ small <= budgets).all()
+        assert not (small & ~start).any()
+        moves.fill()
+        full = moves.duplicated
+        assert (use @ full <= budgets).all()
+        assert not (small & ~full).any()
+        # Nothing that fits saves anything any more.
+        for node in np.flatnonzero(instance.eligible & ~full):
+            assert moves.change(node) >= 0 or (use @ full + use[:, node] > budgets).any()
+    assert full.any()
+    assert graph.cost(costs, full) < graph.cost(costs, nothing)
+
+
+def test_a_search_without_branches_is_near_the_optimum():
+    gaps = []
+    for seed in range(30):
+        instance = budgeted(seed, part=0.2)
+        gaps.append(ParametricCut(work=0).solve(instance, Limits()).objective / optima(instance)[0] - 1)
+    assert np.mean(gaps) < 0.012
+
+
+def test_a_network_that_is_duplicated_as_a_whole_or_hardly_at_all():
+    # Between the two selections that are optimal at one price lies nearly everything: cutting down finds the rest.
+    options = {"model": "bert-base", "batch": 4, "workers": 4, "bandwidth_gigabit_per_s": 10.0}
+    instance = generate("sfb-network", **options, memory_budget_bytes=2e9)
+    assert ParametricCut(work=0).solve(instance, Limits()).gap < 0.06
+    assert ParametricCut().solve(instance, Limits()).gap < 0.02
+
+
+def test_what_is_given_up_still_counts_in_the_bound():
+    instance = budgeted(3)
+    clock = Clock(Limits(gap=0.0), None)
+    search = BudgetSearch(kernel(instance), clock, work=0)
+    part = Part(np.zeros_like(search.best), np.zeros_like(search.best))
+    search._put(-1.0, part, None)
+    assert not search._open()
+    assert clock.trace[-1].bound < optima(instance)[0]
 
 
 def test_no_budget_and_no_room():

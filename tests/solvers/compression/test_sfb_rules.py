@@ -66,10 +66,21 @@ def test_poseidon_knows_dense_layers_only_and_no_computation():
 @pytest.mark.parametrize("seed", range(8))
 def test_tag_is_optimal_for_its_own_costs(seed):
     instance = drawn(seed, operators=30)
+    large = [each.model_copy(update={"gradient_bytes": 10 * each.gradient_bytes}) for each in instance.operators]
+    instance = changed(instance, operators=tuple(large))
     own = changed(instance, cost_model="tag_code", broadcast="per_edge", duplication_penalty_s=1e-6)
     chosen = duplicated(Tag(), instance)
     cost = evaluate(own, SfbSelection(instance=own.name, duplicated=chosen)).objective
     assert cost == pytest.approx(minimum_cut(own).bound_s, rel=1e-12)
+    assert len(chosen) > 1
+
+
+def test_tag_duplicates_nothing_for_less_than_a_microsecond():
+    for saved_s, chosen in ((0.9e-6, ()), (1.1e-6, (2,))):
+        # Two workers all-reduce as many elements as the gradient has, at 1.25e9 "bytes" a second.
+        instance = dense(workers=2, batch=0, time_s=0.0, m=1, n=saved_s * 1.25e9)
+        assert duplicated(Tag(), instance) == chosen
+        assert duplicated(FactorRule(), instance) == (2,)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda each: each.name)
