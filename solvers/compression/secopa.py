@@ -89,8 +89,7 @@ def _steps(chosen: Integers, costs: Floats, errors: Floats) -> Iterator[tuple[in
         better = np.flatnonzero(errors[i] < errors[i, now])
         if len(better):
             prices = (costs[i, better] - costs[i, now]) / (errors[i, now] - errors[i, better])
-            least = better[prices <= prices.min() * (1 + 1e-12)]
-            heapq.heappush(waiting, (float(prices.min()), i, int(least[errors[i, least].argmin()])))
+            heapq.heappush(waiting, (float(prices.min()), i, int(better[prices.argmin()])))
 
     for i in range(len(chosen)):
         offer(i)

@@ -80,19 +80,19 @@ def with_plain_first(instance):
 
 def test_every_step_is_that_of_the_description():
     rng, used = np.random.default_rng(1), 0
-    for _ in range(150):
+    for _ in range(60):
         case = random_timeline_case(rng, gradients=5, options=3, fusion=False, goal="time", whole=False)
         instance = with_plain_first(case)
         chosen = choices(instance, thresholds=False)
         assert time_of(instance, chosen) == pytest.approx(time_of(instance, slow_greedy(instance)), rel=1e-12)
         used += any(chosen)
-    assert used > 100
+    assert used > 40
 
 
 @pytest.mark.parametrize("thresholds", BOTH)
 def test_between_the_optimum_and_no_compression_and_within_the_budget(thresholds):
     rng, gaps, tight = np.random.default_rng(2), 0, 0
-    for _ in range(80):
+    for _ in range(50):
         instance = random_timeline_case(rng, goal="time")
         result = Espresso(thresholds).solve(instance, Limits())
         optimum, _ = brute_force(instance)
@@ -101,7 +101,7 @@ def test_between_the_optimum_and_no_compression_and_within_the_budget(thresholds
         gaps += result.objective > optimum * (1 + 1e-9)
         tight += instance.error_budget is not None
     assert gaps
-    assert tight > 10
+    assert tight > 5
 
 
 def one_of_each(elements, *, intra="pcie", labels="none fp16 inter all", ready=0.0, **changes):
