@@ -6,13 +6,39 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
 
-from ddlopt.models.compression.choices import Choices
+from ddlopt.models.compression.bounds import bound, level_bound, timeline_bound
+from ddlopt.models.compression.choices import Choices, as_timeline, choices_of
 from ddlopt.models.compression.timeline_dual import dual_bound
 from ddlopt.models.compression.timeline_relaxation import option_prices
 from ddlopt.models.errors import InfeasibleError
 
 SEEDS = range(60)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_bound_of_the_family(seed):
+    """Between the closed form with the cheapest of everything and the optimum."""
+    rng = np.random.default_rng(seed)
+    instance = random_timeline_case(rng) if seed % 3 else random_levels_case(rng)
+    best, _ = brute_force(instance)
+    below = bound(instance)
+    assert below <= best * (1 + 1e-12)
+    choices = choices_of(as_timeline(instance))
+    if instance.goal == "error":
+        assert below >= instance.least_error
+        return
+    wire = choices.wire_s if as_timeline(instance).fusion else choices.occupation_s
+    before = np.append(0.0, np.cumsum(choices.encode_s.min(axis=1))[:-1])
+    after = np.append(np.cumsum(wire.min(axis=1)[::-1])[::-1][1:], 0.0)
+    assert below >= (choices.ready_s + before + (choices.encode_s + wire).min(axis=1) + after).max() * (1 - 1e-12)
+
+
+def test_levels_are_the_options_of_a_timeline():
+    for seed in range(20):
+        instance = random_levels_case(np.random.default_rng(seed))
+        assert level_bound(instance) == pytest.approx(timeline_bound(as_timeline(instance)), rel=1e-12)
 
 
 def random_choices(rng, n=None, m=None):
