@@ -279,7 +279,7 @@ def random_levels(
     draft = LevelInstance(name="levels", gradients=tuple(made), error_budget=1e300)
     arrays = LevelArrays(draft)
     if goal == "time":
-        most = float(arrays.errors[:, 0].sum())
+        most = math.fsum(arrays.errors[:, 0].tolist())
         budget = {"error_budget": draft.least_error + budget_part * (most - draft.least_error)}
     else:
         least = arrays.least_time_s()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.models.compression.evaluate_timeline import TOLERANCE
 from ddlopt.models.compression.level_arrays import Floats, LevelArrays
 
 _LOG4 = math.log(4.0)
@@ -146,7 +147,10 @@ def sharpest_prices(arrays: LevelArrays, rows: Floats) -> LevelPrices:
 
 
 def price_bound(arrays: LevelArrays, prices: LevelPrices) -> float:
-    """Lower bound on the objective of every choice of allowed levels, whatever the (non-negative) prices are."""
+    """Lower bound on the objective of every choice of allowed levels, whatever the (non-negative) prices are.
+
+    The budget is a little larger than it says, as the check of an answer has it.
+    """
     rows = np.maximum(0.0, np.nan_to_num(prices.rows))
     error = max(0.0, prices.error) if math.isfinite(prices.error) else 0.0
     divisor = float(rows.sum()) if arrays.goal == "time" else error
@@ -157,7 +161,7 @@ def price_bound(arrays: LevelArrays, prices: LevelPrices) -> float:
     costs = error * arrays.errors
     for price, lane in ((encode, arrays.encode), (wire, arrays.wire)):
         costs = costs + price * (lane.fixed[:, None] + lane.rate[:, None] * arrays.levels)
-    allowed = arrays.budget * (error if arrays.goal == "time" else float(rows.sum()))
+    allowed = arrays.budget * (1 + 2 * TOLERANCE) * (error if arrays.goal == "time" else float(rows.sum()))
     least = [*costs.min(axis=1).tolist(), *(rows * arrays.ready_s).tolist()]
     total = math.fsum([*least, -allowed])
     return max(0.0, total - _SAFETY * (math.fsum(least) + allowed))

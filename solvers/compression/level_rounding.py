@@ -101,10 +101,12 @@ class Rounding:
             with np.errstate(divide="ignore", invalid="ignore"):
                 costs = costs / np.minimum(freed, used - self.arrays.budget)
             if but is not None:
-                costs[but] = np.nan
-            if np.isnan(costs).all():
+                costs[but] = np.inf
+            costs[np.isnan(costs)] = np.inf
+            one = int(costs.argmin())
+            if costs[one] == np.inf:  # nothing, or nothing but what frees nothing
                 break
-            places[np.nanargmin(costs)] += step
+            places[one] += step
         return places
 
     def _fill(self, places: Places, but: int | None = None) -> Places:
@@ -115,15 +117,16 @@ class Rounding:
             at = self._each, places
             ratios = table.ratios[at] * step
             if but is not None:
-                ratios[but] = np.nan
+                ratios[but] = -np.inf
             if self._by_time:
                 after = self.arrays.errors_at(places).sum() + table.errors[at]
             else:
                 after = self._times_after(places, table.levels[at])
-            ratios[~(after <= self.arrays.budget)] = np.nan
-            if np.isnan(ratios).all():
+            ratios[np.isnan(ratios) | ~(after <= self.arrays.budget)] = -np.inf
+            one = int(ratios.argmax())
+            if ratios[one] == -np.inf:
                 return places
-            places[np.nanargmax(ratios)] += step
+            places[one] += step
 
     def _times_after(self, places: Places, steps: Floats) -> Floats:
         """(n,) the time if one gradient alone takes a step, for each of them."""

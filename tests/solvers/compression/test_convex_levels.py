@@ -7,11 +7,19 @@ import pytest
 from level_cases import brute_force, optimum, random_levels, with_budget
 
 from ddlopt.instances.generators.compression import generate
-from ddlopt.models.compression import LevelPlan, evaluate
+from ddlopt.models.compression import (
+    ExponentialCurve,
+    GradedGradient,
+    LevelInstance,
+    LevelPlan,
+    PointCurve,
+    evaluate,
+)
 from ddlopt.models.compression.level_arrays import LevelArrays
 from ddlopt.models.errors import InfeasibleError, SolutionError, UnknownNameError
 from ddlopt.solvers.compression.convex_levels import ConvexLevels
 from ddlopt.solvers.compression.level_rounding import Rounding
+from ddlopt.solvers.compression.water_filling import WaterFilling
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 
@@ -84,6 +92,28 @@ def test_without_time_there_is_an_answer(goal):
     result = ConvexLevels().solve(instance, Limits(time_s=1e-9))
     assert result.status is Status.FEASIBLE
     assert not evaluate(instance, result.solution).violations
+
+
+def test_curves_that_are_flat_or_vanish_and_a_budget_that_is_the_least():
+    curves = (
+        ExponentialCurve(lowest=1, highest=64, scale=1e8),
+        ExponentialCurve(lowest=2, highest=5, scale=0.0),
+        PointCurve(levels=(1, 2, 3), errors=(2.0, 0.5, 0.5)),
+        PointCurve(levels=(7,), errors=(0.1,)),
+    )
+    gradients = tuple(
+        GradedGradient(name=str(k), shape=(9,), compressor="qsgd", wire_s_per_level=1.0, curve=curve)
+        for k, curve in enumerate(curves)
+    )
+    # A part of 1e-12 of the error does not count: of the first, 1e8 · 4^-33 < 1e-12 is left.
+    instance = LevelInstance(name="least", gradients=gradients, error_budget=0.6)
+    for method in (ConvexLevels(), WaterFilling()):
+        result = method.solve(instance, Limits())
+        assert result.solution.levels[1:] == (2, 2, 7)
+        assert 30 <= result.solution.levels[0] <= 36
+        assert result.bound <= result.objective
+        start = LevelPlan(instance="least", levels=(1, 5, 3, 7))
+        assert method.solve(instance, Limits(), start=start).objective <= result.objective
 
 
 def test_bad_input_is_one_line():
