@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression import CompressionAnswer, CompressionInstance, CompressionPlan, CompressionProblem
+from ddlopt.models.compression import (
+    CompressionAnswer,
+    CompressionInstance,
+    CompressionPlan,
+    CompressionProblem,
+    Option,
+)
 from ddlopt.models.compression.choices import Choices, answer_of, as_timeline, choices_of, is_timeline
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -177,10 +183,13 @@ class _State:
 
 
 def _start(timeline: CompressionInstance, error: Floats, budget: float) -> npt.NDArray[np.int64]:
-    """Nothing compressed; where a gradient has no such option or all of them lose too much, the least error."""
+    """Nothing compressed, as quickly as may be; the least error where there is no such option, or all lose too much."""
+
+    def plain(menu: tuple[Option, ...]) -> int:
+        found = [(o.encode_s + o.occupation_s, k) for k, o in enumerate(menu) if o.compressor == "none"]
+        return min(found)[1] if found else -1
+
     least = error.argmin(axis=1)
-    plain = np.array([next((k for k, o in enumerate(menu) if o.compressor == "none"), -1) for menu in timeline.menus])[
-        [gradient.menu for gradient in timeline.gradients]
-    ]
-    start: npt.NDArray[np.int64] = np.where(plain >= 0, plain, least)
+    places = np.array([plain(menu) for menu in timeline.menus])[[gradient.menu for gradient in timeline.gradients]]
+    start: npt.NDArray[np.int64] = np.where(places >= 0, places, least)
     return start if error[np.arange(len(start)), start].sum() <= budget else least

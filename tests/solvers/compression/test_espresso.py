@@ -182,6 +182,11 @@ def test_a_start_of_least_error_where_nothing_may_stay_as_it_is(thresholds):
     assert choices(one_of_each([1, 1], menus=[lossy], error_budget=2.0), thresholds) == (1, 1)
 
 
+def test_of_several_ways_to_compress_nothing_the_quickest():
+    whole = [Option(label="none in 1 part", wire_s=3.0), Option(label="none in 2 parts", wire_s=2.0)]
+    assert choices(one_of_each([1, 2**24], menus=[whole])) == (1, 1)
+
+
 def test_answers_a_problem_of_levels():
     curve = PointCurve(levels=(1, 2, 4), errors=(4.0, 2.0, 0.0))
     parts = [
