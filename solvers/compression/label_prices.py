@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,13 @@ _HAIR = 1e-11
 """Relative room in the time budget for sums that differ in their last digits."""
 _STEEPER = (0.0, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Other prices of the error that are tried with the best weights of the times."""
+
+
+class Split(NamedTuple):
+    """Two parts of a ``gradient``'s options, ``low`` (m,) and the others."""
+
+    gradient: int
+    low: Marks
 
 
 @dataclass
@@ -88,8 +96,9 @@ class Pricing:
         factors = _STEEPER if others and self.room is not None else ()
         return [best, *(self._priced(self.relaxed._replace(mu=factor * self.relaxed.mu)) for factor in factors)]
 
-    def split(self) -> tuple[int, Marks] | None:
-        """The gradient whose options the relaxation mixes most unlike, in error or in encoding, and the lesser ones.
+    @cached_property
+    def split(self) -> Split | None:
+        """The gradient whose options the relaxation of :meth:`first` mixes most unlike.
 
         None if every gradient has one option.
         """
@@ -112,9 +121,9 @@ class Pricing:
         if spreads[kind][gradient] >= 0:
             low = worths[kind][gradient] <= means[kind][gradient]
             if (allowed[gradient] & low).any() and (allowed[gradient] & ~low).any():
-                return int(gradient), low
+                return Split(int(gradient), low)
         gradient = np.argmax(several)
-        return int(gradient), np.arange(allowed.shape[1]) == np.argmax(allowed[gradient])
+        return Split(int(gradient), np.arange(allowed.shape[1]) == np.argmax(allowed[gradient]))
 
     def at(self, found: Pass, label: int, node: int) -> Prices:
         """The best prices for what is left from a label on."""

@@ -22,7 +22,7 @@ WIDTHS = (100, 100, 300, 1000, 3000, 10_000)
 _LEARNED_AT = 8
 """Nodes at which better prices are looked for after a pass."""
 _LARGE_GAP = 1e-5
-"""Relative gap above which a part is divided after a pass; unless errors do not matter, when labels are fewer."""
+"""Relative gap above which a part is divided after a pass, unless errors do not matter: then labels are few."""
 
 
 @dataclass(order=True)
@@ -100,8 +100,7 @@ class Search:
                 self._note(part)
                 if self.clock.expired or self._near or part.bound >= self.limit:
                     break
-                gap = None if self.plan is None else relative_gap(self.value + self.base, part.bound + self.base)
-                if not self.flat and (gap is None or gap > _LARGE_GAP):
+                if self._divides(part):
                     break
         except InfeasibleError:
             part.bound = math.inf
@@ -121,6 +120,8 @@ class Search:
         ways, bounds = bounded(ways, part.prices, self.limit, pricing.time_limit_s)
         goals = sum(each.goal for each in part.prices)
         room = None if self.flat else math.inf if pricing.room is None else pricing.room
+        part.messages = np.zeros_like(part.messages)
+        part.messages[ways.message] = True
         found = run(ways, bounds, goals, room, self.timed, width, self.clock)
         if found.value < self.limit:
             self.value, self.plan = found.value, self._plan(found)
@@ -153,14 +154,21 @@ class Search:
                 label = first + int(np.argmin(found.labels.bound[first:end]))
                 part.prices.append(part.pricing.at(found, label, node))
 
+    def _divides(self, part: Part) -> bool:
+        """Whether more labels would help less than a decision on one gradient."""
+        if self.flat:
+            return False
+        gap = None if self.plan is None else relative_gap(self.value + self.base, part.bound + self.base)
+        return gap is None or gap > _LARGE_GAP
+
     def _divide(self, part: Part) -> None:
         """Part the options of the gradient whose mixture matters most in the linear relaxation."""
-        split = part.pricing.split()
+        split = part.pricing.split
         if split is None:  # the labels of its buckets were too many
             self.undecided = min(self.undecided, part.bound)
             return
-        gradient, low = split
-        for options in (low, ~low):
+        gradient = split.gradient
+        for options in (split.low, ~split.low):
             allowed = np.isfinite(part.pricing.choices.error)
             allowed[gradient] &= options
             self.parts += 1
