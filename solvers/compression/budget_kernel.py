@@ -80,9 +80,10 @@ def kernel(instance: SfbInstance) -> Kernel:
     """
     graph, costs = CostGraph(instance), costs_of(instance)
     use, budgets = budgets_of(instance)
-    large = (use > budgets[:, None] * (1 + TOLERANCE)).any(axis=0)
+    large: Bools = np.logical_or.reduce(use > budgets[:, None] * (1 + TOLERANCE), axis=0)
+    taking: Bools = np.logical_or.reduce(use > 0, axis=0)
     most = graph.cheapest(_without(costs, large)).duplicated
-    least = graph.cheapest(_without(costs, large | (use > 0).any(axis=0))).duplicated & most
+    least = graph.cheapest(_without(costs, large | taking)).duplicated & most
     contraction = contract(graph, most & ~least, least)
     own = contraction.costs(costs)
     nothing = np.zeros(contraction.graph.instance.size, dtype=np.bool_)

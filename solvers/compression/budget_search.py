@@ -130,7 +130,11 @@ class BudgetSearch:
                 below = self._relax(half)
                 if below is not None:
                     self._put(max(bound, below.bound), half, below.branch)
-        figures = {"cuts": self._cuts, "branches": branches, "undecided_operators": len(self.best) - 1}
+        figures: dict[str, float] = {
+            "cuts": self._cuts,
+            "branches": branches,
+            "undecided_operators": len(self.best) - 1,
+        }
         return relaxed._replace(bound=self._total(relaxed.bound)), figures
 
     def _put(self, bound: float, part: Part, branch: int | None) -> None:
