@@ -13,6 +13,7 @@ optima must be equal.
 import argparse
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -144,6 +145,9 @@ def main():
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a solve")
     parser.add_argument("--without", nargs="*", default=[], choices=list(METHODS)[1:])
     options = parser.parse_args()
+    if shutil.which("cbc") is None:
+        print("CBC is left out, as it is not installed (apt-get install coinor-cbc)")
+        options.without.append("CBC, integer")
     table = Table(title=f"{options.shape}, {options.broadcast}, {options.cost_model}; times as slow as the cut")
     for heading in ("operators", "edges", "method", "solve s", "all s", "solve, ratio", "all, ratio"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
