@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Solution
-from ddlopt.models.errors import NoSolutionError, NotApplicableError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, TracePoint, empty_result, provenance
 from ddlopt.solvers.finish import finish
 
@@ -130,18 +130,8 @@ class Heuristic(ABC):
             with clock.heeding_ctrl_c():
                 solution, details = self.answer(instance, seed, clock, start)
                 bound = self.certificate(instance, solution, clock)
-        except NoSolutionError as reason_found:
-            return empty_result(
-                instance,
-                self.name,
-                Status.NO_SOLUTION,
-                runtime_s=clock.elapsed_s,
-                bound=family_of(instance.family).bound(instance),
-                provenance=provenance(seed, limits.threads),
-                trace=tuple(clock.trace),
-                message=str(reason_found),
-                interrupted=clock.interrupted,
-            )
+        except NoSolutionError as none_found:
+            return self._without_solution(instance, str(none_found), clock, provenance(seed, limits.threads))
         return finish(
             instance,
             self.name,
@@ -153,5 +143,23 @@ class Heuristic(ABC):
             trace=tuple(clock.trace),
             details=details,
             message="interrupted" if clock.interrupted else "",
+            interrupted=clock.interrupted,
+        )
+
+    def _without_solution(self, instance: Any, message: str, clock: Clock, versions: Mapping[str, Any]) -> Result:
+        status, bound = Status.NO_SOLUTION, None
+        try:
+            bound = family_of(instance.family).bound(instance)
+        except InfeasibleError as proof:
+            status, message = Status.INFEASIBLE, str(proof)
+        return empty_result(
+            instance,
+            self.name,
+            status,
+            runtime_s=clock.elapsed_s,
+            bound=bound,
+            provenance=versions,
+            trace=tuple(clock.trace),
+            message=message,
             interrupted=clock.interrupted,
         )

@@ -68,8 +68,8 @@ def _none(setting: Setting, gradients: Floats, rng: np.random.Generator) -> Floa
 
 
 def _fp16(setting: Setting, gradients: Floats, rng: np.random.Generator) -> Floats:
-    halves: Floats = gradients.astype(np.float16).astype(np.float64)
-    return halves.mean(axis=0)
+    mean: Floats = gradients.astype(np.float16).astype(np.float64).mean(axis=0)
+    return mean
 
 
 def _kept(setting: Setting, size: int) -> int:
