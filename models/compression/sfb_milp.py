@@ -70,6 +70,8 @@ class SfbMilp:
     """
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+    # A search that stops at a gap may leave b above what x needs; the selection then costs less than the model says.
+    outer: ClassVar[bool] = True
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems."""
