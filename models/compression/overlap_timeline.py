@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from ddlopt.models.compression.alike_gradients import alike_gradients, in_order
 from ddlopt.models.compression.candidate_messages import Messages, candidate_messages, most_messages, replacements
 from ddlopt.models.compression.choices import answer_of, as_timeline, is_timeline, plan_of
 from ddlopt.models.compression.levels import LevelInstance
@@ -60,8 +61,21 @@ class OverlapTimeline:
     *Left out* are messages that others replace, see
     :func:`~ddlopt.models.compression.candidate_messages.candidate_messages`.
 
+    *Order.* Networks repeat their layers, and a budget may be spent on any of many gradients of the same figures. Some
+    optimal plan compresses the later ones more (:mod:`ddlopt.models.compression.alike_gradients`). With o < p where
+    option o comes before p, neighbours i, j among gradients of the same figures have, for every option t,
+
+    .. math:: \sum_{p \ge t} x_{ip} + \sum_{o < t} x_{jo} \le 1 .
+
+    That holds without fusion, and takes nodes off the tree where errors count; elsewhere it only costs time.
+
     A time budget is 1e4 units; without, a lower bound on the time is 1e3 (or less, so that no plan takes more than
     1e7). Errors are counted beyond the least that there is, of which a budget leaves room for 1e3.
+
+    Parameters
+    ----------
+    ordered : bool
+        Whether to have these rows; not for a host model that tells gradients of the same figures apart.
 
     Ports
     -----
@@ -81,6 +95,8 @@ class OverlapTimeline:
     Z. Wang et al., "Hi-speed DNN training with Espresso: unleashing the full potential of gradient compression with
     near-optimal usage strategies", EuroSys 2023, for the timeline. The model is ours.
     """
+
+    ordered: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -109,6 +125,8 @@ class OverlapTimeline:
         block.wait = pyo.Var(block.GRADIENTS, bounds=(0, None), doc="how long the gradient's message waits, in units")
         _add_row_of_messages(block, starting, ending)
         _add_waits(block, timeline, messages, starting, ending)
+        if self._orders(timeline):
+            _add_order(block, messages)
         if timeline.goal == "time":
             block.objective = pyo.Expression(expr=block.time.expr)
             if timeline.error_budget is not None:
@@ -123,9 +141,12 @@ class OverlapTimeline:
         """The messages of a plan, or those that replace them."""
         timeline, plan = as_timeline(instance), plan_of(instance, solution)
         sizes = plan.buckets or (1,) * timeline.size
-        chosen = replacements(timeline, candidate_messages(timeline), plan.choices, sizes)
+        messages = candidate_messages(timeline)
+        chosen = replacements(timeline, messages, plan.choices, sizes)
         if sum(last - first + 1 for first, last, _ in chosen) < timeline.size:
             return
+        if self._orders(timeline):
+            chosen = in_order(messages, chosen)
         for variable in block.sent.values():
             variable.set_value(0)
         for key in chosen:
@@ -157,6 +178,10 @@ class OverlapTimeline:
             raise SolverError(f"'{instance.name}': {len(choices)} of {timeline.size} gradients are sent")
         buckets = tuple(sizes) if timeline.fusion else ()
         return answer_of(instance, CompressionPlan(instance=instance.name, choices=tuple(choices), buckets=buckets))
+
+    def _orders(self, timeline: CompressionInstance) -> bool:
+        errors_count = timeline.goal == "error" or timeline.error_budget is not None
+        return self.ordered and errors_count and not timeline.fusion
 
     def objective_value(self, instance: CompressionInstance | LevelInstance, value: float) -> float:
         """Seconds or the error for as much in units."""
@@ -192,6 +217,23 @@ def _add_waits(
 
     coefficients, variables = _terms(occupation + np.where(messages.first == 0, encoded, 0.0), sent)
     block.time = pyo.Expression(expr=_linear([*coefficients, 1.0], [*variables, wait[0]]), doc="in units")
+
+
+def _add_order(block: pyo.Block, messages: Messages) -> None:
+    sent = list(block.sent.values())
+    rows = []
+    for group in alike_gradients(messages):
+        before = group.comes_before
+        for t in np.flatnonzero(before.any(axis=0)):
+            late, early = [t, *np.flatnonzero(before[t])], np.flatnonzero(before[:, t])
+            rows += [
+                [sent[k] for k in (*here[late], *there[early])]
+                for here, there in zip(group.messages, group.messages[1:], strict=False)
+            ]
+
+    @block.Constraint(range(len(rows)), doc="of gradients of the same figures, later ones are compressed no less")
+    def later_ones_are_compressed_more(b: Any, row: int) -> Any:
+        return _linear([1.0] * len(rows[row]), rows[row]) <= 1.0
 
 
 def _add_excess(block: pyo.Block, timeline: CompressionInstance, messages: Messages) -> None:

@@ -1,5 +1,7 @@
 """The model of the timeline: against brute force, the closed form, the recursion, and by hand."""
 
+import itertools
+
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -8,6 +10,7 @@ from timeline_brute_force import brute_force, every_plan, random_levels_case, ra
 
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Operator, Option, SfbInstance
 from ddlopt.models.compression import evaluate as check
+from ddlopt.models.compression.alike_gradients import alike_gradients, in_order
 from ddlopt.models.compression.candidate_messages import candidate_messages
 from ddlopt.models.compression.choices import choices_of
 from ddlopt.models.compression.overlap_timeline import OverlapTimeline
@@ -147,6 +150,49 @@ def test_a_start_is_taken_over_or_replaced_by_no_worse_messages():
         OverlapTimeline().start(block, instance, plan)
         taken = OverlapTimeline().read(block, instance)
         assert check(instance, taken).objective <= state.wire * (1 + 1e-9)
+
+
+def alike(rng, count=7):
+    """Gradients of one menu, whose options partly come before each other."""
+    figures = ((0, 6, 0), (1, 4, 1), (1, 3, 4), (2, 4, 0.5), (3, 1, 3))
+    menu = tuple(
+        Option(label=f"o{k}", encode_s=float(e), wire_s=float(c), error=float(x)) for k, (e, c, x) in enumerate(figures)
+    )
+    ready = np.cumsum(rng.uniform(0, 4, count)).tolist()
+    gradients = tuple(Gradient(name=f"g{i}", shape=(2,), ready_s=each, menu=0) for i, each in enumerate(ready))
+    return CompressionInstance(name="alike", gradients=gradients, menus=(menu,), error_budget=float(rng.uniform(1, 15)))
+
+
+def test_order_among_gradients_alike():
+    rng = np.random.default_rng(21)
+    shuffled = 0
+    for _ in range(8):
+        instance = alike(rng)
+        messages = candidate_messages(instance)
+        (group,) = alike_gradients(messages)
+        assert group.gradients == tuple(range(7))
+        any_order, ordered = (
+            Exact("x", "compression", OverlapTimeline(ordered=each)).solve(instance, Limits(gap=0))
+            for each in (False, True)
+        )
+        assert any_order.objective == pytest.approx(ordered.objective)
+        assert inversions(group, messages, ordered.solution.choices) == 0
+        for choices in rng.integers(0, 5, (20, 7)).tolist():
+            keys = [(i, i, k) for i, k in enumerate(choices)]
+            if not set(keys) <= set(messages.keys):
+                continue
+            shuffled += inversions(group, messages, choices) > 0
+            plans = [[option for _, _, option in each] for each in (keys, sorted(in_order(messages, keys)))]
+            assert inversions(group, messages, plans[1]) == 0
+            before, after = (check(instance, CompressionPlan(instance="alike", choices=tuple(each))) for each in plans)
+            assert after.details["time_s"] <= before.details["time_s"] * (1 + 1e-12)
+            assert after.details["error"] == pytest.approx(before.details["error"])
+    assert shuffled > 50
+
+
+def inversions(group, messages, choices):
+    places = [messages.keys.index((i, i, k)) - group.messages[i, 0] for i, k in enumerate(choices)]
+    return sum(group.comes_before[later, sooner] for sooner, later in itertools.combinations(places, 2))
 
 
 def test_ports_serve_a_host_model():
