@@ -171,6 +171,15 @@ def test_a_budget_without_any_error():
     assert PricedLevels(LevelArrays(instance), np.ones(2)).fill(whole=False).levels.tolist() == [4.0, 4.0]
 
 
+def test_bounds_allow_a_budget_what_the_check_allows():
+    curve = PointCurve(levels=(1, 1000), errors=(1.0, 0.0))
+    gradient = GradedGradient(name="w", shape=(1000,), compressor="top_k", wire_s_per_level=1.0, curve=curve)
+    instance = LevelInstance(name="edge", gradients=(gradient,), error_budget=1 / (1 + 0.5e-9))
+    checked = evaluate(instance, LevelPlan(instance="edge", levels=(1,)))
+    assert not checked.violations
+    assert 0.999 < price_bound(LevelArrays(instance), LevelPrices(np.ones(1), 999.0)) <= checked.objective
+
+
 def test_levels_without_a_choice():
     point = PointCurve(levels=(3,), errors=(0.5,))
     gradient = GradedGradient(name="w", shape=(8,), compressor="top_k", wire_s_per_level=1.0, curve=point)
