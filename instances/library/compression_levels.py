@@ -17,7 +17,10 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "levels-resnet50-powersgd": ("network", {"model": "resnet50"}),
     "levels-resnet50-top-k": ("network", {"model": "resnet50", "compressor": "top_k", "like": 0.1}),
     "levels-resnet50-top-k-alone": ("network", {"model": "resnet50", "compressor": "top_k"} | _ALONE),
-    "levels-resnet50-top-k-error": ("network", {"model": "resnet50", "compressor": "top_k", "like": 0.1} | _LEAST_ERROR),
+    "levels-resnet50-top-k-error": (
+        "network",
+        {"model": "resnet50", "compressor": "top_k", "like": 0.1} | _LEAST_ERROR,
+    ),
     "levels-bert-powersgd-25g": ("network", {"model": "bert", "gbit_per_s": 25.0, "like": 16}),
     "levels-gpt2-qsgd": ("network", {"model": "gpt2", "compressor": "qsgd"}),
     "levels-gpt2-qsgd-alone": ("network", {"model": "gpt2", "compressor": "qsgd"} | _ALONE),
