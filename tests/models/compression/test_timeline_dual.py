@@ -193,6 +193,17 @@ def test_exact_arithmetic_agrees(goal, fusion, seed):
     assert found.value == pytest.approx(float(value), rel=1e-7)
 
 
+@pytest.mark.parametrize("goal", ["time", "error"])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_fusion_the_price_of_the_budget_is_the_best(goal, seed):
+    choices = random_choices(np.random.default_rng(seed), n=30, m=6)
+    budget = budgets(choices)[2] if goal == "time" else 1.2 * dual_bound(choices, "time", None, True).value
+    found = dual_bound(choices, goal, budget, True)
+    for factor in (0.9, 0.99, 1.01, 1.1):
+        at = (found.lambdas, factor * found.mu) if goal == "time" else (factor * found.lambdas, found.mu)
+        assert float(exact_value(choices, goal, budget, True, *at)) <= found.value * (1 + 1e-5)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_prices_tell_what_an_option_costs_at_least(seed):
     choices = random_choices(np.random.default_rng(seed), n=4, m=4)

@@ -46,6 +46,16 @@ def test_a_sweep_that_leaves_nothing_out_is_a_proof(seed, fusion):
     assert best * (1 - 1e-6) - 1e-9 <= bound <= best * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_narrow_sweep_proves_no_more_than_is_true(seed):
+    instance = random_timeline_case(np.random.default_rng(seed), gradients=5, options=3, goal="time")
+    best, _ = brute_force(instance)
+    question = Question(instance, "time", instance.error_budget)
+    plan = question.frugal()
+    found, bound = question.root.improved(Found(plan, question.objective(plan)), 1)
+    assert bound <= best * (1 + 1e-12) <= found.objective * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("goal", ["time", "error"])
 def test_halves_hold_what_the_whole_does(seed, goal):
