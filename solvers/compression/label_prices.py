@@ -143,12 +143,19 @@ class Pricing:
         return dual_bound(choices, self.instance.goal, budget, *limits)
 
     def _priced(self, dual: DualBound) -> Prices:
-        credit = dual.mu * (self.room or 0.0) if self.timed else float(dual.lambdas.sum()) * self.time_limit_s
-        return Prices(dual.lambdas, dual.mu, credit)
+        lambdas = _weights(dual.lambdas) if self.timed else np.maximum(0.0, dual.lambdas)
+        credit = dual.mu * (self.room or 0.0) if self.timed else float(lambdas.sum()) * self.time_limit_s
+        return Prices(lambdas, max(0.0, dual.mu), credit)
 
     def _in_time(self, choices: Choices) -> Prices:
         limits = self.instance.fusion, self.instance.largest_bucket_bytes
-        return Prices(dual_bound(choices, "time", None, *limits).lambdas, 0.0, goal=False)
+        return Prices(_weights(dual_bound(choices, "time", None, *limits).lambdas), 0.0, goal=False)
+
+
+def _weights(lambdas: Floats) -> Floats:
+    """Of sum 1, on which the bounds rest."""
+    lambdas = np.maximum(0.0, lambdas)
+    return lambdas / lambdas.sum()
 
 
 def _left(choices: Choices, node: int, encode: float, finish: float, excess: float) -> Choices:

@@ -1,0 +1,222 @@
+"""Label setting: exact on tiny timelines, on published ones, under limits, and with bounds that hold."""
+
+import json
+
+import numpy as np
+import pytest
+from shared_data import shared_data
+from timeline_brute_force import brute_force, random_timeline_case
+
+from ddlopt.instances.generators.compression import generate
+from ddlopt.instances.readers import convert
+from ddlopt.models.compression import (
+    CompressionInstance,
+    CompressionPlan,
+    ExponentialCurve,
+    GradedGradient,
+    Gradient,
+    LevelInstance,
+    Operator,
+    Option,
+    PointCurve,
+    SfbInstance,
+)
+from ddlopt.models.compression.candidate_messages import candidate_messages
+from ddlopt.models.compression.overlap_timeline import OverlapTimeline
+from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.solvers.compression.label_kernels import front_of_three, front_of_two
+from ddlopt.solvers.compression.label_prices import Pricing
+from ddlopt.solvers.compression.label_search import bounded, ways_of
+from ddlopt.solvers.compression.label_setting import LabelSetting
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import Exact
+
+TO_THE_END = Limits(gap=0.0)
+
+
+def solved(instance, limits=TO_THE_END, start=None, **options):
+    return LabelSetting(**options).solve(instance, limits, start=start)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_tiny_timelines_of_all_kinds(seed):
+    instance = random_timeline_case(np.random.default_rng(seed))
+    best, _ = brute_force(instance)
+    result = solved(instance)
+    assert result.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert result.bound == pytest.approx(best, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bounds_hold_where_hardly_a_label_is_kept(seed, monkeypatch):
+    monkeypatch.setattr("ddlopt.solvers.compression.label_search._LEAST_WIDTH", 1)
+    rng = np.random.default_rng(1000 + seed)
+    instance = random_timeline_case(rng, gradients=5, options=3, whole=False)
+    best, _ = brute_force(instance)
+    result = solved(instance, Limits(gap=0.3), widths=(1,))
+    assert result.bound <= best * (1 + 1e-9) + 1e-12
+    assert result.objective >= best * (1 - 1e-9) - 1e-12
+    divided = solved(instance, widths=(1, 2))
+    assert divided.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_prices_bound_every_plan(seed):
+    """Along the best plan no bound exceeds its value, whatever the multipliers."""
+    rng = np.random.default_rng(2000 + seed)
+    instance = random_timeline_case(rng, goal="time", budget=bool(seed % 2), fusion=bool(seed % 3))
+    best, _ = brute_force(instance)
+    pricing = Pricing(instance)
+    messages = candidate_messages(instance)
+    first = pricing.first(others=True)[0]
+    weights = rng.dirichlet(np.ones(instance.size))
+    drawn = first._replace(lambdas=weights, mu=0.5, credit=0.5 * (pricing.room or 0.0))
+    if pricing.room is None:
+        drawn = drawn._replace(mu=0.0, credit=0.0)
+    ways = ways_of(instance.ready_s, messages, np.ones(len(messages.first), dtype=bool), None, None)
+    _, bounds = bounded(ways, [first, drawn], np.inf, np.inf)
+    assert bounds.rest[:, 0].max() <= best * (1 + 1e-9) + 1e-12
+    kept, _ = bounded(ways, [first, drawn], best * (1 + 1e-9) + 1e-12, np.inf)
+    assert kept.heads[-1] > 0
+    assert kept.arcs.tail.min() == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fronts(seed):
+    rng = np.random.default_rng(seed)
+    figures = rng.integers(0, 6, size=(3, 60)).astype(float)
+    for front, chosen in ((front_of_two(*figures[:2]), figures[:2]), (front_of_three(*figures), figures)):
+        points = {tuple(point) for point in chosen.T}
+        wanted = {
+            p for p in points if not any(q != p and all(a <= b for a, b in zip(q, p, strict=True)) for q in points)
+        }
+        assert sorted(tuple(chosen[:, place]) for place in front) == sorted(wanted)
+
+
+MODELS = {
+    ("vgg16", "randomk", "nvlink"): 86.46,
+    ("vgg16", "randomk", "pcie"): 97.23,
+    ("resnet101", "dgc", "nvlink"): 143.65,
+    ("resnet101", "dgc", "pcie"): 189.01,
+    ("ugatit", "dgc", "nvlink"): 552.48,
+    ("ugatit", "dgc", "pcie"): 663.14,
+    ("LSTM", "efsignsgd", "nvlink"): 89.46,
+    ("LSTM", "efsignsgd", "pcie"): 96.35,
+}
+"""Milliseconds on 8 nodes of 8 GPUs."""
+
+
+@pytest.mark.parametrize("case", MODELS, ids="-".join)
+def test_published_tensor_lists(case):
+    model, compressor, intra = case
+    path = shared_data(f"espresso/{model}.json")
+    instance = convert(path, "espresso", compressor=compressor, intra=intra, two_level=intra == "pcie")
+    result = solved(instance)
+    assert result.gap < 1e-10
+    assert 1e3 * result.objective == pytest.approx(MODELS[case], abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gradients": 60, "options": 12},
+        {"gradients": 40, "error_budget_part": 0.3},
+        {"gradients": 25, "options": 6, "goal": "error"},
+        {"gradients": 15, "options": 5, "fusion": True, "error_budget_part": 0.3},
+        {"gradients": 20, "options": 5, "fusion": True, "largest_bucket_bytes": 2e7},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_equals_the_model_of_messages(options):
+    instance = generate("random", 3, **options)
+    other = Exact("overlap-timeline", "compression", OverlapTimeline()).solve(instance, Limits(gap=1e-9))
+    result = solved(instance)
+    assert result.gap < 1e-10
+    assert result.objective == pytest.approx(other.objective, rel=1e-6)
+
+
+def test_one_gradient_decides(monkeypatch):
+    """The relaxation mixes the options of a gradient that is most of the budget: no prices prove the optimum."""
+    monkeypatch.setattr("ddlopt.solvers.compression.label_search._LEAST_WIDTH", 1)
+    rng = np.random.default_rng(5)
+    menus = [(Option(label="none", wire_s=10.0), Option(label="all", wire_s=7.0, error=0.9))]
+    for _ in range(12):
+        wire, error = rng.uniform(0.5, 1.0), rng.uniform(0.01, 0.1)
+        menus.append((Option(label="none", wire_s=wire), Option(label="half", wire_s=wire / 2, error=error)))
+    gradients = tuple(Gradient(name=str(i), shape=(8,), ready_s=0.0, menu=i) for i in range(13))
+    instance = CompressionInstance(name="one", gradients=gradients, menus=tuple(menus), error_budget=0.97)
+    result = solved(instance, widths=(2,))
+    # All of the small ones may be compressed, and then the large one may not.
+    assert result.objective == pytest.approx(sum(menu[1].wire_s for menu in menus[1:]) + 10.0)
+    assert result.details["parts"] > 1
+    assert result.gap < 1e-10
+
+
+@pytest.mark.parametrize("goal", ["time", "error"])
+def test_levels_without_overlap_are_a_knapsack(goal):
+    curves = (
+        PointCurve(levels=(1, 2, 4), errors=(7.0, 3.0, 0.5)),
+        ExponentialCurve(lowest=1, highest=6, scale=8.0),
+        PointCurve(levels=(0, 3, 4), errors=(5.0, 1.0, 0.9)),
+    )
+    costs = (2.0, 0.75, 1.0)
+    gradients = tuple(
+        GradedGradient(name=str(i), shape=(64,), compressor="qsgd", curve=curve, wire_s_per_level=cost)
+        for i, (curve, cost) in enumerate(zip(curves, costs, strict=True))
+    )
+    budget = {"error_budget": 2.2} if goal == "time" else {"time_budget_s": 9.0}
+    instance = LevelInstance(name="knapsack", gradients=gradients, goal=goal, **budget)
+    best, _ = brute_force(instance)
+    result = solved(instance)
+    assert result.objective == pytest.approx(best, rel=1e-12)
+    assert result.solution.problem == "levels"
+
+
+def test_alike_gradients_leave_few_labels():
+    """Sums of the same figures in another order are equal on the grid: one label stands for all of them."""
+    menu = (
+        Option(label="none", wire_s=0.7, error=0.1),
+        Option(label="half", wire_s=0.3, encode_s=0.1, error=0.3),
+        Option(label="tenth", wire_s=0.1, encode_s=0.3, error=0.7),
+    )
+    gradients = tuple(Gradient(name=str(i), shape=(8,), ready_s=0.0, menu=0) for i in range(60))
+    instance = CompressionInstance(name="alike", gradients=gradients, menus=(menu,), error_budget=21.0)
+    result = solved(instance, start=solved(instance, Limits(gap=0.1)).solution)
+    assert result.gap < 1e-10
+    assert result.details["labels_of_a_gradient"] < 60 * 61
+
+
+def test_a_start_is_kept_where_it_is_best():
+    instance = random_timeline_case(np.random.default_rng(7), gradients=5, options=3, goal="time", fusion=True)
+    best, plan = brute_force(instance)
+    plan = CompressionPlan.from_data(json.loads(plan.to_json()))
+    result = solved(instance, start=plan)
+    assert result.solution.choices == plan.choices
+    assert result.objective == pytest.approx(best, rel=1e-12)
+    assert result.bound == pytest.approx(best, rel=1e-10)
+
+
+@pytest.mark.parametrize("goal", ["time", "error"])
+def test_when_the_time_is_up_there_is_a_plan_and_a_bound(goal):
+    instance = generate(
+        "random", 5, gradients=120, options=8, goal=goal, **({"error_budget_part": 0.3} if goal == "time" else {})
+    )
+    limited = solved(instance, Limits(time_s=1e-9, gap=0.0))
+    free = solved(instance, Limits(gap=1e-5))
+    assert limited.status in (Status.FEASIBLE, Status.OPTIMAL)
+    assert limited.bound <= free.objective * (1 + 1e-9)
+    assert limited.objective >= free.bound
+    assert limited.details["passes"] == 1
+
+
+def test_a_time_budget_that_nothing_keeps():
+    instance = generate("random", 1, gradients=8, goal="error")
+    data = json.loads(instance.to_json()) | {"time_budget_s": 1e-6}
+    with pytest.raises(InfeasibleError, match="keeps the time budget of 1e-06 s"):
+        solved(CompressionInstance.from_data(data))
+
+
+def test_sufficient_factors_are_refused():
+    operator = Operator(name="forward", time_s=1.0, replicas=2, bandwidth_bytes_per_s=1.0)
+    with pytest.raises(NotApplicableError, match="has no timeline"):
+        solved(SfbInstance(name="fc", operators=(operator,), tensors=()))
