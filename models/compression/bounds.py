@@ -4,12 +4,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression.choices import Choices, choices_of
+from ddlopt.models.compression.cut_network import CutNetwork
 from ddlopt.models.compression.levels import ExponentialCurve, LevelInstance, PointCurve
 from ddlopt.models.compression.problem import CompressionProblem
 from ddlopt.models.compression.sfb import SfbInstance
 from ddlopt.models.compression.timeline import CompressionInstance
 
 Floats = npt.NDArray[np.float64]
+
+_MOST_FLOW = 5_000
+"""Operators up to which a maximum flow takes less than a second, whatever the graph."""
 
 
 def bound(instance: CompressionProblem) -> float | None:
@@ -25,7 +29,12 @@ def bound(instance: CompressionProblem) -> float | None:
 
 
 def sfb_bound(instance: SfbInstance) -> float:
-    """Every gradient costs its all-reduce or the duplication of its operator, whichever is less."""
+    """Value of a maximum flow, which is the optimum without budgets; of large graphs something quicker.
+
+    There every gradient costs its all-reduce or the duplication of its operator, whichever is less.
+    """
+    if instance.size <= _MOST_FLOW:
+        return CutNetwork(instance).cut().bound_s
     duplicated = np.where(instance.eligible, instance.extra_s + instance.duplication_penalty_s, np.inf)
     return float(np.minimum(instance.sync_s, duplicated).sum())
 
@@ -88,7 +97,9 @@ def _levels(instance: LevelInstance) -> Choices:
     errors = np.concatenate([_errors(gradient.curve) for gradient in instance.gradients])
     figures[:, there] = encode + encode_more * levels, wire * levels, launch, errors
     ready = np.array([gradient.ready_s for gradient in instance.gradients])
-    return Choices(ready, *figures, counts, np.where(there, 0, -1), np.zeros(len(counts)))
+    return Choices(
+        ready, figures[0], figures[1], figures[2], figures[3], counts, np.where(there, 0, -1), np.zeros(len(counts))
+    )
 
 
 def _errors(curve: PointCurve | ExponentialCurve) -> Floats:

@@ -193,7 +193,9 @@ def _room(values: Floats, steps: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _rooms(program: Program, at: Point, step: Point, slack: Floats, gap: Floats, moves: tuple) -> tuple[float, float]:
+def _rooms(
+    program: Program, at: Point, step: Point, slack: Floats, gap: Floats, moves: tuple[Floats, Floats]
+) -> tuple[float, float]:
     dual = min(_room(slack, moves[0]), _room(gap, moves[1]))
     primal = min(_room(at.weights, step.weights), _room(at.waits, step.waits))
     if program.has_price and not program.free_last:
