@@ -28,10 +28,10 @@ from rich.table import Table
 
 from ddlopt.instances.generators import generate
 from ddlopt.models.compression import SfbSelection, evaluate
+from ddlopt.models.compression.cut_network import CutNetwork
 from ddlopt.models.compression.sfb_milp import SfbMilp
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model, load_values
-from ddlopt.solvers.compression.min_cut import CutNetwork
 from ddlopt.solvers.exact import build_model
 
 _MIP_GAP = 1e-9

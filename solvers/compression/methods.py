@@ -99,7 +99,7 @@ ENTRIES = (
     _entry(
         "uniform",
         "heuristic",
-        "the same part of its levels for every gradient",
+        "the same rank, bits or density for every gradient",
         _heuristic("uniform_levels", "UniformLevels"),
     ),
     _entry("none", "heuristic", "nothing duplicated or compressed", _heuristic("extremes", "Nothing")),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression import Operator, SfbInstance, Tensor
-from ddlopt.solvers.compression.min_cut import Cut, CutNetwork
+from ddlopt.models.compression.cut_network import Cut, CutNetwork
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

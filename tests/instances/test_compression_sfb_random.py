@@ -6,8 +6,8 @@ import pytest
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.compression_sfb_random import random_graph
 from ddlopt.models.compression import SfbInstance
+from ddlopt.models.compression.cut_network import minimum_cut
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.compression.min_cut import minimum_cut
 
 
 def made(seed=0, **options):

@@ -9,12 +9,12 @@ import pytest
 from sfb_brute_force import all_best
 
 from ddlopt.instances.generators.compression_sfb_random import random_graph
-from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, evaluate
+from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, cut_network, evaluate
+from ddlopt.models.compression.cut_network import CutNetwork, minimum_cut
+from ddlopt.models.compression.max_flow import LARGEST_TOTAL, FlowNetwork
 from ddlopt.models.compression.sfb_milp import SfbMilp
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression import min_cut
-from ddlopt.solvers.compression.max_flow import LARGEST_TOTAL, FlowNetwork
-from ddlopt.solvers.compression.min_cut import CutNetwork, MinCut, minimum_cut
+from ddlopt.solvers.compression.min_cut import MinCut
 from ddlopt.solvers.compression.sfb_lp import SfbLp
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
@@ -241,7 +241,7 @@ def test_negative_costs_are_refused(cost):
 
 @pytest.mark.parametrize("bits", [1, 4, 10, 20])
 def test_bound_holds_on_any_grid(monkeypatch, bits):
-    monkeypatch.setattr(min_cut, "_BITS", bits)
+    monkeypatch.setattr(cut_network, "_BITS", bits)
     for seed in range(10):
         instance = random_graph(np.random.default_rng(seed), 30, SHAPES[seed % 2])
         best, network = independent_cut(instance)[0], CutNetwork(instance)

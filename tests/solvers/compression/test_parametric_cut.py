@@ -9,10 +9,10 @@ from sfb_cases import changed, drawn, optima
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import SfbSelection, evaluate
+from ddlopt.models.compression.cut_network import minimum_cut
 from ddlopt.models.compression.sfb_milp import SfbMilp
 from ddlopt.solvers.compression.budget_kernel import budgets_of, kernel
 from ddlopt.solvers.compression.budget_search import BudgetSearch, Part
-from ddlopt.solvers.compression.min_cut import minimum_cut
 from ddlopt.solvers.compression.nested_cuts import CostGraph, contract, costs_of
 from ddlopt.solvers.compression.parametric_cut import ParametricCut, frontier
 from ddlopt.solvers.compression.sfb_moves import Moves

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 from sfb_cases import changed, dense, drawn, optima
 
 from ddlopt.models.compression import Operator, SfbInstance
+from ddlopt.models.compression.cut_network import minimum_cut
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.min_cut import minimum_cut
 from ddlopt.solvers.compression.sfb_thresholds import prices, scaled, thresholds
 
 QUANTITIES = ("bandwidth", "batch")
