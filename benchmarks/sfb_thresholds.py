@@ -63,7 +63,7 @@ def main() -> None:
     options = parser.parse_args()
 
     def instance_of(model: str, samples: int):
-        common = {"workers": options.workers, "bandwidth_gigabit_per_s": options.gigabits}
+        common = {"workers": options.workers, "network_gigabit_per_s": options.gigabits}
         return generate("sfb-network", model=model, batch=samples, **common)
 
     figure = Figure(figsize=(9, 3.6 * len(options.models)), layout="constrained")

@@ -166,7 +166,7 @@ def network(
     model: str = "vgg16",
     compressor: str = "powersgd",
     workers: int = 8,
-    gbit_per_s: float = 10.0,
+    network_gigabit_per_s: float = 10.0,
     overlap: bool = True,
     goal: str = "time",
     like: float | None = None,
@@ -179,7 +179,7 @@ def network(
     model : {"vgg16", "resnet50", "bert", "gpt2"}
     compressor : {"powersgd", "top_k", "qsgd"}
     workers : int
-    gbit_per_s : float
+    network_gigabit_per_s : float
         Of each worker's link.
     overlap : bool
         Whether communication overlaps the backward pass; without, there is nothing but messages.
@@ -195,10 +195,10 @@ def network(
     one_of("goal", goal, ("time", "error"))
     at_least("workers", workers, 2)
     at_least("points", points, 2)
-    positive("gbit_per_s", gbit_per_s)
+    positive("network_gigabit_per_s", network_gigabit_per_s)
     like = _LIKE[compressor] if like is None else like
     positive("like", like)
-    costs = _Network(compressor, workers, gbit_per_s * 1e9 / 8, overlap, points)
+    costs = _Network(compressor, workers, network_gigabit_per_s * 1e9 / 8, overlap, points)
     tensors = backward_gradients(_NETWORKS[model](), V100)
     energies = np.array([math.sqrt(each.elements) * (len(each.shape) > 1) for each in tensors])
     energies *= np.exp(0.5 * rng.standard_normal(len(tensors)))

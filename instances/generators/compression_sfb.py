@@ -23,7 +23,7 @@ def network(
     model: str = "vgg16",
     batch: int = 32,
     workers: int = 2,
-    bandwidth_gigabit_per_s: float = 25.0,
+    network_gigabit_per_s: float = 25.0,
     cost_model: str = "per_link",
     broadcast: str = "per_tensor",
     duplication_penalty_s: float = 1e-6,
@@ -49,7 +49,7 @@ def network(
         Samples of a worker.
     workers : int
         Devices, each with a link of its own to the others.
-    bandwidth_gigabit_per_s : float
+    network_gigabit_per_s : float
         Of a link.
     cost_model : {"per_link", "total_bytes", "tag_code"}
     broadcast : {"per_tensor", "per_edge"}
@@ -68,14 +68,14 @@ def network(
     one_of("accelerator", accelerator, tuple(ACCELERATORS))
     at_least("batch", batch, 1)
     at_least("workers", workers, 2)
-    positive("bandwidth_gigabit_per_s", bandwidth_gigabit_per_s)
+    positive("network_gigabit_per_s", network_gigabit_per_s)
     device, step = ACCELERATORS[accelerator], training_step(model)
     operators = [
         {
             "name": each.name,
             "time_s": float(f"{operator_time_s(step, place, device, batch * workers):.4g}"),
             "replicas": workers,
-            "bandwidth_bytes_per_s": bandwidth_gigabit_per_s * GIGABIT_PER_S,
+            "bandwidth_bytes_per_s": network_gigabit_per_s * GIGABIT_PER_S,
             "gradient_bytes": each.gradient_bytes,
             "memory_bytes": _others_bytes(step, place, batch, workers),
             "can_duplicate": not each.local,
@@ -84,7 +84,7 @@ def network(
     ]
     return SfbInstance.from_data(
         {
-            "name": f"sfb-{model}-b{batch}-w{workers}-{bandwidth_gigabit_per_s:g}g",
+            "name": f"sfb-{model}-b{batch}-w{workers}-{network_gigabit_per_s:g}g",
             "source": f"Layers as in the architecture's paper, fp32; times assume {device.name}",
             "operators": operators,
             "tensors": list(_tensors(step, batch * workers, workers)),

@@ -29,7 +29,7 @@ def random_graph(
     width: int = 4,
     replicas: int = 4,
     mixed_replicas: bool = False,
-    gigabits_per_s: float = 25.0,
+    network_gigabit_per_s: float = 25.0,
     samples: int = 16,
     fixed_part: float = 0.05,
     cost_model: str = "per_link",
@@ -57,7 +57,7 @@ def random_graph(
         Devices of every operator; with ``mixed_replicas`` the most, from 1.
     mixed_replicas : bool
         Draw replicas and bandwidth for each operator.
-    gigabits_per_s : float
+    network_gigabit_per_s : float
         Of a device's link.
     samples : int
         In the batch: tensors and computation grow with it, gradients do not.
@@ -79,12 +79,12 @@ def random_graph(
     at_least("operators", operators, 2)
     for option, given in (("width", width), ("replicas", replicas), ("samples", samples)):
         at_least(option, given, 1)
-    positive("gigabits_per_s", gigabits_per_s)
+    positive("network_gigabit_per_s", network_gigabit_per_s)
     part("fixed_part", fixed_part)
     at_least("penalty_s", penalty_s, 0)
     graph = (_training if shape == "training" else _any)(rng, operators, width, samples)
     count = np.full(operators, replicas)
-    bandwidth = np.full(operators, gigabits_per_s * 1e9 / 8)
+    bandwidth = np.full(operators, network_gigabit_per_s * 1e9 / 8)
     if mixed_replicas:
         count = rng.integers(1, replicas, operators, endpoint=True)
         bandwidth *= rng.choice([0.25, 0.5, 1.0], operators)

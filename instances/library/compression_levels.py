@@ -21,7 +21,7 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         "network",
         {"model": "resnet50", "compressor": "top_k", "like": 0.1} | _LEAST_ERROR,
     ),
-    "levels-bert-powersgd-25g": ("network", {"model": "bert", "gbit_per_s": 25.0, "like": 16}),
+    "levels-bert-powersgd-25g": ("network", {"model": "bert", "network_gigabit_per_s": 25.0, "like": 16}),
     "levels-gpt2-qsgd": ("network", {"model": "gpt2", "compressor": "qsgd"}),
     "levels-gpt2-qsgd-alone": ("network", {"model": "gpt2", "compressor": "qsgd"} | _ALONE),
     "levels-gpt2-qsgd-error": ("network", {"model": "gpt2", "compressor": "qsgd"} | _LEAST_ERROR),

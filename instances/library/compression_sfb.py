@@ -55,7 +55,7 @@ def instances() -> Iterator[CompressionProblem]:
             model=model,
             batch=3,
             workers=2,
-            bandwidth_gigabit_per_s=22.48,
+            network_gigabit_per_s=22.48,
             cost_model="tag_code",
             broadcast="per_edge",
         )
@@ -67,6 +67,6 @@ def _options(batch: int, workers: int, gigabits: int) -> dict[str, Any]:
     return {
         "batch": batch,
         "workers": workers,
-        "bandwidth_gigabit_per_s": float(gigabits),
+        "network_gigabit_per_s": float(gigabits),
         "accelerator": "a100" if gigabits == 100 else "v100",
     }

@@ -250,7 +250,7 @@ def _by_gradient(places: npt.NDArray[np.int64], count: int) -> Rows:
 def _terms(coefficients: npt.NDArray[np.float64], variables: Sequence[Any]) -> tuple[list[float], list[Any]]:
     """Those that are not negligible."""
     kept = np.flatnonzero(np.abs(coefficients) > _NEGLIGIBLE)
-    return coefficients[kept].tolist(), [variables[k] for k in kept]
+    return coefficients[kept].tolist(), [variables[k] for k in kept.tolist()]
 
 
 def _linear(coefficients: list[float], variables: list[Any]) -> LinearExpression:

@@ -89,7 +89,7 @@ def test_bytes_of_a_level():
     assert wire["qsgd"].wire_s_per_level == pytest.approx(p * q * 7 / 8 / 1.25e9, rel=1e-5)
     assert wire["qsgd"].launch_s == pytest.approx(7 * (10e-6 + 4 * p * q / 512 / 1.25e9), rel=1e-5)
     assert wire["powersgd"].launch_s == pytest.approx(2 * 14 * 10e-6)
-    slow = network(overlap=False, gbit_per_s=1.0, workers=2).gradients[place]
+    slow = network(overlap=False, network_gigabit_per_s=1.0, workers=2).gradients[place]
     assert slow.wire_s_per_level == pytest.approx(4 * (p + q) / 1.25e8, rel=1e-5)
 
 
@@ -164,7 +164,7 @@ def test_random_levels(goal):
         ("levels-network", {"compressor": "zip"}, "compressor is 'zip'; use one of: powersgd, top_k, qsgd"),
         ("levels-network", {"model": "lenet"}, "model is 'lenet'; use one of: vgg16, resnet50, bert, gpt2"),
         ("levels-network", {"workers": 1}, "workers is 1; it must be at least 2"),
-        ("levels-network", {"gbit_per_s": 0.0}, "gbit_per_s is 0.0; it must be positive"),
+        ("levels-network", {"network_gigabit_per_s": 0.0}, "network_gigabit_per_s is 0.0; it must be positive"),
         ("levels-network", {"like": -1.0}, "like is -1.0; it must be positive"),
         ("levels-network", {"points": 1}, "points is 1; it must be at least 2"),
         ("levels-network", {"goal": "fun"}, "goal is 'fun'; use one of: time, error"),

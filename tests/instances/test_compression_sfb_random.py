@@ -47,7 +47,7 @@ def test_training_graph():
 def test_options_reach_the_instance():
     options = {
         "replicas": 8,
-        "gigabits_per_s": 8.0,
+        "network_gigabit_per_s": 8.0,
         "cost_model": "tag_code",
         "broadcast": "per_edge",
         "penalty_s": 1e-3,
@@ -102,7 +102,7 @@ def test_the_choice_is_not_trivial(shape, broadcast):
         ({"width": 0}, "width is 0"),
         ({"replicas": 0}, "replicas is 0"),
         ({"samples": 0}, "samples is 0"),
-        ({"gigabits_per_s": 0.0}, "gigabits_per_s is 0.0; it must be positive"),
+        ({"network_gigabit_per_s": 0.0}, "network_gigabit_per_s is 0.0; it must be positive"),
         ({"fixed_part": 1.5}, "fixed_part is 1.5; it must be within 0..1"),
         ({"cost_model": "free"}, "cost_model is 'free'; use one of"),
         ({"broadcast": "never"}, "broadcast is 'never'; use one of"),

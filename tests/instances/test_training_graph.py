@@ -283,7 +283,7 @@ def test_unknown_model():
 
 
 def test_instance_has_the_figures_of_the_step():
-    made = generate("sfb-network", model="vgg19", batch=8, workers=4, bandwidth_gigabit_per_s=10.0)
+    made = generate("sfb-network", model="vgg19", batch=8, workers=4, network_gigabit_per_s=10.0)
     assert made.name == "sfb-vgg19-b8-w4-10g"
     names = [each.name for each in made.operators]
     weight = made.operators[names.index("dense.1/weight")]
@@ -363,7 +363,7 @@ def test_nothing_is_random():
         ({"batch": 0}, "batch is 0; it must be at least 1"),
         ({"workers": 1}, "workers is 1; it must be at least 2"),
         ({"workers": 2.5}, "workers is 2.5; it must be a whole number"),
-        ({"bandwidth_gigabit_per_s": 0}, "bandwidth_gigabit_per_s is 0; it must be positive"),
+        ({"network_gigabit_per_s": 0}, "network_gigabit_per_s is 0; it must be positive"),
         ({"cost_model": "wire"}, "cost_model is 'wire'; use one of: per_link, total_bytes, tag_code"),
         ({"broadcast": "all"}, "broadcast is 'all'; use one of: per_tensor, per_edge"),
         ({"accelerator": "h100"}, "accelerator is 'h100'; use one of: v100, a100"),

@@ -118,7 +118,12 @@ def test_relaxation_by_hand():
 
 def test_a_bucket_saves_a_launch():
     """Fused: ready with the second, then 1 + 8 on the wire; alone 1 + 5 + 5. Both together are 16 bytes."""
-    for ready, limit, buckets, time in ((2.0, None, None, 11), (1.5, None, (2,), 10.5), (1.5, 15.0, (1, 1), 11)):
+    for ready, limit, buckets, time in (
+        (2.0, None, None, 11),
+        (1.5, None, (2,), 10.5),
+        (1.5, 16.0, (2,), 10.5),
+        (1.5, 15.0, (1, 1), 11),
+    ):
         gradients = tuple(Gradient(name=f"g{each}", shape=(2,), ready_s=each, menu=0) for each in (1.0, ready))
         data = TWO | {"menus": ((NONE,),), "gradients": gradients}
         result = EXACT.solve(CompressionInstance(**data, fusion=True, largest_bucket_bytes=limit), Limits())

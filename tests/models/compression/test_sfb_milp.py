@@ -38,7 +38,7 @@ def operator(name, time_s=0.0, gradient_bytes=0.0, **more):
 def test_optimum_is_that_of_enumeration(cost_model, broadcast, budgets):
     binding = 0
     for seed in range(4):
-        drawn = {"shape": ("any", "training")[seed % 2], "mixed_replicas": seed > 1, "gigabits_per_s": 1.0}
+        drawn = {"shape": ("any", "training")[seed % 2], "mixed_replicas": seed > 1, "network_gigabit_per_s": 1.0}
         drawn |= {"cost_model": cost_model, "broadcast": broadcast}
         instance = graph(seed, **drawn, **budgets)
         result = METHOD.solve(instance, Limits(gap=0))

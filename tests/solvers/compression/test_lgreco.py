@@ -61,6 +61,10 @@ def test_rounding_up_keeps_the_budget_and_may_miss():
     assert LGreco(steps=10).solve(three, Limits()).objective == 3.0
 
 
+def test_of_equal_sizes_the_smaller_error():
+    assert LGreco(steps=10).solve(instance(options((1.0, 0.5), (1.0, 0.2)), 1, 1.0), Limits()).solution.choices == (1,)
+
+
 def test_least_errors_where_nothing_fits_after_rounding():
     tight = instance(options((4.0, 0.3), (1.0, 0.4)), 3, 1.0)
     result = LGreco(steps=2).solve(tight, Limits())

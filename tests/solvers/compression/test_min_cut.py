@@ -86,7 +86,7 @@ def test_optimum_is_that_of_enumeration(cost_model, broadcast):
     chosen = 0
     for seed in range(6):
         instance = random_graph(
-            np.random.default_rng(seed), 8, SHAPES[seed % 2], mixed_replicas=seed > 2, gigabits_per_s=2.0,
+            np.random.default_rng(seed), 8, SHAPES[seed % 2], mixed_replicas=seed > 2, network_gigabit_per_s=2.0,
             cost_model=cost_model, broadcast=broadcast,
         )  # fmt: skip
         result = MinCut().solve(instance, Limits(gap=0))
@@ -181,8 +181,8 @@ def check_that_all_agree(seed):
     cost_model, broadcast = FORMS[seed % len(FORMS)]
     instance = random_graph(
         rng, int(rng.integers(5, 61)), SHAPES[seed // 6 % 2], width=int(rng.integers(1, 9)),
-        replicas=int(rng.integers(2, 9)), mixed_replicas=seed % 3 == 0, gigabits_per_s=float(10 ** rng.uniform(-1, 2)),
-        samples=int(rng.integers(1, 65)), cost_model=cost_model, broadcast=broadcast,
+        replicas=int(rng.integers(2, 9)), mixed_replicas=seed % 3 == 0,
+        network_gigabit_per_s=float(10 ** rng.uniform(-1, 2)), samples=int(rng.integers(1, 65)), cost_model=cost_model, broadcast=broadcast,
     )  # fmt: skip
     cut = MinCut().solve(instance, Limits(gap=0))
     relaxed = SfbLp().solve(instance, Limits(gap=0))

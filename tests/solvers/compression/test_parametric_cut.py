@@ -145,7 +145,7 @@ def test_a_search_without_branches_is_near_the_optimum():
 
 def test_a_network_that_is_duplicated_as_a_whole_or_hardly_at_all():
     # Between the two selections that are optimal at one price lies nearly everything: cutting down finds the rest.
-    options = {"model": "bert-base", "batch": 4, "workers": 4, "bandwidth_gigabit_per_s": 10.0}
+    options = {"model": "bert-base", "batch": 4, "workers": 4, "network_gigabit_per_s": 10.0}
     instance = generate("sfb-network", **options, memory_budget_bytes=2e9)
     assert ParametricCut(work=0).solve(instance, Limits()).gap < 0.06
     assert ParametricCut().solve(instance, Limits()).gap < 0.02

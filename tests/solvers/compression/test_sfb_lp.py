@@ -16,7 +16,7 @@ from ddlopt.solvers.contracts import Limits, Status
 
 
 def graph(seed, operators=8, **options):
-    return random_graph(np.random.default_rng(seed), operators, "any", gigabits_per_s=2.0, **options)
+    return random_graph(np.random.default_rng(seed), operators, "any", network_gigabit_per_s=2.0, **options)
 
 
 @pytest.mark.parametrize("broadcast", ["per_tensor", "per_edge"])
