@@ -182,7 +182,8 @@ def check_that_all_agree(seed):
     instance = random_graph(
         rng, int(rng.integers(5, 61)), SHAPES[seed // 6 % 2], width=int(rng.integers(1, 9)),
         replicas=int(rng.integers(2, 9)), mixed_replicas=seed % 3 == 0,
-        network_gigabit_per_s=float(10 ** rng.uniform(-1, 2)), samples=int(rng.integers(1, 65)), cost_model=cost_model, broadcast=broadcast,
+        network_gigabit_per_s=float(10 ** rng.uniform(-1, 2)), samples=int(rng.integers(1, 65)),
+        cost_model=cost_model, broadcast=broadcast,
     )  # fmt: skip
     cut = MinCut().solve(instance, Limits(gap=0))
     relaxed = SfbLp().solve(instance, Limits(gap=0))
