@@ -189,6 +189,9 @@ def test_order_among_gradients_alike():
             shuffled += inversions(group, messages, choices) > 0
             plans = [[option for _, _, option in each] for each in (keys, sorted(in_order(messages, keys)))]
             assert inversions(group, messages, plans[1]) == 0
+            block = build_model("compression", OverlapTimeline(), instance).component("compression")
+            OverlapTimeline().start(block, instance, CompressionPlan(instance="alike", choices=tuple(choices)))
+            assert all(pyo.value(row.body) <= 1 for row in block.later_ones_are_compressed_more.values())
             before, after = (check(instance, CompressionPlan(instance="alike", choices=tuple(each))) for each in plans)
             assert after.details["time_s"] <= before.details["time_s"] * (1 + 1e-12)
             assert after.details["error"] == pytest.approx(before.details["error"])
@@ -228,7 +231,7 @@ def test_values_that_describe_no_plan():
 
 
 def test_a_time_budget_that_cannot_be_kept_and_one_that_just_can():
-    tight = CompressionInstance(**TWO, goal="error", time_budget_s=7.9)
+    tight = CompressionInstance(**TWO, goal="error", time_budget_s=7.9999)
     assert EXACT.solve(tight, Limits()).status is Status.INFEASIBLE
     just = CompressionInstance(**TWO, goal="error", time_budget_s=8.0)
     assert EXACT.solve(just, Limits()).objective == pytest.approx(1.0)
