@@ -82,12 +82,19 @@ def heat_map(models: Sequence[str], time_limit: float):
     return heat_maps(panels, models, columns, title)
 
 
+def timelines(name: str, time_limit: float):
+    """What Espresso's thresholds make of an iteration, and the best that can be made of it."""
+    instance = ddlopt.load(name)
+    return plots.solutions(ddlopt.compare([instance], ["espresso", "exact"], time_limit=time_limit), [instance])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--instances", nargs="*", default=list(ddlopt.names("compression")))
     parser.add_argument("--models", nargs="*", default=list(MODELS), help="of the heat map")
     parser.add_argument("--time-limit", type=float, default=20.0, help="seconds for each method on each instance")
-    parser.add_argument("--write", type=Path, help="folder for compression_gap.md and compression_gap.png")
+    parser.add_argument("--timelines", default="compression/espresso-resnet101-dgc-pcie", help="instance to draw")
+    parser.add_argument("--write", type=Path, help="folder for compression_gap.md, .png and compression_timelines.png")
     options = parser.parse_args()
     markdown = tables_of(options.instances, options.time_limit)
     print(markdown)
@@ -96,6 +103,7 @@ def main() -> None:
         (options.write / "compression_gap.md").write_text(markdown)
         if picture is not None:
             plots.save(picture, options.write / "compression_gap.png")
+        plots.save(timelines(options.timelines, options.time_limit), options.write / "compression_timelines.png")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def choices_of(instance: CompressionInstance) -> Choices:
     menus = np.array([gradient.menu for gradient in instance.gradients])
     counts = np.array([len(menu) for menu in instance.menus])[menus]
     size = 4.0 * np.array([gradient.elements for gradient in instance.gradients])
-    return Choices(instance.ready_s, *figures[:, menus], counts, labels[menus], size)
+    encode, wire, launch, error = figures[:, menus]
+    return Choices(instance.ready_s, encode, wire, launch, error, counts, labels[menus], size)
 
 
 def is_timeline(instance: CompressionProblem) -> bool:
