@@ -233,6 +233,8 @@ def test_values_that_describe_no_plan():
 def test_a_time_budget_that_cannot_be_kept_and_one_that_just_can():
     tight = CompressionInstance(**TWO, goal="error", time_budget_s=7.9999)
     assert EXACT.solve(tight, Limits()).status is Status.INFEASIBLE
+    # Without the family's bound, which knows it before.
+    assert EXACT.backend.solve(build_model("compression", OverlapTimeline(), tight), Limits()).objective is None
     just = CompressionInstance(**TWO, goal="error", time_budget_s=8.0)
     assert EXACT.solve(just, Limits()).objective == pytest.approx(1.0)
 
