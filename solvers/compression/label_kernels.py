@@ -204,7 +204,7 @@ def front_of_three(encode: Floats, finish: Floats, excess: Floats) -> Ints:
         while at > 0:
             below = min(below, least[at])
             at -= at & -at
-        if below <= excess[place] + 0.5:
+        if below <= excess[place]:
             continue
         kept[count] = place
         count += 1
