@@ -28,8 +28,10 @@ from ddlopt.solvers.compression.label_kernels import front_of_three, front_of_tw
 from ddlopt.solvers.compression.label_prices import Pricing
 from ddlopt.solvers.compression.label_search import bounded, ways_of
 from ddlopt.solvers.compression.label_setting import LabelSetting
+from ddlopt.solvers.compression.label_tree import Search
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.heuristic import Clock
 
 TO_THE_END = Limits(gap=0.0)
 
@@ -215,6 +217,17 @@ def test_a_time_budget_that_nothing_keeps():
     data = json.loads(instance.to_json()) | {"time_budget_s": 1e-6}
     with pytest.raises(InfeasibleError, match="keeps the time budget of 1e-06 s"):
         solved(CompressionInstance.from_data(data))
+
+
+def test_a_bound_on_the_time_stays_in_use():
+    """Without one a later pass would find plans that exceed the time budget."""
+    instance = generate("random", 2, gradients=30, options=6, goal="error", time_budget_part=0.1)
+    search = Search(instance, Clock(TO_THE_END, None))
+    (part,) = search.open
+    part.prices = part.pricing.first(others=True)
+    for width in (10, 100):
+        search._pass(part, width)
+        assert [each.goal for each in part.prices].count(False) == 1
 
 
 def test_sufficient_factors_are_refused():
