@@ -59,7 +59,7 @@ class Pricing:
     @property
     def timed(self) -> bool:
         """Whether the time is the objective."""
-        return self.instance.goal == "time"
+        return bool(self.instance.goal == "time")
 
     @cached_property
     def room(self) -> float | None:
@@ -116,7 +116,8 @@ class Pricing:
             mean = (weights * worth).sum(axis=1)
             differ = np.where(allowed, worth, -np.inf).max(axis=1) > np.where(allowed, worth, np.inf).min(axis=1)
             spreads.append(np.where(differ, (weights * np.abs(worth - mean[:, None])).sum(axis=1), -1.0))
-            means.append(mean), worths.append(worth)
+            means.append(mean)
+            worths.append(worth)
         kind, gradient = np.unravel_index(np.argmax(spreads), (2, len(allowed)))
         if spreads[kind][gradient] >= 0:
             low = worths[kind][gradient] <= means[kind][gradient]

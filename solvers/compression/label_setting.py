@@ -37,7 +37,9 @@ class LabelSetting(Heuristic):
     Passes follow each other. Each keeps a limited number of labels, those of the least bounds; the least bound among
     the others is a bound on the optimum. A pass that drops none ends the search. Between passes the prices that suit
     the most promising labels best, at some of the gradients, are added to those in use: for the labels that look good
-    only as the prices were made for others.
+    only as the prices were made for others. Where a gap stays large, the relaxation behind the prices mixes options of
+    some gradient that differ much; the plans are then parted by that gradient's options, each part with prices of its
+    own, and the part of least bound is searched next.
 
     Figures are rounded to 50 binary digits of the best value known, so that equal sums in another order compare as
     equal.
@@ -45,12 +47,12 @@ class LabelSetting(Heuristic):
     Parameters
     ----------
     widths : tuple of int
-        Labels of a node that the passes keep.
+        Labels of a gradient that the passes over a part keep.
 
     References
     ----------
     Labels with two figures generalise the recursion of Z. Wang et al., "Hi-speed DNN training with Espresso", EuroSys
-    2023; bounds in prices and the passes are ours.
+    2023; bounds in prices, passes and parts are ours.
     """
 
     widths: tuple[int, ...] = WIDTHS
