@@ -25,5 +25,6 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     which = family(family_name).solution if solution else family(family_name).instance
     if not which.variants:
         return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}
-    problems = Annotated[functools.reduce(operator.or_, which.variants.values()), Field(discriminator="problem")]
-    return {"$schema": DIALECT, **TypeAdapter(problems).json_schema(mode="validation")}
+    problems: Any = functools.reduce(operator.or_, which.variants.values())
+    adapter = TypeAdapter(Annotated[problems, Field(discriminator="problem")])
+    return {"$schema": DIALECT, **adapter.json_schema(mode="validation")}

@@ -164,7 +164,7 @@ class _Document(BaseModel):
         """Note the class with the base that has a ``variants`` of its own."""
         base = next((each for each in cls.__mro__[1:] if "variants" in vars(each)), None)
         if base is not None and base is not _Document and "problem" in cls.model_fields:
-            base.variants[cls.model_fields["problem"].default] = cls
+            vars(base)["variants"][cls.model_fields["problem"].default] = cls
 
     @classmethod
     def from_data(cls, data: Any, origin: str = "data") -> Self:
