@@ -11,13 +11,14 @@ import argparse
 import numpy as np
 
 import ddlopt
-from ddlopt.instances.generators.compression_measured import EVERY, FIRST, setting_of
+from ddlopt.instances.generators.compression_measured import FIRST, setting_of
 from ddlopt.instances.workloads.digits import Training
 from ddlopt.instances.workloads.measured import run_plan
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--instance", default="compression/measured-digits-w8-10g")
 parser.add_argument("--steps", type=int, default=20, help="steps of training with compression")
+parser.add_argument("--train", type=int, default=120, help="steps after which accuracies are compared; 0: not at all")
 parser.add_argument("--seed", type=int, default=None, help="of the training; by default that of the measurement")
 options = parser.parse_args()
 
@@ -34,11 +35,10 @@ for gradient, option, measured in zip(instance.gradients, chosen, run.errors.mea
     print(f"  {gradient.name:14} {option.label:14} promised {option.error:.2e}, measured {measured:.2e}")
 print(f"error of the whole gradient over {options.steps} steps: {run.error:.4f}")
 
-steps = FIRST + EVERY * 20
-for name, settings, feedback in (
-    ("without compression", [setting_of(instance.option(i, 0)) for i in range(len(chosen))], False),
-    ("with the plan", [setting_of(option) for option in chosen], False),
-    ("with the plan and error feedback", [setting_of(option) for option in chosen], True),
-):
-    accuracy = run_plan(settings, training, 0, steps, feedback).accuracy
-    print(f"accuracy after {steps} steps {name}: {100 * accuracy:.1f} %")
+plain = [setting_of(instance.option(i, 0)) for i in range(len(chosen))]
+planned = [setting_of(option) for option in chosen]
+ways = {"without compression": (plain, False), "with the plan": (planned, False)}
+ways["with the plan and error feedback"] = (planned, True)
+for name, (settings, feedback) in ways.items() if options.train else ():
+    accuracy = run_plan(settings, training, 0, options.train, feedback).accuracy
+    print(f"accuracy after {options.train} steps {name}: {100 * accuracy:.1f} %")
