@@ -155,8 +155,9 @@ class Pricing:
 
 def _weights(lambdas: Floats) -> Floats:
     """Of sum 1, on which the bounds rest."""
-    lambdas = np.maximum(0.0, lambdas)
-    return lambdas / lambdas.sum()
+    weights: Floats = np.maximum(0.0, lambdas)
+    weights /= weights.sum()
+    return weights
 
 
 def _left(choices: Choices, node: int, encode: float, finish: float, excess: float) -> Choices:

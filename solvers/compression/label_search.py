@@ -1,8 +1,9 @@
 """Label setting along a timeline: its messages as arcs, bounds in prices along them, and one pass over its nodes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.models.compression.candidate_messages import Messages
 from ddlopt.solvers.compression.label_kernels import (
@@ -103,9 +104,14 @@ def ways_of(
     times the scales are exact, and those that are equal compare as equal.
     """
     first, last = messages.first[kept], messages.last[kept]
-    times = (ready_s[last], messages.encode_s[kept], messages.occupation_s[kept])
-    rounded = (_rounded(each, time_scale) for each in times)
-    arcs = Arcs(first, last + 1, *rounded, _rounded(messages.excess[kept], excess_scale))
+    arcs = Arcs(
+        first,
+        last + 1,
+        ready=_rounded(ready_s[last], time_scale),
+        encode=_rounded(messages.encode_s[kept], time_scale),
+        busy=_rounded(messages.occupation_s[kept], time_scale),
+        excess=_rounded(messages.excess[kept], excess_scale),
+    )
     return _sorted(arcs, np.flatnonzero(kept), len(ready_s) + 1)
 
 
@@ -144,7 +150,7 @@ def bounded(ways: Ways, prices: list[Prices], limit: float, time_limit: float) -
             there, on = cheapest_ways(arcs, costs, nodes)
             rest[place] = on - each.credit
             kept &= there[arcs.tail] + costs + rest[place, arcs.head] <= limits[place]
-        ways = _sorted(Arcs(*(each[kept] for each in arcs)), ways.message[kept], nodes)
+        ways = _sorted(Arcs._make(each[kept] for each in arcs), ways.message[kept], nodes)
     return ways, Bounds(late, early, np.array([each.mu for each in prices]), rest, limits)
 
 
@@ -201,9 +207,10 @@ def _with(labels: Labels, end: int, fresh: Labels, front: Ints) -> Labels:
     wanted = end + len(front)
     if wanted > len(labels.encode):
         size = max(wanted, 2 * len(labels.encode))
-        labels = Labels(*(np.concatenate((each[:end], np.empty(size - end, each.dtype))) for each in labels))
-    for each, new in zip(labels, fresh, strict=True):
-        each[end:wanted] = new[front]
+        labels = Labels._make(np.concatenate((each[:end], np.empty(size - end, each.dtype))) for each in labels)
+    column: npt.NDArray[Any]
+    for column, new in zip(labels, fresh, strict=True):
+        column[end:wanted] = new[front]
     return labels
 
 
