@@ -208,9 +208,9 @@ def _with(labels: Labels, end: int, fresh: Labels, front: Ints) -> Labels:
     if wanted > len(labels.encode):
         size = max(wanted, 2 * len(labels.encode))
         labels = Labels._make(np.concatenate((each[:end], np.empty(size - end, each.dtype))) for each in labels)
-    column: npt.NDArray[Any]
-    for column, new in zip(labels, fresh, strict=True):
-        column[end:wanted] = new[front]
+    columns: list[npt.NDArray[Any]] = list(labels)
+    for place, column in enumerate(columns):
+        column[end:wanted] = fresh[place][front]
     return labels
 
 
