@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem, Goal
+from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
 from ddlopt.models.contracts import Part
 
 
@@ -152,13 +152,7 @@ class LevelInstance(CompressionProblem):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        ready = [gradient.ready_s for gradient in self.gradients]
-        for place in range(1, len(ready)):
-            if ready[place] < ready[place - 1]:
-                raise ValueError(
-                    f"gradients[{place}].ready_s is {ready[place]:g}, but gradients[{place - 1}].ready_s is "
-                    f"{ready[place - 1]:g}; give gradients in the order in which the backward pass has them"
-                )
+        refuse_disorder([gradient.ready_s for gradient in self.gradients])
         wanted, other = ("error_budget", "time_budget_s") if self.goal == "time" else ("time_budget_s", "error_budget")
         if getattr(self, wanted) is None or getattr(self, other) is not None:
             raise ValueError(f"goal '{self.goal}' needs {wanted}, and no {other}")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem, Goal
+from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
 from ddlopt.models.contracts import Part
 
 Compressor = Literal["none", "fp16", "top_k", "dgc", "random_k", "qsgd", "sign", "onebit", "powersgd", "sfb"]
@@ -176,15 +176,9 @@ class CompressionInstance(CompressionProblem):
                 raise ValueError(f"menus[{place}] is empty; give at least one option")
             if len(set(labels)) < len(labels):
                 raise ValueError(f"menus[{place}] has two options of one label: {labels}")
-        before = 0.0
+        refuse_disorder([gradient.ready_s for gradient in self.gradients])
         for place, gradient in enumerate(self.gradients):
             self._check_gradient(place, gradient)
-            if gradient.ready_s < before:
-                raise ValueError(
-                    f"gradients[{place}].ready_s is {gradient.ready_s:g}, but gradients[{place - 1}].ready_s is "
-                    f"{before:g}; give gradients in the order in which the backward pass has them"
-                )
-            before = gradient.ready_s
         self._check_budgets()
         return self
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.compression.choices import answer_of, as_timeline, choices_of
 from ddlopt.models.compression.evaluate import evaluate
@@ -108,17 +108,11 @@ def _checked(instance: CompressionProblem, timeline: CompressionInstance, chosen
 def _all_duplicated(instance: SfbInstance) -> SfbSelection:
     sizes = np.array([operator.gradient_bytes for operator in instance.operators])
     memory = np.array([operator.memory_bytes for operator in instance.operators])
-    limits = [
-        (figures, budget)
-        for figures, budget in ((memory, instance.memory_budget_bytes), (instance.extra_s, instance.compute_budget_s))
-        if budget is not None
-    ]
+    taken = np.stack([memory, instance.extra_s], axis=1)
+    left = np.array([inf if b is None else b for b in (instance.memory_budget_bytes, instance.compute_budget_s)])
     chosen: list[int] = []
     for i in np.argsort(-sizes, kind="stable").tolist():
-        if instance.eligible[i] and sizes[i] > 0 and _fits(limits, [*chosen, i]):
+        if instance.eligible[i] and sizes[i] > 0 and (taken[i] <= left).all():
             chosen.append(i)
+            left -= taken[i]
     return SfbSelection(instance=instance.name, instance_digest=instance.digest, duplicated=tuple(sorted(chosen)))
-
-
-def _fits(limits: list[tuple[npt.NDArray[np.float64], float]], chosen: list[int]) -> bool:
-    return all(figures[chosen].sum() <= budget for figures, budget in limits)
