@@ -113,6 +113,12 @@ ENTRIES = (
         "column generation over plans of jobs, then sweeps",
         _heuristic("job_plans", "JobPlans"),
     ),
+    _entry(
+        "lp-guided",
+        "heuristic",
+        "sweeps over slots that begin at the linear relaxation",
+        _heuristic("lp_guided", "LpGuided"),
+    ),
     _entry("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", _gadget),
     _entry(
         "gadget-milp",
