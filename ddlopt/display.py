@@ -92,6 +92,8 @@ def fields(instance: Instance) -> Iterator[tuple[str, str]]:
 def quantity(name: str, value: Any) -> str:
     """A value of a field or detail, in the unit that its name ends in."""
     match value:
+        case None:
+            return NONE
         case bool() | str():
             return str(value) or NONE
         case np.ndarray():
@@ -107,7 +109,7 @@ def quantity(name: str, value: Any) -> str:
             return time_text(value)
         case float():
             return f"{value:.6g}"
-    return str(value)
+    return _plain(value)
 
 
 def _bytes(value: float) -> str:
@@ -123,10 +125,13 @@ def _first(values: Any) -> str:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, tuple | list) and value and hasattr(value[0], "label"):
+        return f"{len(value)} ({', '.join(each.label for each in value[:4])}{', …' if len(value) > 4 else ''})"
     if not hasattr(value, "model_dump"):
         return str(value)
     parts: Mapping[str, Any] = value.model_dump()
     return ", ".join(
         f"{len(part)} {name}" if isinstance(part, tuple | list) else f"{name} {quantity(name, part)}"
         for name, part in parts.items()
+        if part is not None
     )

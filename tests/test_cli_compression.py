@@ -60,6 +60,14 @@ def test_comparison_as_csv(call, name, methods):
     assert all(float(row["bound"]) <= float(first["objective"]) * (1 + 1e-9) for row in rows.values())
 
 
+def test_show_names_the_options_of_a_menu(call):
+    code, out, _ = call("show", "compression/measured-digits-w8-1g")
+    assert code == 0
+    assert " 8: 9 (none, fp16, top_k 10 %, top_k 1 %, …); 11 (none, fp16" in out
+    assert "nodes 8, gpus_per_node 1, intra nvlink, intra_bandwidth_bytes_per_s 125 MB/s (1 Gb/s)" in out
+    assert "None" not in out
+
+
 @pytest.mark.parametrize("solution", [False, True])
 def test_the_schema_tells_the_problems_apart(call, solution):
     code, out, _ = call("schema", "compression", *(["--solution"] if solution else []))
