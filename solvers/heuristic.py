@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
@@ -85,8 +86,35 @@ class Clock:
             self._progress(point)
 
 
-class Heuristic(ABC):
-    """A method that constructs a solution: a frozen dataclass of options that implements :meth:`answer`."""
+@dataclass(frozen=True)
+class Found:
+    """What a method has in the end, apart from what the clock knows.
+
+    Parameters
+    ----------
+    solution : Solution
+    details, versions : mapping
+        Figures, and what was run (``solver``), for :attr:`Result.details` and :attr:`Result.provenance`.
+    bound : float or None
+        On the objective of every solution of the instance.
+    scope : str or None
+        The class of solutions searched, if that is not all of them.
+    scope_bound : float or None
+        On the objectives of the solutions within the scope.
+    message : str
+    """
+
+    solution: Solution
+    details: Mapping[str, Any] = field(default_factory=dict)
+    bound: float | None = None
+    scope: str | None = None
+    scope_bound: float | None = None
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+
+class Timed(ABC):
+    """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
     family: ClassVar[str]
 
@@ -96,22 +124,18 @@ class Heuristic(ABC):
         """Kebab-case name, as in the catalogue."""
 
     def refuses(self, instance: Any) -> str | None:
-        """Why the heuristic does not cover the instance; None if it does."""
+        """Why the method does not cover the instance; None if it does."""
         return None
 
     @abstractmethod
-    def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> tuple[Solution, Mapping[str, Any]]:
-        """The solution found and figures for :attr:`Result.details`; stops soon after ``clock.expired``.
+    def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """The answer; stops soon after ``clock.expired``.
 
         Raises
         ------
         NoSolutionError
             If it finds none; :meth:`solve` then says so in its result.
         """
-
-    def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
-        """A bound on the objective of every solution of the instance that the answer gives; None if it gives none."""
-        return None
 
     def solve(
         self,
@@ -128,21 +152,23 @@ class Heuristic(ABC):
         clock = Clock(limits, progress)
         try:
             with clock.heeding_ctrl_c():
-                solution, details = self.answer(instance, seed, clock, start)
-                bound = self.certificate(instance, solution, clock)
+                found = self.find(instance, limits, seed, clock, start)
         except NoSolutionError as none_found:
             return self._without_solution(instance, str(none_found), clock, provenance(seed, limits.threads))
         return finish(
             instance,
             self.name,
-            solution,
+            found.solution,
             runtime_s=clock.elapsed_s,
             limits=limits,
             seed=seed,
-            bound=bound,
+            bound=found.bound,
+            scope=found.scope,
+            scope_bound=found.scope_bound,
             trace=tuple(clock.trace),
-            details=details,
-            message="interrupted" if clock.interrupted else "",
+            details=found.details,
+            versions=found.versions,
+            message="interrupted" if clock.interrupted else found.message,
             interrupted=clock.interrupted,
         )
 
@@ -163,3 +189,20 @@ class Heuristic(ABC):
             message=message,
             interrupted=clock.interrupted,
         )
+
+
+class Heuristic(Timed):
+    """A method that constructs a solution: a frozen dataclass of options that implements :meth:`answer`."""
+
+    @abstractmethod
+    def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> tuple[Solution, Mapping[str, Any]]:
+        """The solution found and figures for :attr:`Result.details`; otherwise as :meth:`find`."""
+
+    def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
+        """A bound on the objective of every solution of the instance that the answer gives; None if it gives none."""
+        return None
+
+    def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """Answer and certificate."""
+        solution, details = self.answer(instance, seed, clock, start)
+        return Found(solution, details, self.certificate(instance, solution, clock))

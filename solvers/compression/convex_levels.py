@@ -9,16 +9,14 @@ from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPl
 from ddlopt.models.compression.continuous_levels import ContinuousLevels
 from ddlopt.models.compression.level_arrays import Floats, LevelArrays, Places, arrays_of
 from ddlopt.models.compression.level_prices import price_bound, sharpest_prices
-from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.compression.level_rounding import Rounding, places_of, plan, price_details, rounding_gap
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status
-from ddlopt.solvers.finish import finish
-from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 
 @dataclass(frozen=True)
-class ConvexLevels:
+class ConvexLevels(Timed):
     """:class:`~ddlopt.models.compression.continuous_levels.ContinuousLevels`, rounded to levels that are allowed.
 
     Exponential curves are solved twice: as they are, which says what error is worth, and with the allowed levels joined
@@ -44,46 +42,27 @@ class ConvexLevels:
         """What the formulation does not cover."""
         return ContinuousLevels().refuses(instance)
 
-    def solve(
-        self,
-        instance: LevelInstance,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: LevelPlan | None = None,
-    ) -> Result:
-        """Answer, check and time; see :class:`~ddlopt.solvers.contracts.Method`.
+    def find(self, instance: LevelInstance, limits: Limits, seed: int, clock: Clock, start: LevelPlan | None) -> Found:
+        """See the class.
 
         Raises
         ------
         InfeasibleError
             If the time budget is less than the least time.
         """
-        reason = self.refuses(instance)
-        if reason is not None:
-            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
-        clock = Clock(limits, progress)
-        with clock.heeding_ctrl_c():
-            search = _Search(instance, Convex(self.solver), clock)
-            if start is not None:
-                search.starts.append(places_of(instance, search.arrays, start))
-            outcome = search.relax(ContinuousLevels(), limits)
-            if (search.arrays.scale > 0).any():
-                search.relax(ContinuousLevels(chords=True), limits)
-            places = search.rounded()
-        return finish(
-            instance,
-            self.name,
+        search = _Search(instance, Convex(self.solver), clock)
+        if start is not None:
+            search.starts.append(places_of(instance, search.arrays, start))
+        outcome = search.relax(ContinuousLevels(), limits)
+        if (search.arrays.scale > 0).any():
+            search.relax(ContinuousLevels(chords=True), limits)
+        places = search.rounded()
+        return Found(
             plan(instance, search.arrays, places),
-            runtime_s=clock.elapsed_s,
-            limits=limits,
-            seed=seed,
-            bound=search.bound,
-            trace=tuple(clock.trace),
             details={**search.details, **outcome.figures},
+            bound=search.bound,
             versions={"solver": outcome.solver},
-            message="interrupted" if clock.interrupted else outcome.message,
-            interrupted=clock.interrupted,
+            message=outcome.message,
         )
 
 

@@ -3,14 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ddlopt.models.errors import NotApplicableError, SolutionError
+from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, Status
-from ddlopt.solvers.finish import finish
-from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.contracts import Limits, Method, Status
+from ddlopt.solvers.heuristic import Clock, Found, Timed
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
 from ddlopt.solvers.scheduling.gadget import Gadget
 
@@ -18,7 +17,7 @@ SCOPE = "bandwidths of given rings"
 
 
 @dataclass(frozen=True)
-class BandwidthSharing:
+class BandwidthSharing(Timed):
     """:class:`~ddlopt.models.scheduling.bandwidth_shares.BandwidthShares` on a schedule's rings.
 
     The schedule is the start, or that of :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` with every ring's
@@ -42,47 +41,30 @@ class BandwidthSharing:
         """See the formulation."""
         return BandwidthShares().refuses(instance)
 
-    def solve(
-        self,
-        instance: SchedulingInstance,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Schedule | None = None,
-    ) -> Result:
-        """Answer, check and time; see :class:`~ddlopt.solvers.contracts.Method`.
+    def find(
+        self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock, start: Schedule | None
+    ) -> Found:
+        """See the class.
 
         Raises
         ------
         SolutionError
             If the start breaks constraints other than bandwidths.
         """
-        reason = self.refuses(instance)
-        if reason is not None:
-            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
-        clock = Clock(limits, progress)
-        with clock.heeding_ctrl_c():
-            given = self._first(instance, limits, seed, clock) if start is None else start
-            best = _feasible(instance, given)
+        given = self._first(instance, limits, seed, clock) if start is None else start
+        best = _feasible(instance, given)
+        clock.report(_value(instance, best))
+        found = self._shares(instance, best, limits, clock)
+        if found.schedule is not None and _value(instance, found.schedule) > _value(instance, best):
+            best = found.schedule
             clock.report(_value(instance, best))
-            found = self._shares(instance, best, limits, clock)
-            if found.schedule is not None and _value(instance, found.schedule) > _value(instance, best):
-                best = found.schedule
-                clock.report(_value(instance, best))
-        return finish(
-            instance,
-            self.name,
+        return Found(
             best,
-            runtime_s=clock.elapsed_s,
-            limits=limits,
-            seed=seed,
+            details=found.details,
             scope=SCOPE,
             scope_bound=found.bound,
-            trace=tuple(clock.trace),
-            details=found.details,
             versions={"solver": found.solver} if found.solver else {},
-            message="interrupted" if clock.interrupted else found.message,
-            interrupted=clock.interrupted,
+            message=found.message,
         )
 
     def _first(self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock) -> Schedule:

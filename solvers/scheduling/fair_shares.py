@@ -6,13 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.errors import NotApplicableError, SolutionError
+from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.fair_shares import FairShares, TimeShare
 from ddlopt.solvers.backends.convex import Convex
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status
-from ddlopt.solvers.finish import finish
-from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock, Found, Timed
 from ddlopt.solvers.scheduling.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.rates import Floats, Rates
@@ -25,7 +24,7 @@ _IDLE = 1e-6
 
 
 @dataclass(frozen=True)
-class FairSharing:
+class FairSharing(Timed):
     r""":class:`~ddlopt.models.scheduling.fair_shares.FairShares`, rounded slot by slot.
 
     The shares say how much progress :math:`R_{it}` each job is going to make after slot t. A slot goes to the widths
@@ -69,50 +68,29 @@ class FairSharing:
                 reason = f"it has some {shares} shares of jobs in intervals, more than {_LARGEST}"
         return reason
 
-    def solve(
-        self,
-        instance: SchedulingInstance,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Schedule | None = None,
-    ) -> Result:
-        """Answer, check and time; see :class:`~ddlopt.solvers.contracts.Method`.
+    def find(
+        self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock, start: Schedule | None
+    ) -> Found:
+        """See the class.
 
         Raises
         ------
         SolutionError
             If the start fails the check.
         """
-        reason = self.refuses(instance)
-        if reason is not None:
-            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
-        clock = Clock(limits, progress)
-        with clock.heeding_ctrl_c():
-            model = FairShares()
-            problem = model.problem(instance)
-            left = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))
-            outcome = Convex(self.solver).solve(problem, left)
-            solved = outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
-            shares = model.read(problem, instance) if solved else []
-            bound = model.bound(problem, instance)
-            schedule, sweeps = self._best(instance, shares, start, clock, bound)
+        model = FairShares()
+        problem = model.problem(instance)
+        left = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))
+        outcome = Convex(self.solver).solve(problem, left)
+        solved = outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
+        shares = model.read(problem, instance) if solved else []
+        bound = model.bound(problem, instance)
+        schedule, sweeps = self._best(instance, shares, start, clock, bound)
         details: dict[str, Any] = {"shares": len(shares), "sweeps": sweeps, **outcome.figures}
         if outcome.value is not None:
             details["relaxation"] = outcome.value
-        return finish(
-            instance,
-            self.name,
-            schedule,
-            runtime_s=clock.elapsed_s,
-            limits=limits,
-            seed=seed,
-            bound=bound,
-            trace=tuple(clock.trace),
-            details=details,
-            versions={"solver": outcome.solver},
-            message="interrupted" if clock.interrupted else outcome.message,
-            interrupted=clock.interrupted,
+        return Found(
+            schedule, details=details, bound=bound, versions={"solver": outcome.solver}, message=outcome.message
         )
 
     def _best(
