@@ -43,14 +43,21 @@ _rigid_gangs = _formulation("rigid-gangs", "rigid_gangs", "RigidGangs")
 _gang_search = _heuristic("gang_search", "GangSearch")
 _gadget = _heuristic("gadget", "Gadget")
 _fair_shares = _heuristic("fair_shares", "FairSharing")
+_job_plans = _heuristic("job_plans", "JobPlans")
+
+_OPENINGS = {
+    "gang-search": _gang_search,
+    "job-plans": _job_plans,
+    "fair-shares": _fair_shares,
+    "gadget": _gadget,
+}
+"""Heuristics that ``exact`` may start from, the best of those that cover the same instances first."""
 
 
 def _opening(instance: SchedulingInstance) -> str:
     """The best heuristic that covers the instance."""
-    for name, make in (("gang-search", _gang_search), ("fair-shares", _fair_shares)):
-        if make("").refuses(instance) is None:
-            return name
-    return "gadget"
+    covering = (name for name, make in _OPENINGS.items() if make("").refuses(instance) is None)
+    return next(covering, "gadget")
 
 
 def _exact(solver: str) -> Method:
@@ -73,8 +80,7 @@ class _Opening:
     family = FAMILY
 
     def _of(self, instance: SchedulingInstance) -> Method:
-        makers = {"gang-search": _gang_search, "fair-shares": _fair_shares, "gadget": _gadget}
-        return makers[_opening(instance)]("")
+        return _OPENINGS[_opening(instance)]("")
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Why the heuristic does not cover the instance."""
@@ -111,7 +117,7 @@ ENTRIES = (
         "job-plans",
         "heuristic",
         "column generation over plans of jobs, then sweeps",
-        _heuristic("job_plans", "JobPlans"),
+        _job_plans,
     ),
     _entry(
         "lp-guided",

@@ -1,0 +1,50 @@
+"""Which heuristic the exact method opens with, and which method is taken where none is named."""
+
+import numpy as np
+import pytest
+from gang_brute_force import gang_instance
+from scheduling_brute_force import CONCAVE, brute_force, random_instance
+
+from ddlopt.instances.generators.scheduling import generate
+from ddlopt.solvers.catalogue import default_method, method
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.scheduling import methods
+
+
+def drawn(**features):
+    return random_instance(np.random.default_rng(3), **{"utilities": CONCAVE} | features)
+
+
+OPENINGS = {
+    "gang-search": lambda: gang_instance([(4, 3), (8, 2), (5, 4)]),
+    "job-plans": drawn,
+    "fair-shares": lambda: drawn(objective="max_min"),
+    "gadget": lambda: drawn(objective="completion"),
+}
+"""An instance for each, that those before it do not cover."""
+
+
+@pytest.mark.parametrize("name", OPENINGS)
+def test_exact_opens_with_the_best_heuristic_that_covers_the_instance(name):
+    instance = OPENINGS[name]()
+    result = method("exact", "scheduling").solve(instance, Limits(time_s=20.0))
+    assert result.status is Status.OPTIMAL
+    assert name in result.message.replace(":", "").replace(",", "").split()[:2]
+    refused = [other for other in OPENINGS if method(other, "scheduling").refuses(instance) is not None]
+    assert set(list(OPENINGS)[: list(OPENINGS).index(name)]) <= set(refused)
+    assert default_method(instance) == "exact"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_after_job_plans_is_exact(seed):
+    instance = random_instance(np.random.default_rng(seed), deadlines=bool(seed % 2), min_workers=bool(seed % 3))
+    result = method("exact", "scheduling").solve(instance, Limits())
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(brute_force(instance).objective, rel=1e-4, abs=1e-9)
+
+
+def test_beyond_the_exact_models_it_is_the_opening(monkeypatch):
+    instance = generate("elastic", 1, jobs=6, slots=6, gpus=4)
+    assert default_method(instance) == "exact"
+    monkeypatch.setattr(methods, "_LARGEST", 10)
+    assert default_method(instance) == "job-plans"
