@@ -65,10 +65,10 @@ class PlanPricing:
         """Least cost of a worker's energy in a slot."""
         self._jobs = _plan_jobs(instance)
 
-    def answer(self, prices: Floats, slack: float = 1e-8) -> PlanAnswer:
+    def answer(self, prices: Floats, slack: float = 1e-8, room: int = _ROOM) -> PlanAnswer:
         """Bound and plans at ``prices`` (T, R) >= 0; each plan may be off by ``slack`` times the worth of its job.
 
-        What it may be off by is part of the bound.
+        What it may be off by is part of the bound, and so are beginnings of plans beyond ``room``, which are dropped.
         """
         instance = self.instance
         costs = self.demand @ prices.T + self.worker_cost
@@ -79,7 +79,7 @@ class PlanPricing:
             slots.append(order + job.arrival)
             starts.append(starts[-1] + len(order))
         where, owner = np.concatenate(slots), np.repeat(np.arange(len(instance.jobs)), np.diff(starts))
-        values, bounds, plans = kernels.all_best_plans(self._jobs, np.array(starts), costs[owner, where], slack, _ROOM)
+        values, bounds, plans = kernels.all_best_plans(self._jobs, np.array(starts), costs[owner, where], slack, room)
         widths = np.zeros((len(instance.jobs), instance.slots), dtype=np.int64)
         widths[owner, where] = plans
         income, total = float(prices.sum(axis=0) @ self.capacity), float(bounds.sum())

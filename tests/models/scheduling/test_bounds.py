@@ -21,7 +21,9 @@ from ddlopt.models.scheduling import (
 from ddlopt.models.scheduling import bounds as bounds_module
 from ddlopt.models.scheduling import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
+from ddlopt.models.scheduling.job_plans import PlanPricing
 from ddlopt.models.scheduling.lagrangian import PricedJobs, lagrangian_bound, quick_bound
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.priced_jobs import jobs_as_arrays
@@ -52,6 +54,36 @@ def test_no_schedule_is_better(features):
         ratios.append(best / above if above else 1.0)
     # It is no bound of another problem, either: on one-server instances it often is as good as exact.
     assert np.median(ratios) > 0.6
+
+
+@pytest.mark.parametrize("features", ["plain", "windows", "uneven", "star", "energy", "in one piece"])
+def test_whole_widths_at_the_same_prices_are_a_sharper_bound(features):
+    rng = np.random.default_rng(7)
+    sharper = 0
+    for _ in range(30):
+        instance = random_instance(rng, **FEATURES[features])
+        fractions = clearing_prices(instance).bound
+        assert bound(instance) <= fractions
+        sharper += bound(instance) < fractions * (1 - 1e-4)
+    assert sharper >= 5
+
+
+def test_plans_without_room_are_a_bound_still():
+    rng = np.random.default_rng(1)
+    worse = 0
+    for _ in range(40):
+        instance = random_instance(rng, jobs=3, slots=4, places=(4,))
+        at = clearing_prices(instance).prices
+        above = PlanPricing(instance).answer(at, room=1).bound
+        assert brute_force(instance).objective <= above * (1 + 1e-9)
+        worse += above > PlanPricing(instance).answer(at).bound * (1 + 1e-9)
+    assert worse
+
+
+def test_large_instances_do_not_ask_for_plans(monkeypatch):
+    monkeypatch.setattr(bounds_module, "_PLANS_WORK", 0)
+    instance = _instance(np.random.default_rng(3))
+    assert bound(instance) == clearing_prices(instance).bound == quick_bound(instance).bound
 
 
 def _instance(rng, jobs=8, slots=6, resources=("gpu",), objective="utility", deadlines=True, utility=None):
