@@ -28,6 +28,8 @@ _COARSE, _FINE = 5e-7, 1e-8
 _DIVERSE = 12
 """Answers at prices that are off by some per cent, for more plans to choose from."""
 _PACKINGS = 30
+_TO_ROUND = 0.3
+"""Part of the time left that the rounds leave for schedules."""
 _LARGEST = 600_000
 
 
@@ -195,7 +197,8 @@ class _Search:
         return self.known[key]
 
     def generate(self) -> Optimum:
-        """Rounds until the bound meets the value over the plans found, or the time is up; the last optimum."""
+        """Rounds until the bound meets the value over the plans found, or most of the time is up; the last optimum."""
+        reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_ROUND * self.clock.left_s
         clearing = clearing_prices(self.instance).prices[self.span_of >= 0]
         spans = self.span_of[self.span_of >= 0]
         sums = np.zeros((len(self.lengths), clearing.shape[1]))
@@ -206,13 +209,13 @@ class _Search:
         while True:
             optimum = self.master.solve()
             rounds += 1
-            if self.clock.expired or self.bound - optimum.value <= self.tolerance * abs(self.bound):
+            if self.clock.left_s <= reserve_s or self.bound - optimum.value <= self.tolerance * abs(self.bound):
                 break
             if not self._add(self._price((self.centre + optimum.prices) / 2).widths) and not self._add(
                 self._price(optimum.prices).widths
             ):
                 break
-        if not self.clock.expired:
+        if self.clock.left_s > reserve_s:
             self._price(self.centre, _FINE)
         self.figures |= {"rounds": rounds, "plans": len(self.master.plans), "relaxation": optimum.value}
         return optimum

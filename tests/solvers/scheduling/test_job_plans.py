@@ -8,6 +8,8 @@ from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.scheduling import job_plans
+from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.job_plans import JobPlans, _Packer
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
 from ddlopt.solvers.scheduling.plan_master import Plan, PlanMaster
@@ -120,3 +122,12 @@ def test_packs_what_fits_and_only_that():
     # Three jobs of two workers in two slots of three places: an area that is enough, and only two of them fit.
     widths = packer.pack({0: [2], 1: [2], 2: [2]}, 2)
     assert sorted(widths.sum(axis=1).tolist()) == [2, 2]
+
+
+def test_rounds_leave_time_for_schedules(monkeypatch):
+    instance = generate("elastic", 1, jobs=20, slots=12, gpus=8)
+    greedy = Gadget().solve(instance, Limits()).objective
+    monkeypatch.setattr(job_plans, "_TO_ROUND", 2.0)
+    result = JobPlans(stalls=1).solve(instance, Limits(time_s=60.0))
+    assert result.details["rounds"] == 1
+    assert result.objective > greedy
