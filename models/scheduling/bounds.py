@@ -66,7 +66,7 @@ def _bound(instance: SchedulingInstance) -> _Found:
             from ddlopt.models.scheduling.makespan_bounds import completion_bound
 
             return _Found(completion_bound(instance), None)
-        case "utility" if _work_of_plans(instance) <= _PLANS_WORK:
+        case "utility" if work_of_plans(instance) <= _PLANS_WORK:
             from ddlopt.models.scheduling.job_plans import PlanPricing
 
             answer = quick_bound(instance)
@@ -77,7 +77,7 @@ def _bound(instance: SchedulingInstance) -> _Found:
             return _Found(answer.bound, answer)
 
 
-def _work_of_plans(instance: SchedulingInstance) -> int:
-    """Roughly in units of 25 ns: in long windows there are more plans to compare in every slot."""
+def work_of_plans(instance: SchedulingInstance) -> int:
+    """Of finding the best plan of every job, roughly in units of 25 ns; in long windows there are more to compare."""
     windows = ((instance.last_slot(i) - job.arrival, len(job.widths)) for i, job in enumerate(instance.jobs))
     return sum(slots * widths * (100 + slots) for slots, widths in windows)

@@ -15,6 +15,8 @@ FAMILY = "scheduling"
 
 _LARGEST = 150_000
 """Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
+_MOST_PLANS = 20_000_000
+"""Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
 
 
 def _formulation(name: str, module: str, kind: str) -> Callable[[str], Method]:
@@ -45,9 +47,12 @@ _gadget = _heuristic("gadget", "Gadget")
 _fair_shares = _heuristic("fair_shares", "FairSharing")
 _job_plans = _heuristic("job_plans", "JobPlans")
 
+_lp_guided = _heuristic("lp_guided", "LpGuided")
+
 _OPENINGS = {
     "gang-search": _gang_search,
     "job-plans": _job_plans,
+    "lp-guided": _lp_guided,
     "fair-shares": _fair_shares,
     "gadget": _gadget,
 }
@@ -57,7 +62,16 @@ _OPENINGS = {
 def _opening(instance: SchedulingInstance) -> str:
     """The best heuristic that covers the instance."""
     covering = (name for name, make in _OPENINGS.items() if make("").refuses(instance) is None)
-    return next(covering, "gadget")
+    return next((name for name in covering if _suits(name, instance)), "gadget")
+
+
+def _suits(name: str, instance: SchedulingInstance) -> bool:
+    """Whether a heuristic is good at the instance, if it covers it."""
+    if name == "job-plans":
+        from ddlopt.models.scheduling.bounds import work_of_plans
+
+        return work_of_plans(instance) <= _MOST_PLANS
+    return name != "lp-guided" or all(job.utility.concave for job in instance.jobs)
 
 
 def _exact(solver: str) -> Method:
@@ -113,18 +127,8 @@ ENTRIES = (
         _heuristic("bandwidth_shares", "BandwidthSharing"),
     ),
     _entry("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", _fair_shares),
-    _entry(
-        "job-plans",
-        "heuristic",
-        "column generation over plans of jobs, then sweeps",
-        _job_plans,
-    ),
-    _entry(
-        "lp-guided",
-        "heuristic",
-        "sweeps over slots that begin at the linear relaxation",
-        _heuristic("lp_guided", "LpGuided"),
-    ),
+    _entry("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", _job_plans),
+    _entry("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", _lp_guided),
     _entry("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", _gadget),
     _entry(
         "gadget-milp",
