@@ -16,8 +16,11 @@ from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
 
-HEURISTICS = ("fair-shares", "gang-search", "gadget", "sjf-bco", "optimus", "drf", "srtf", "las", "fifo")
-PICTURED_METHODS = ("fair-shares", "gadget", "optimus", "srtf", "fifo")
+HEURISTICS = (
+    *("job-plans", "lp-guided", "fair-shares", "gang-search", "gadget"),
+    *("sjf-bco", "optimus", "drf", "srtf", "las", "fifo"),
+)
+PICTURED_METHODS = ("job-plans", "fair-shares", "gadget", "optimus", "srtf", "fifo")
 PICTURED = (
     *("capped-j50-t50-g32", "deadlines-j50-t50-g32", "elastic-j200-t100-g64", "energy-j20-t20-g16"),
     *("contended-j20-t10-s4", "leaf-spine-j40-t10-s16", "departures-j96-t24-g16", "caps-j11-t12-g16"),
