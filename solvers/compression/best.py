@@ -15,6 +15,9 @@ from ddlopt.solvers.opened import Opened
 
 FAMILY = "compression"
 
+_PARTS = 128
+"""Of label setting, a second or so on hundreds of gradients; where they do not suffice, the model is soon quicker."""
+
 
 @dataclass(frozen=True)
 class Best:
@@ -27,8 +30,10 @@ class Best:
     the same under budgets                    ``parametric-cut`` ``milp``
     timelines with fusion                     ``label-setting``  ``overlap-timeline``
     other timelines, levels; no error counts  ``priced-choices`` ``label-setting``
-    where it has a budget or is the goal      ``priced-choices`` ``overlap-timeline``
+    where it has a budget or is the goal      ``label-setting``  ``overlap-timeline``
     ========================================= ================== ====================
+
+    Before the model of timelines without fusion, label setting ends after a number of parts.
 
     Parameters
     ----------
@@ -77,7 +82,9 @@ class Best:
         if isinstance(instance, CompressionInstance) and instance.fusion:
             return self._opened(LabelSetting(), model)
         errors_count = instance.goal == "error" or instance.error_budget is not None
-        return self._opened(PricedChoices(), model if errors_count else LabelSetting())
+        if errors_count:
+            return self._opened(LabelSetting(most_parts=_PARTS), model)
+        return self._opened(PricedChoices(), LabelSetting())
 
     def _sfb(self, instance: SfbInstance) -> Method:
         if not instance.budgeted:

@@ -36,13 +36,10 @@ class Pricing:
     instance : CompressionInstance
     allowed : (n, m) array of bool, optional
         The options that there are; by default all.
-    relaxed : DualBound, optional
-        What :meth:`first` has found.
     """
 
     instance: CompressionInstance
     allowed: Marks | None = None
-    relaxed: DualBound | None = None
 
     @cached_property
     def choices(self) -> Choices:
@@ -81,6 +78,17 @@ class Pricing:
         budget = self.instance.time_budget_s
         return np.inf if budget is None else budget * (1 + _HAIR)
 
+    @cached_property
+    def relaxed(self) -> DualBound:
+        """The best bound in prices, and what the linear relaxation mixes.
+
+        Raises
+        ------
+        InfeasibleError
+            If nothing keeps the budget.
+        """
+        return self._dual(self.choices)
+
     def first(self, others: bool) -> list[Prices]:
         """Prices for the whole timeline, the best bound first; ``others``: with some that are good for other labels.
 
@@ -89,7 +97,6 @@ class Pricing:
         InfeasibleError
             If nothing keeps the budget.
         """
-        self.relaxed = self._dual(self.choices)
         best = self._priced(self.relaxed)
         if not self.timed:
             return [best, self._in_time(self.choices)]
@@ -98,13 +105,13 @@ class Pricing:
 
     @cached_property
     def split(self) -> Split | None:
-        """The gradient whose options the relaxation of :meth:`first` mixes most unlike.
+        """The gradient whose options the relaxation mixes most unlike.
 
         None if every gradient has one option.
         """
         allowed = np.isfinite(self.choices.error)
         several = allowed.sum(axis=1) > 1
-        if self.relaxed is None or not several.any():
+        if not several.any():
             return None
         weights = self.relaxed.weights + _HAIR * allowed
         weights /= weights.sum(axis=1, keepdims=True)

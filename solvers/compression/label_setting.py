@@ -39,7 +39,9 @@ class LabelSetting(Heuristic):
     the most promising labels best, at some of the gradients, are added to those in use: for the labels that look good
     only as the prices were made for others. Where a gap stays large, the relaxation behind the prices mixes options of
     some gradient that differ much; the plans are then parted by that gradient's options, each part with prices of its
-    own, and the part of least bound is searched next.
+    own, and the part of least bound is searched next. Some optimal plan compresses of gradients of the same figures
+    the later ones no less (:mod:`ddlopt.models.compression.alike_gradients`); so what a part decides on one of them
+    limits the others.
 
     Figures are rounded to 50 binary digits of the best value known, so that equal sums in another order compare as
     equal.
@@ -48,6 +50,8 @@ class LabelSetting(Heuristic):
     ----------
     widths : tuple of int
         Labels of a gradient that the passes over a part keep.
+    most_parts : int, optional
+        After so many parts the search ends; None: only when it is done or its time is up.
 
     References
     ----------
@@ -56,6 +60,7 @@ class LabelSetting(Heuristic):
     """
 
     widths: tuple[int, ...] = WIDTHS
+    most_parts: int | None = None
 
     family: ClassVar[str] = "compression"
 
@@ -84,7 +89,8 @@ class LabelSetting(Heuristic):
             found = evaluate(instance, start)
             if found.feasible and found.objective is not None:
                 search.begin_at(plan_of(instance, start), float(found.objective))
-        while not search.ended:
+        most = math.inf if self.most_parts is None else self.most_parts
+        while not search.ended and search.details["parts"] < most:
             search.explore(self.widths)
         if search.plan is None:
             if not search.open and search.undecided == math.inf:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ddlopt.models.compression.alike_gradients import Alike, alike_gradients
 from ddlopt.models.compression.candidate_messages import Messages, candidate_messages
 from ddlopt.models.compression.timeline import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError
@@ -23,6 +24,10 @@ _LEARNED_AT = 8
 """Nodes at which better prices are looked for after a pass."""
 _LARGE_GAP = 1e-5
 """Relative gap above which a part is divided after a pass, unless errors do not matter: then labels are few."""
+_FAR = 5e-4
+"""Relative gap of a part that a pass hardly closes."""
+_PASSED_OVER = 4
+"""Only one of so many of these parts gets a pass; of the others there is the relaxation's bound."""
 
 
 @dataclass(order=True)
@@ -49,11 +54,12 @@ class Search:
     def __init__(self, timeline: CompressionInstance, clock: Clock) -> None:
         self.timeline, self.clock = timeline, clock
         self.messages: Messages = candidate_messages(timeline)
-        pricing = Pricing(timeline)
+        pricing = Pricing(timeline, None if timeline.fusion else self._candidates())
         self.timed, self.flat, self.labels = pricing.timed, pricing.flat, pricing.choices.labels
         if self.flat:
             self.messages = self.messages._replace(excess=0 * self.messages.excess)
         self.base = 0.0 if self.timed else timeline.least_error
+        self.alike: list[Alike] = [] if self.flat or timeline.fusion else alike_gradients(self.messages)
         self.plan: CompressionPlan | None = None
         self.value = math.inf
         self.bound = -math.inf
@@ -84,13 +90,19 @@ class Search:
         gap = None if self.plan is None else relative_gap(self.value + self.base, self.bound)
         return gap is not None and gap <= self.clock.gap
 
+    def _candidates(self) -> Marks:
+        """(n, m) options that some message of one gradient has."""
+        result = np.zeros((self.timeline.size, self.timeline.most_options), dtype=np.bool_)
+        result[self.messages.first, self.messages.option] = True
+        return result
+
     def explore(self, widths: tuple[int, ...]) -> None:
         """Make passes over the part of least bound until it is done with, or divide it."""
         part = heapq.heappop(self.open)
         self.details["parts"] += 1
         last = None
         try:
-            for width in widths:
+            for width in () if self._passed_over(part) else widths:
                 if last is None:
                     best = part.pricing.first(others=not part.prices)
                     part.prices = [*best, *part.prices]
@@ -158,8 +170,17 @@ class Search:
         """Whether more labels would help less than a decision on one gradient."""
         if self.flat:
             return False
+        return self._gap(part) > _LARGE_GAP
+
+    def _passed_over(self, part: Part) -> bool:
+        """Whether it is divided without a pass."""
+        if part.number % _PASSED_OVER == 0 or self.plan is None or self.flat or part.pricing.split is None:
+            return False
+        return self._gap(part) > _FAR
+
+    def _gap(self, part: Part) -> float:
         gap = None if self.plan is None else relative_gap(self.value + self.base, part.bound + self.base)
-        return gap is None or gap > _LARGE_GAP
+        return math.inf if gap is None else gap
 
     def _divide(self, part: Part) -> None:
         """Part the options of the gradient whose mixture matters most in the linear relaxation."""
@@ -167,14 +188,36 @@ class Search:
         if split is None:  # the labels of its buckets were too many
             self.undecided = min(self.undecided, part.bound)
             return
-        gradient = split.gradient
         for options in (split.low, ~split.low):
-            allowed = np.isfinite(part.pricing.choices.error)
-            allowed[gradient] &= options
+            before = np.isfinite(part.pricing.choices.error)
+            allowed = before.copy()
+            allowed[split.gradient] &= options
+            self._keep_order(allowed, split.gradient)
+            if not allowed.any(axis=1).all():
+                continue
             self.parts += 1
-            messages = part.messages & self._with_labels(gradient, allowed[gradient])
+            messages = part.messages.copy()
+            for gradient in np.flatnonzero((allowed != before).any(axis=1)).tolist():
+                messages &= self._with_labels(gradient, allowed[gradient])
             pricing = Pricing(self.timeline, allowed)
-            heapq.heappush(self.open, Part(part.bound, self.parts, pricing, messages, list(part.prices)))
+            try:
+                bound = max(part.bound, pricing.relaxed.value)
+            except InfeasibleError:
+                continue
+            if bound < self.limit:
+                heapq.heappush(self.open, Part(bound, self.parts, pricing, messages, list(part.prices)))
+
+    def _keep_order(self, allowed: Marks, gradient: int) -> None:
+        """Leave out what is out of order with all that is ``allowed`` (n, m) at a gradient."""
+        for group in self.alike:
+            if gradient not in group.gradients:
+                continue
+            options = self.messages.option[group.messages[0]]
+            here = allowed[gradient, options]
+            for other in group.gradients:
+                if other != gradient:
+                    out = group.comes_before if other > gradient else group.comes_before.T
+                    allowed[other, options[out[:, here].all(axis=1)]] = False
 
     def _with_labels(self, gradient: int, options: Marks) -> Marks:
         """(k,) messages that are without a gradient, or send it with one of its options."""

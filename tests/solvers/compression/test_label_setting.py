@@ -230,6 +230,52 @@ def test_a_bound_on_the_time_stays_in_use():
         assert [each.goal for each in part.prices].count(False) == 1
 
 
+def alike_case(rng, goal, count=6):
+    """Gradients of two menus in turn, whose options partly come before each other, with many ties."""
+    figures = ((0, 6, 0), (1, 4, 1), (1, 3, 4), (3, 1, 3)), ((0, 3, 0), (1, 2, 2), (2, 2, 1))
+    menus = tuple(
+        tuple(Option(label=f"o{k}", encode_s=e, wire_s=c, error=x) for k, (e, c, x) in enumerate(menu))
+        for menu in figures
+    )
+    ready = rng.integers(0, 4, count).cumsum().tolist()
+    gradients = tuple(Gradient(name=f"g{i}", shape=(2,), ready_s=each, menu=i % 2) for i, each in enumerate(ready))
+    budget = {"error_budget": int(rng.integers(1, 15))} if goal == "time" else {"time_budget_s": ready[-1] + 14}
+    return CompressionInstance(name="alike", gradients=gradients, menus=menus, goal=goal, **budget)
+
+
+@pytest.mark.parametrize("goal", ["time", "error"])
+@pytest.mark.parametrize("seed", range(12))
+def test_gradients_alike(seed, goal, monkeypatch):
+    monkeypatch.setattr("ddlopt.solvers.compression.label_search._LEAST_WIDTH", 1)
+    monkeypatch.setattr("ddlopt.solvers.compression.label_tree._FAR", 0.1 * (seed % 2))
+    instance = alike_case(np.random.default_rng(seed), goal)
+    best, _ = brute_force(instance)
+    for widths in ((1,), (2, 4), (100,)):
+        result = solved(instance, widths=widths)
+        assert result.objective == pytest.approx(best, rel=1e-9)
+        assert result.bound == pytest.approx(best, rel=1e-9)
+
+
+def test_what_is_out_of_order_is_left_out():
+    search = Search(alike_case(np.random.default_rng(1), "time"), Clock(TO_THE_END, None))
+    assert [group.gradients for group in search.alike] == [(0, 2, 4), (1, 3, 5)]
+    first = search.open[0].pricing.choices
+    allowed = np.isfinite(first.error)
+    allowed[2] = [False, True, False, False]
+    search._keep_order(allowed, 2)
+    assert allowed[0, :4].tolist() == [True, True, False, False]
+    assert allowed[4, :4].tolist() == [False, True, True, True]
+    assert allowed[1::2].sum() == 9
+
+
+def test_the_search_ends_after_so_many_parts():
+    instance = generate("random", 5, gradients=120, options=8, error_budget_part=0.3)
+    result = solved(instance, most_parts=3)
+    assert result.details["parts"] == 3
+    assert result.status is Status.FEASIBLE
+    assert result.bound < result.objective
+
+
 def test_sufficient_factors_are_refused():
     operator = Operator(name="forward", time_s=1.0, replicas=2, bandwidth_bytes_per_s=1.0)
     with pytest.raises(NotApplicableError, match="has no timeline"):
