@@ -29,12 +29,12 @@ def bound(instance: CompressionProblem) -> float | None:
 
 
 def sfb_bound(instance: SfbInstance) -> float:
-    """Value of a maximum flow, which is the optimum without budgets; of large graphs something quicker.
+    """Value of a maximum flow, which is the optimum without budgets; of large graphs :func:`sfb_closed_form`."""
+    return CutNetwork(instance).cut().bound_s if instance.size <= _MOST_FLOW else sfb_closed_form(instance)
 
-    There every gradient costs its all-reduce or the duplication of its operator, whichever is less.
-    """
-    if instance.size <= _MOST_FLOW:
-        return CutNetwork(instance).cut().bound_s
+
+def sfb_closed_form(instance: SfbInstance) -> float:
+    """Every gradient costs its all-reduce or the duplication of its operator, whichever is less."""
     duplicated = np.where(instance.eligible, instance.extra_s + instance.duplication_penalty_s, np.inf)
     return float(np.minimum(instance.sync_s, duplicated).sum())
 

@@ -46,14 +46,6 @@ class CutNetwork:
     instance: SfbInstance
 
     @cached_property
-    def _edges(self) -> tuple[Ints, Ints]:
-        """(number of edges,) tensor and consumer."""
-        tensors = self.instance.tensors
-        counts = np.array([len(tensor.consumers) for tensor in tensors], dtype=np.int64)
-        consumers = [node for tensor in tensors for node in tensor.consumers]
-        return np.repeat(np.arange(len(tensors)), counts), np.array(consumers, dtype=np.int64)
-
-    @cached_property
     def _network(self) -> tuple[FlowNetwork, Ints, Ints]:
         """The network, with arcs source -> i, i -> sink, one for each edge, and shared tensor -> its producer.
 
@@ -61,8 +53,7 @@ class CutNetwork:
         node of their own.
         """
         instance, n = self.instance, self.instance.size
-        tensor, consumer = self._edges
-        producers = np.array([each.producer for each in instance.tensors], dtype=np.int64)
+        (tensor, consumer), producers = instance.edges, instance.producers
         uses = np.bincount(tensor, minlength=len(producers))
         apart = (uses > 1) & (instance.broadcast == "per_tensor")
         shared = np.flatnonzero(apart)

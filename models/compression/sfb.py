@@ -170,6 +170,18 @@ class SfbInstance(CompressionProblem):
         return np.array([each.can_duplicate and each.replicas > 1 for each in self.operators], dtype=np.bool_)
 
     @cached_property
+    def producers(self) -> npt.NDArray[np.int64]:
+        """(number of tensors,) the operator that each comes from."""
+        return np.array([each.producer for each in self.tensors], dtype=np.int64)
+
+    @cached_property
+    def edges(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(number of edges,) tensor and consumer."""
+        counts = np.array([len(each.consumers) for each in self.tensors], dtype=np.int64)
+        consumers = [node for each in self.tensors for node in each.consumers]
+        return np.repeat(np.arange(len(self.tensors)), counts), np.array(consumers, dtype=np.int64)
+
+    @cached_property
     def _bandwidth(self) -> npt.NDArray[np.float64]:
         return np.array([each.bandwidth_bytes_per_s for each in self.operators])
 
@@ -192,10 +204,9 @@ class SfbInstance(CompressionProblem):
     @cached_property
     def broadcast_s(self) -> npt.NDArray[np.float64]:
         """(number of tensors,) w: broadcasting a tensor once."""
-        producers = np.array([each.producer for each in self.tensors], dtype=np.int64)
-        replicas = self.replicas[producers]
+        replicas = self.replicas[self.producers]
         size = np.array([each.size_bytes for each in self.tensors])
-        once: npt.NDArray[np.float64] = (replicas - 1) * size / self._bandwidth[producers]
+        once: npt.NDArray[np.float64] = (replicas - 1) * size / self._bandwidth[self.producers]
         scale: dict[CostModel, float | npt.NDArray[np.float64]]
         scale = {"per_link": 1 / replicas, "total_bytes": 1.0, "tag_code": replicas / BYTES_PER_ELEMENT}
         return once * scale[self.cost_model]

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from ddlopt.models.compression.bounds import sfb_bound
+from ddlopt.models.compression.bounds import sfb_closed_form
 from ddlopt.models.compression.problem import CompressionProblem
 from ddlopt.models.compression.sfb import SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
@@ -102,7 +102,7 @@ class SfbMilp:
             block.TENSORS = pyo.Set(initialize=list(dict.fromkeys(t for t, _ in edges)), doc="tensors read by such")
             block.broadcast = pyo.Var(block.TENSORS, bounds=(0, 1), doc="1 if the tensor is broadcast")
         b = block.broadcast
-        producers = [tensor.producer for tensor in instance.tensors]
+        producers = instance.producers.tolist()
 
         @block.Constraint(block.EDGES, doc="what a duplicated operator reads is computed everywhere too, or broadcast")
         def inputs_are_there(_: Any, t: int, j: int) -> Any:
@@ -159,7 +159,7 @@ class SfbMilp:
 
 def unit_s(instance: SfbInstance) -> float:
     """A hundredth of the closed-form bound, or else of all all-reduces, per operator; seconds where both are 0."""
-    total = sfb_bound(instance) or float(instance.sync_s.sum())
+    total = sfb_closed_form(instance) or float(instance.sync_s.sum())
     return total / instance.size / 100 or 1.0
 
 

@@ -74,19 +74,6 @@ class CostGraph:
         return CutNetwork(self.instance)
 
     @cached_property
-    def edges(self) -> tuple[Ints, Ints]:
-        """(number of edges,) tensor and consumer."""
-        tensors = self.instance.tensors
-        counts = np.array([len(tensor.consumers) for tensor in tensors], dtype=np.int64)
-        consumers = [node for tensor in tensors for node in tensor.consumers]
-        return np.repeat(np.arange(len(tensors)), counts), np.array(consumers, dtype=np.int64)
-
-    @cached_property
-    def producers(self) -> Ints:
-        """(number of tensors,) producer of each."""
-        return np.array([tensor.producer for tensor in self.instance.tensors], dtype=np.int64)
-
-    @cached_property
     def reads(self) -> list[list[int]]:
         """For each operator the tensors that it reads."""
         found: list[list[int]] = [[] for _ in self.instance.operators]
@@ -105,11 +92,11 @@ class CostGraph:
 
     def broadcasts(self, duplicated: Bools) -> Floats:
         """(number of tensors,) how often each is broadcast."""
-        tensor, consumer = self.edges
-        wanting = np.bincount(tensor, duplicated[consumer], len(self.producers))
+        tensor, consumer = self.instance.edges
+        wanting = np.bincount(tensor, duplicated[consumer], len(self.instance.producers))
         if self.instance.broadcast == "per_tensor":
             wanting = np.minimum(wanting, 1.0)
-        return np.where(duplicated[self.producers], 0.0, wanting)
+        return np.where(duplicated[self.instance.producers], 0.0, wanting)
 
     def cost(self, costs: Costs, duplicated: Bools) -> float:
         """What a selection costs."""
@@ -125,7 +112,7 @@ class CostGraph:
 
     def alone(self, costs: Costs) -> Floats:
         """(n,) what duplicating each operator and nothing else costs; it never costs more."""
-        tensor, consumer = self.edges
+        tensor, consumer = self.instance.edges
         return costs.extra + np.bincount(consumer, costs.broadcast[tensor], len(costs.extra))
 
     def cheapest(self, costs: Costs) -> Cut:
@@ -169,16 +156,16 @@ class Contraction(NamedTuple):
 
 def contract(graph: CostGraph, inside: Bools, duplicated: Bools) -> Contraction:
     """Decide on all operators but those ``inside``, which must be eligible: these are duplicated, others are not."""
-    tensor, consumer = graph.edges
+    tensor, consumer = graph.instance.edges
     members = np.flatnonzero(inside)
     place = np.full(len(inside), len(members))
     place[members] = np.arange(len(members))
-    times = np.bincount(tensor[duplicated[consumer]], minlength=len(graph.producers))
-    settled = duplicated[graph.producers]
+    times = np.bincount(tensor[duplicated[consumer]], minlength=len(graph.instance.producers))
+    settled = duplicated[graph.instance.producers]
     if graph.instance.broadcast == "per_tensor":
         times = np.minimum(times, 1)
         settled |= times > 0
-    own = np.flatnonzero(inside[graph.producers])
+    own = np.flatnonzero(inside[graph.instance.producers])
     tensors = np.repeat(own, times[own])
     live = inside[consumer] & ~settled[tensor]
     kept, starts = np.unique(tensor[live], return_index=True)
@@ -188,11 +175,11 @@ def contract(graph: CostGraph, inside: Bools, duplicated: Bools) -> Contraction:
         operators=(_FREE,) * len(members) + (_OUTSIDE,),
         tensors=tuple(
             Tensor(producer=producer, consumers=tuple(each.tolist()), size_bytes=0.0)
-            for producer, each in zip(place[graph.producers[kept]].tolist(), consumers, strict=True)
+            for producer, each in zip(place[graph.instance.producers[kept]].tolist(), consumers, strict=True)
         ),
         broadcast=graph.instance.broadcast,
     )
-    return Contraction(CostGraph(instance), members, kept, tensors, place[graph.producers[tensors]])
+    return Contraction(CostGraph(instance), members, kept, tensors, place[graph.instance.producers[tensors]])
 
 
 class Breakpoint(NamedTuple):

@@ -80,9 +80,9 @@ class SfbLp(Heuristic):
         fraction = float(np.abs(values - np.round(values)).max())
         if fraction > INTEGRAL:
             raise SolverError(f"the relaxation of '{instance.name}' has a value {fraction:g} from an integer")
-        prices = [outcome.duals[row] * unit_s(instance) for row in block.inputs_are_there.values()]
+        prices = np.array([outcome.duals[row] for row in block.inputs_are_there.values()]) * unit_s(instance)
         edges = np.array(list(block.EDGES), dtype=np.int64).reshape(-1, 2)
-        clock.report(None, priced_bound(instance, edges, np.array(prices)))
+        clock.report(None, priced_bound(instance, edges, prices))
         return formulation.read(block, instance), {"building_s": building_s, **outcome.figures}
 
     def certificate(self, instance: SfbInstance, solution: SfbSelection, clock: Clock) -> float | None:
@@ -102,7 +102,7 @@ def priced_bound(instance: SfbInstance, edges: Ints, prices: Floats) -> float:
     """
     tensors, consumers = edges.T
     prices = np.maximum(0.0, prices)
-    producers = np.array([tensor.producer for tensor in instance.tensors], dtype=np.int64)[tensors]
+    producers = instance.producers[tensors]
     paid = np.bincount(consumers, prices, instance.size) - np.bincount(producers, prices, instance.size)
     operators = instance.extra_s + instance.duplication_penalty_s - instance.sync_s + paid
     if instance.broadcast == "per_edge":

@@ -29,8 +29,8 @@ class Moves:
         self._graph = graph
         self._extra, self._sync, self._broadcast = (each.tolist() for each in costs)
         self._once = graph.instance.broadcast == "per_tensor"
-        tensor, consumer = graph.edges
-        self._wanting = np.bincount(tensor, duplicated[consumer], len(graph.producers)).astype(int).tolist()
+        tensor, consumer = graph.instance.edges
+        self._wanting = np.bincount(tensor, duplicated[consumer], len(graph.instance.producers)).astype(int).tolist()
         self._use, self._limits = use, limits
         self._duplicated: list[bool] = duplicated.tolist()
         self._room = limits - use @ duplicated
@@ -79,7 +79,7 @@ class Moves:
         there = self._duplicated[node]
         more: float = self._extra[node] - self._sync[node]
         for tensor in self._graph.reads[node]:
-            if not self._duplicated[self._graph.producers[tensor]] and not (
+            if not self._duplicated[self._graph.instance.producers[tensor]] and not (
                 self._once and self._wanting[tensor] > there
             ):
                 more += self._broadcast[tensor]
