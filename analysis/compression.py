@@ -8,7 +8,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, LevelInstance, SfbInstance, SfbSelection
-from ddlopt.models.compression.choices import as_timeline, plan_of
+from ddlopt.models.compression.choices import as_timeline, plain_option, plan_of
 from ddlopt.models.compression.evaluate_timeline import messages
 
 MOST_BARS = 40
@@ -47,11 +47,11 @@ def bars(instance: CompressionInstance, plan: CompressionPlan) -> Iterator[Bar]:
 
 def plain_plan(instance: CompressionInstance) -> CompressionPlan:
     """Nothing compressed, each gradient by itself; where a menu has no such option, the one with the least error."""
-    choices = []
-    for gradient in instance.gradients:
-        menu = instance.menus[gradient.menu]
-        choices.append(min(range(len(menu)), key=lambda o: (menu[o].compressor != "none", menu[o].error)))
-    return CompressionPlan(instance=instance.name, choices=tuple(choices))
+    places = []
+    for menu in instance.menus:
+        plain = plain_option(menu)
+        places.append(min(range(len(menu)), key=lambda o: menu[o].error) if plain is None else plain)
+    return CompressionPlan(instance=instance.name, choices=tuple(places[each.menu] for each in instance.gradients))
 
 
 def draw(axes: Any, instance: Any, solution: Any) -> None:

@@ -11,9 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.contracts import Solution
+from ddlopt.models.contracts import Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, TracePoint, empty_result, provenance
+from ddlopt.solvers.contracts import (
+    Limits,
+    ProgressCallback,
+    Result,
+    Status,
+    TracePoint,
+    best_bound,
+    empty_result,
+    provenance,
+)
 from ddlopt.solvers.finish import finish
 
 
@@ -46,10 +55,9 @@ class Clock:
         """Whether the time limit has passed or somebody has pressed Ctrl-C."""
         return self.interrupted or (self._limit is not None and self.elapsed_s >= self._limit)
 
-    @property
-    def least_bound(self) -> float | None:
-        """The least of the bounds reported; None if none was."""
-        return min((point.bound for point in self.trace if point.bound is not None), default=None)
+    def best_bound(self, sense: Sense) -> float | None:
+        """The tightest of the bounds reported; None if none was."""
+        return best_bound((point.bound for point in self.trace), sense)
 
     @contextmanager
     def heeding_ctrl_c(self) -> Iterator[None]:

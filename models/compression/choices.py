@@ -1,5 +1,6 @@
 """Timeline problems as arrays, and problems of levels as timeline problems: what formulations and methods share."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,17 @@ class Choices(NamedTuple):
         """(n, m) how long a gradient sent by itself keeps the wire busy."""
         return self.wire_s + self.launch_s
 
+    def paths_s(self, chosen: npt.NDArray[np.int64]) -> Floats:
+        """(n,) what the time of (n,) options is the largest of, where nothing is fused."""
+        picked = np.arange(len(chosen)), chosen
+        return paths(self.ready_s, self.encode_s[picked], self.occupation_s[picked])
+
+
+def paths(ready_s: Floats, encode_s: Floats, occupation_s: Floats) -> Floats:
+    """(n,) ready, encoded up to there, sent from there on; the time is the largest."""
+    found: Floats = ready_s + np.cumsum(encode_s) + np.cumsum(occupation_s[::-1])[::-1]
+    return found
+
 
 def choices_of(instance: CompressionInstance) -> Choices:
     """The options of an instance as arrays."""
@@ -63,9 +75,20 @@ def choices_of(instance: CompressionInstance) -> Choices:
     return Choices(instance.ready_s, encode, wire, launch, error, counts, labels[menus], size)
 
 
+def plain_option(menu: Sequence[Option]) -> int | None:
+    """Place of the option without compression that keeps the wire busy for the shortest time; None if there is none."""
+    plain = [place for place, option in enumerate(menu) if option.compressor == "none"]
+    return min(plain, key=lambda place: menu[place].occupation_s, default=None)
+
+
 def is_timeline(instance: CompressionProblem) -> bool:
     """Whether :func:`as_timeline` takes the instance."""
     return isinstance(instance, CompressionInstance | LevelInstance)
+
+
+def why_no_timeline(instance: CompressionProblem) -> str | None:
+    """Why :func:`as_timeline` does not take the instance; None if it does."""
+    return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
 
 
 def as_timeline(instance: CompressionProblem) -> CompressionInstance:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.compression.choices import paths
 from ddlopt.models.compression.levels import ExponentialCurve, LevelInstance, error_at
 from ddlopt.models.errors import InfeasibleError
 
@@ -66,9 +67,7 @@ class LevelArrays:
 
     def rows_s(self, levels: Floats) -> Floats:
         """(n,) rows of the timeline, for (n,) levels: ready, encoded up to there, sent from there on."""
-        encoded = self.ready_s + np.cumsum(self.encode.at(levels))
-        found: Floats = encoded + np.cumsum(self.wire.at(levels)[::-1])[::-1]
-        return found
+        return paths(self.ready_s, self.encode.at(levels), self.wire.at(levels))
 
     def time_s(self, levels: Floats) -> float:
         """The largest of the rows."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ddlopt.models.compression.choices import Choices
+from ddlopt.models.compression.choices import Choices, paths
 from ddlopt.models.compression.problem import Goal
 from ddlopt.models.compression.timeline_relaxation import (
     DualBound,
@@ -124,9 +124,9 @@ def _value(choices: Choices, goal: Goal, budget: float | None, at: DualBound) ->
         bound = less_rounding(plus, at.mu * allowed(budget), terms) / float(upto[-1])
         return _Value(bound, bool(choices.error[picked].sum() > budget))
     wire = choices.wire_s[picked] + np.where(last, choices.launch_s[picked], 0.0)
-    paths = choices.ready_s + np.cumsum(choices.encode_s[picked]) + np.cumsum(wire[::-1])[::-1]
+    ends = paths(choices.ready_s, choices.encode_s[picked], wire)
     bound = less_rounding(plus, float(upto[-1]) * allowed(budget), terms)
-    return _Value(bound, bool(at.lambdas @ paths > upto[-1] * budget))
+    return _Value(bound, bool(at.lambdas @ ends > upto[-1] * budget))
 
 
 @njit(cache=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression.choices import Choices
+from ddlopt.models.compression.choices import Choices, paths
 from ddlopt.models.compression.timeline_dual_kernels import Program, maximise
 from ddlopt.models.errors import InfeasibleError
 
@@ -148,14 +148,8 @@ def _means(figures: Floats, kept: Bools) -> Floats:
     return means
 
 
-def _paths(ready: Floats, encode: Floats, wire: Floats) -> Floats:
-    """(n,) what the time is the largest of."""
-    paths: Floats = ready + np.cumsum(encode) + np.cumsum(wire[::-1])[::-1]
-    return paths
-
-
 def _longest_path(ready: Floats, encode: Floats, wire: Floats) -> float:
-    return float(_paths(ready, encode, wire).max())
+    return float(paths(ready, encode, wire).max())
 
 
 def _program(

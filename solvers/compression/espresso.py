@@ -14,7 +14,7 @@ from ddlopt.models.compression import (
     CompressionProblem,
     Option,
 )
-from ddlopt.models.compression.choices import Choices, answer_of, as_timeline, choices_of, is_timeline
+from ddlopt.models.compression.choices import Choices, answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -65,7 +65,7 @@ class Espresso(Heuristic):
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems of the family."""
-        return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
+        return why_no_timeline(instance)
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
@@ -144,8 +144,7 @@ class _State:
         return chosen
 
     def _refresh(self) -> None:
-        encoded = self._options.ready_s + np.cumsum(self._of(self._encode))
-        self._ends = encoded + np.cumsum(self._of(self._occupation)[::-1])[::-1]
+        self._ends = self._options.paths_s(self.chosen)
         self._before = np.concatenate(([-np.inf], np.maximum.accumulate(self._ends)[:-1]))
         self._after = np.concatenate((np.maximum.accumulate(self._ends[::-1])[::-1][1:], [-np.inf]))
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.compression.choices import answer_of, as_timeline, choices_of
+from ddlopt.models.compression.choices import answer_of, as_timeline, choices_of, plain_option
 from ddlopt.models.compression.evaluate import evaluate
 from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.sfb import SfbInstance, SfbSelection
@@ -44,7 +44,8 @@ class Nothing(Heuristic):
         timeline = as_timeline(instance)
         choices = choices_of(timeline)
         least = np.lexsort((choices.occupation_s, choices.error), axis=1)[:, 0].tolist()
-        plain = [_plain(timeline, i, otherwise) for i, otherwise in enumerate(least)]
+        options = [plain_option(timeline.menus[gradient.menu]) for gradient in timeline.gradients]
+        plain = [otherwise if k is None else k for k, otherwise in zip(options, least, strict=True)]
         error = sum(float(choices.error[i, k]) for i, k in enumerate(plain))
         allowed = timeline.error_budget is None or error <= timeline.error_budget
         return _checked(instance, timeline, plain if allowed else least), {}
@@ -87,12 +88,6 @@ class Everything(Heuristic):
             chosen[i] = next(k for k in order[i].tolist() if excess[i, k] <= left)
             left -= float(excess[i, chosen[i]])
         return _checked(instance, timeline, chosen), {}
-
-
-def _plain(timeline: CompressionInstance, gradient: int, otherwise: int) -> int:
-    menu = timeline.menus[timeline.gradients[gradient].menu]
-    plain = [k for k, option in enumerate(menu) if option.compressor == "none"]
-    return min(plain, key=lambda k: menu[k].occupation_s, default=otherwise)
 
 
 def _checked(instance: CompressionProblem, timeline: CompressionInstance, chosen: list[int]) -> CompressionAnswer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ddlopt.models.compression import CompressionAnswer, CompressionProblem, evaluate
-from ddlopt.models.compression.choices import answer_of, as_timeline, is_timeline, plan_of
+from ddlopt.models.compression.choices import answer_of, as_timeline, plan_of, why_no_timeline
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.compression.label_tree import WIDTHS, Search
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -71,7 +71,7 @@ class LabelSetting(Heuristic):
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Sufficient factors have no timeline."""
-        return None if is_timeline(instance) else f"a {instance.kind} has no timeline"
+        return why_no_timeline(instance)
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: CompressionAnswer | None
@@ -100,4 +100,4 @@ class LabelSetting(Heuristic):
 
     def certificate(self, instance: CompressionProblem, solution: CompressionAnswer, clock: Clock) -> float | None:
         """The largest bound of a pass."""
-        return max((point.bound for point in clock.trace if point.bound is not None), default=None)
+        return clock.best_bound(instance.sense)

@@ -59,4 +59,4 @@ class MinCut(Heuristic):
 
     def certificate(self, instance: SfbInstance, solution: SfbSelection, clock: Clock) -> float | None:
         """Value of the maximum flow."""
-        return clock.least_bound
+        return clock.best_bound(instance.sense)

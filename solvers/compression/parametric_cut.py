@@ -84,7 +84,7 @@ class ParametricCut(Heuristic):
 
     def certificate(self, instance: SfbInstance, solution: SfbSelection, clock: Clock) -> float | None:
         """The last bound reported; they only grow."""
-        return max((point.bound for point in clock.trace if point.bound is not None), default=None)
+        return clock.best_bound(instance.sense)
 
 
 class Corner(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ddlopt.models.compression.choices import answer_of, as_timeline, is_timeline, plan_of
+from ddlopt.models.compression.choices import answer_of, as_timeline, plan_of, why_no_timeline
 from ddlopt.models.compression.evaluate import evaluate
 from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline import CompressionInstance, CompressionPlan
@@ -58,7 +58,7 @@ class PricedChoices(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Only timelines and levels are covered."""
-        return None if is_timeline(instance) else f"it is a {instance.kind}"
+        return why_no_timeline(instance)
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: CompressionAnswer | None
@@ -89,7 +89,7 @@ class PricedChoices(Heuristic):
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """The least bound of what was still open."""
-        return max((point.bound for point in clock.trace if point.bound is not None), default=None)
+        return clock.best_bound(instance.sense)
 
     def _fast_enough(self, timeline: CompressionInstance, clock: Clock) -> CompressionPlan:
         """A plan within the time budget."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression import CompressionAnswer, CompressionPlan, CompressionProblem
-from ddlopt.models.compression.choices import Choices, answer_of, as_timeline, choices_of, is_timeline
+from ddlopt.models.compression.choices import answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -43,7 +43,7 @@ class Secopa(Heuristic):
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems of the family."""
-        return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
+        return why_no_timeline(instance)
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
@@ -54,7 +54,7 @@ class Secopa(Heuristic):
         costs = options.encode_s + options.occupation_s
         chosen = np.lexsort((options.error, costs), axis=1)[:, 0]
         spent, late_s = float(options.error[rows, chosen].sum()), timeline.time_budget_s
-        if late_s is not None and (time := _end_s(options, chosen)) > late_s:
+        if late_s is not None and (time := options.paths_s(chosen).max()) > late_s:
             raise NoSolutionError(f"it ends at {time:g} s, after time_budget_s, {late_s:g}")
         budget = np.inf if timeline.error_budget is None else timeline.error_budget
         for i, choice in _steps(chosen, costs, options.error):
@@ -62,19 +62,12 @@ class Secopa(Heuristic):
                 break
             before = chosen[i]
             chosen[i] = choice
-            if late_s is not None and _end_s(options, chosen) > late_s:
+            if late_s is not None and options.paths_s(chosen).max() > late_s:
                 chosen[i] = before
                 continue
             spent += float(options.error[i, choice] - options.error[i, before])
         plan = CompressionPlan(instance=timeline.name, choices=tuple(chosen.tolist()))
         return answer_of(instance, plan), {"separate_s": float(costs[rows, chosen].sum())}
-
-
-def _end_s(options: Choices, chosen: Integers) -> float:
-    """When all is sent."""
-    rows = np.arange(len(chosen))
-    encoded = options.ready_s + np.cumsum(options.encode_s[rows, chosen])
-    return float((encoded + np.cumsum(options.occupation_s[rows, chosen][::-1])[::-1]).max())
 
 
 def _steps(chosen: Integers, costs: Floats, errors: Floats) -> Iterator[tuple[int, int]]:

@@ -87,7 +87,7 @@ class SfbLp(Heuristic):
 
     def certificate(self, instance: SfbInstance, solution: SfbSelection, clock: Clock) -> float | None:
         """The bound of the prices."""
-        return clock.least_bound
+        return clock.best_bound(instance.sense)
 
 
 def priced_bound(instance: SfbInstance, edges: Ints, prices: Floats) -> float:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.solvers.contracts import best_bound
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.scheduling.embedding_oracles import EmbeddingOracle
 from ddlopt.solvers.scheduling.embedding_oracles import Oracle as SlotOracle
@@ -89,10 +90,8 @@ class Gadget(Heuristic):
 
     def certificate(self, instance: SchedulingInstance, solution: Schedule, clock: Clock) -> float | None:
         """A bound from the state that the schedule ends in; of a single slot, that of the oracle."""
-        known = [point.bound for point in clock.trace if point.bound is not None]
-        if not clock.expired and (at_end := certified_bound(instance, solution)) is not None:
-            known.append(at_end)
-        return min(known, default=None)
+        at_end = None if clock.expired else certified_bound(instance, solution)
+        return best_bound((clock.best_bound(instance.sense), at_end), instance.sense)
 
     def _oracle(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Oracle:
         name = self._chosen(instance)

@@ -112,7 +112,7 @@ class JobPlans(Heuristic):
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """The least of the bounds reported."""
-        return clock.least_bound
+        return clock.best_bound(instance.sense)
 
 
 class _Search:

@@ -44,6 +44,12 @@ def test_without_compression_the_plain_option_is_taken_wherever_it_stands():
     assert plain_plan(TWO).choices == (1, 1)
 
 
+def test_without_compression_is_what_the_method_none_answers():
+    instance = ddlopt.load("compression/hipress-resnet50-n16")  # several options without compression
+    assert sum(option.compressor == "none" for option in instance.menus[0]) > 1
+    assert plain_plan(instance).choices == ddlopt.solve(instance, "none").solution.choices
+
+
 def drawn(instance, solution):
     axes = Figure().add_subplot()
     draw(axes, instance, solution)
