@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import SfbInstance
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.compression.sfb_thresholds import thresholds
-
-GIGABIT_BYTES = 1e9 / 8
 
 _COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
 
@@ -89,7 +88,7 @@ def table(instance: SfbInstance, samples: float | None = None, least_bytes: floa
     for row in reversed(pays(instance)):
         if row.gradient_bytes >= least_bytes:
             figures = (row.gradient_bytes / 1e6, row.factor_bytes / 1e6)
-            limits = (row.bandwidth_bytes_per_s / GIGABIT_BYTES, row.batch * (samples or 1.0))
+            limits = (row.bandwidth_bytes_per_s / GIGABIT_PER_S, row.batch * (samples or 1.0))
             lines.append((row.gradient, *(f"{x:.4g}" for x in figures), *(_limit_text(x) for x in limits)))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -126,7 +125,7 @@ def draw(axes: Any, instances: Mapping[str, SfbInstance], least_bytes: float = 0
     if any(each != names[0] for each in names):
         raise OptionError("only instances of one network share a picture; these have different gradients")
     finite = [
-        row.bandwidth_bytes_per_s / GIGABIT_BYTES
+        row.bandwidth_bytes_per_s / GIGABIT_PER_S
         for rows in lines.values()
         for row in rows
         if 0 < row.bandwidth_bytes_per_s < inf
@@ -134,7 +133,7 @@ def draw(axes: Any, instances: Mapping[str, SfbInstance], least_bytes: float = 0
     lowest, highest = min(finite) / 3, max(finite) * 3
     places = range(len(names[0]))
     for (label, rows), colour in zip(lines.items(), _repeated(_COLOURS, len(lines)), strict=True):
-        heights = [min(max(row.bandwidth_bytes_per_s / GIGABIT_BYTES, lowest), highest) for row in rows]
+        heights = [min(max(row.bandwidth_bytes_per_s / GIGABIT_PER_S, lowest), highest) for row in rows]
         axes.plot(places, heights, color=colour, marker="o", markersize=3, linewidth=1, label=label)
     axes.set_yscale("log")
     axes.set_ylim(lowest / 1.3, highest * 1.3)

@@ -13,8 +13,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from ddlopt.analysis import plots
-from ddlopt.analysis.sfb_thresholds import GIGABIT_BYTES, draw, pays, table
+from ddlopt.analysis.sfb_thresholds import draw, pays, table
 from ddlopt.instances.generators.compression import generate
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 
 MODELS = {"vgg16": (1, 4, 16, 64), "bert-base": (1, 4, 16, 64), "gpt2": (1, 2, 4, 8)}
 """Samples of a worker."""
@@ -40,7 +41,7 @@ def rows_of(model: str, instances: dict, workers: int, least_bytes: float) -> li
     rows = []
     for samples, instance in instances.items():
         found = [each for each in pays(instance) if each.gradient_bytes >= least_bytes]
-        bandwidth = [(each.bandwidth_bytes_per_s / GIGABIT_BYTES, each.gradient_bytes) for each in found]
+        bandwidth = [(each.bandwidth_bytes_per_s / GIGABIT_PER_S, each.gradient_bytes) for each in found]
         batch = [(each.batch * samples, each.gradient_bytes) for each in found]
         figures = (*first_half_all(bandwidth), *first_half_all(batch)[:2])
         rows.append([model, str(samples), str(len(found)), *map(text_of, figures)])

@@ -7,19 +7,6 @@ import json
 import pytest
 
 import ddlopt
-from ddlopt.cli import run
-
-
-@pytest.fixture
-def call(capsys):
-    """Exit code, standard output and standard error of a command line."""
-
-    def line(*arguments):
-        code = run([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return line
-
 
 KINDS = {
     "sfb-network": ["--set", "model=vgg16", "--set", "batch=4"],

@@ -7,20 +7,8 @@ import json
 import pytest
 
 import ddlopt
-from ddlopt.cli import run
 
 TINY = "scheduling/tiny-capped"
-
-
-@pytest.fixture
-def call(capsys):
-    """Exit code, standard output and standard error of a command line."""
-
-    def line(*arguments):
-        code = run([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return line
 
 
 def test_from_a_generator_to_a_checked_schedule(call, tmp_path):

@@ -52,6 +52,7 @@ from ddlopt.instances.options import at_least, one_of, part, positive
 from ddlopt.instances.workloads import V100, Workload
 from ddlopt.instances.workloads.gradients import BackwardGradient, backward_gradients
 from ddlopt.instances.workloads.networks import bert, gpt2, resnet50, vgg16
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import ExponentialCurve, GradedGradient, LevelInstance, PointCurve
 from ddlopt.models.compression.level_arrays import LevelArrays
 from ddlopt.models.compression.uniform import uniform_coordinates, uniform_places
@@ -198,7 +199,7 @@ def network(
     positive("network_gigabit_per_s", network_gigabit_per_s)
     like = _LIKE[compressor] if like is None else like
     positive("like", like)
-    costs = _Network(compressor, workers, network_gigabit_per_s * 1e9 / 8, overlap, points)
+    costs = _Network(compressor, workers, network_gigabit_per_s * GIGABIT_PER_S, overlap, points)
     tensors = backward_gradients(_NETWORKS[model](), V100)
     energies = np.array([math.sqrt(each.elements) * (len(each.shape) > 1) for each in tensors])
     energies *= np.exp(0.5 * rng.standard_normal(len(tensors)))

@@ -15,6 +15,7 @@ from ddlopt.instances.workloads.compressors import Compression
 from ddlopt.instances.workloads.digits import WIDTHS, Training
 from ddlopt.instances.workloads.measured import Sample, mean_error, samples, spectral_tails, tail_energies
 from ddlopt.instances.workloads.numpy_compressors import Setting
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import (
     Cluster,
     CompressionInstance,
@@ -42,7 +43,6 @@ BACKWARD_FLOPS_PER_S = 20e9
 """Of a worker: an assumption, that of a few CPU cores."""
 FIRST, COUNT, EVERY = 40, 5, 4
 """Steps of training of which gradients are measured: a few, after the loss has begun to fall."""
-_GIGABIT = 1e9 / 8
 
 
 def timeline(
@@ -156,7 +156,7 @@ def _taken(rng: np.random.Generator, workers: int, batch: int) -> list[Sample]:
 
 def _cluster(workers: int, gigabit_per_s: float) -> Cluster:
     positive("network_gigabit_per_s", gigabit_per_s)
-    rate = gigabit_per_s * _GIGABIT
+    rate = gigabit_per_s * GIGABIT_PER_S
     return Cluster(
         nodes=workers, intra_bandwidth_bytes_per_s=rate, inter_bandwidth_bytes_per_s=rate, latency_s=LATENCY_S
     )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ddlopt.instances.options import at_least, one_of, part, positive
 from ddlopt.instances.workloads.compression_costs import INTRA_BYTES_PER_S, LATENCY_S, menu
 from ddlopt.instances.workloads.compressors import Compression
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import Cluster, CompressionInstance, Option
 from ddlopt.models.errors import OptionError
 
@@ -22,7 +23,6 @@ _RANKS = 4
 MOST_OPTIONS = len(_WORDS) + 1
 _SIDES = (16, 32, 64, 128, 256, 512, 768, 1024, 2048, 3072, 4096)
 _KERNELS = (1, 3, 5, 7)
-_GIGABIT = 1e9 / 8
 _VECTORS = 0.4
 _CONVOLUTIONS = 0.3
 """Parts of the gradients; the others are matrices."""
@@ -91,7 +91,7 @@ def random_timeline(
         gpus_per_node=gpus_per_node,
         intra="pcie" if intra == "pcie" else "nvlink",
         intra_bandwidth_bytes_per_s=INTRA_BYTES_PER_S[intra],
-        inter_bandwidth_bytes_per_s=network_gigabit_per_s * _GIGABIT,
+        inter_bandwidth_bytes_per_s=network_gigabit_per_s * GIGABIT_PER_S,
         latency_s=LATENCY_S,
     )
     shapes = [_shape(rng) for _ in range(gradients)]

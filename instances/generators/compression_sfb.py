@@ -1,21 +1,16 @@
 """Sufficient factor broadcasting on training steps of real networks: kind ``sfb-network``."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from ddlopt.instances.options import at_least, one_of, positive
-from ddlopt.instances.workloads import A100, V100
 from ddlopt.instances.workloads.network_graphs import MODELS, Step, training_step
+from ddlopt.instances.workloads.training import ACCELERATORS, GIGABIT_PER_S
 from ddlopt.instances.workloads.training_graph import operator_time_s
 from ddlopt.models.compression import SfbInstance
-
-ACCELERATORS = {"v100": V100, "a100": A100}
-"""By the word that asks for one."""
-
-GIGABIT_PER_S = 1e9 / 8
-"""In bytes per second."""
+from ddlopt.models.compression.sfb import CostModel
 
 
 def network(
@@ -63,7 +58,7 @@ def network(
     SfbInstance
     """
     one_of("model", model, MODELS)
-    one_of("cost_model", cost_model, ("per_link", "total_bytes", "tag_code"))
+    one_of("cost_model", cost_model, get_args(CostModel))
     one_of("broadcast", broadcast, ("per_tensor", "per_edge"))
     one_of("accelerator", accelerator, tuple(ACCELERATORS))
     at_least("batch", batch, 1)

@@ -1,20 +1,21 @@
 """Training graphs drawn at random, for sufficient factor broadcasting at any size."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.instances.options import at_least, one_of, part, positive
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import SfbInstance
-from ddlopt.models.compression.sfb import BYTES_PER_ELEMENT
+from ddlopt.models.compression.sfb import BYTES_PER_ELEMENT, CostModel
 
 Floats = npt.NDArray[np.float64]
 Reads = list[list[int]]
 
 _SHAPES = ("training", "any")
-_COST_MODELS = ("per_link", "total_bytes", "tag_code")
+_COST_MODELS = get_args(CostModel)
 _BROADCASTS = ("per_tensor", "per_edge")
 _FLOPS = 4e12
 """Of a device at small batches."""
@@ -84,7 +85,7 @@ def random_graph(
     at_least("penalty_s", penalty_s, 0)
     graph = (_training if shape == "training" else _any)(rng, operators, width, samples)
     count = np.full(operators, replicas)
-    bandwidth = np.full(operators, network_gigabit_per_s * 1e9 / 8)
+    bandwidth = np.full(operators, network_gigabit_per_s * GIGABIT_PER_S)
     if mixed_replicas:
         count = rng.integers(1, replicas, operators, endpoint=True)
         bandwidth *= rng.choice([0.25, 0.5, 1.0], operators)

@@ -17,7 +17,7 @@ from ddlopt.instances.workloads.planner_costs import (
     espresso_menu,
     hipress_menu,
 )
-from ddlopt.instances.workloads.training import A100, V100, Workload
+from ddlopt.instances.workloads.training import ACCELERATORS, GIGABIT_PER_S, Workload
 from ddlopt.models.compression import Cluster, CompressionInstance, Option
 from ddlopt.models.errors import OptionError
 
@@ -33,7 +33,6 @@ MODELS: Mapping[str, Callable[[int], Workload]] = {
 }
 """Networks by the samples of a GPU; BERT on sequences of 128."""
 _BATCHES = {"gpt2": 4, "bert-large": 16, "transformer": 64}
-ACCELERATORS = {"v100": V100, "a100": A100}
 MIXED = (
     "fp16",
     "dgc:0.01",
@@ -47,7 +46,6 @@ MIXED = (
     "sfb",
 )
 """With no compression and ``dgc`` and ``sign`` between nodes and on both levels: twelve options and SFB's."""
-_GIGABIT = 1e9 / 8
 
 
 def network(
@@ -140,7 +138,7 @@ def network(
 def _name(model: str, cost_model: str, cluster: Cluster) -> str:
     size = f"n{cluster.nodes}" + (f"x{cluster.gpus_per_node}-{cluster.intra}" if cluster.gpus_per_node > 1 else "")
     if cost_model == "derived":
-        return f"{model}-{size}-{cluster.inter_bandwidth_bytes_per_s / _GIGABIT:g}g"
+        return f"{model}-{size}-{cluster.inter_bandwidth_bytes_per_s / GIGABIT_PER_S:g}g"
     return f"{cost_model}-{model}-{size}"
 
 
@@ -174,7 +172,7 @@ def _costs(
             "gpus_per_node": gpus_per_node,
             "intra": intra,
             "intra_bandwidth_bytes_per_s": INTRA_BYTES_PER_S[intra],
-            "inter_bandwidth_bytes_per_s": gigabit_per_s * _GIGABIT,
+            "inter_bandwidth_bytes_per_s": gigabit_per_s * GIGABIT_PER_S,
             "latency_s": LATENCY_S,
         }
     )

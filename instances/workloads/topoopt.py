@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ddlopt.instances.workloads import networks
-from ddlopt.instances.workloads.training import Workload, training_job
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload, training_job
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.models.topology import TopologyInstance
-
-GIGABIT_PER_S = 1e9 / 8
-"""In bytes per second."""
 
 _DEDICATED: dict[str, Callable[[], Workload]] = {
     "dlrm": lambda: networks.dlrm(64, 10**7, 128, 100, [2048] * 8, [4096] * 15 + [1], 128),

@@ -94,6 +94,12 @@ V100 = Accelerator(
 )
 """Peaks as in NVIDIA's data sheet; no TF32. The shares are assumed to be the A100's."""
 
+ACCELERATORS = {"v100": V100, "a100": A100}
+"""By the word that asks for one."""
+
+GIGABIT_PER_S = 1e9 / 8
+"""In bytes per second."""
+
 
 def training_job(
     workload: Workload,

@@ -1,35 +1,17 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import Any
 
 from ddlopt.models.compression import CompressionProblem
-from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.makers import formulation, heuristic
 
 FAMILY = "compression"
 
-
-def _formulation(name: str, module: str, kind: str) -> Callable[[str], Method]:
-    """An exact method: a formulation of ``ddlopt.models.compression`` and a solver."""
-
-    def make(solver: str) -> Method:
-        formulation = getattr(import_module(f"ddlopt.models.compression.{module}"), kind)
-        return Exact(name, FAMILY, formulation(), backend(solver))
-
-    return make
-
-
-def _heuristic(module: str, kind: str, **options: Any) -> Callable[[str], Method]:
-    """A method of ``ddlopt.solvers.compression`` that needs no solver, or brings its own."""
-
-    def make(_: str) -> Method:
-        method: Method = getattr(import_module(f"ddlopt.solvers.compression.{module}"), kind)(**options)
-        return method
-
-    return make
+_formulation = partial(formulation, FAMILY)
+_heuristic = partial(heuristic, FAMILY)
 
 
 def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:

@@ -1,14 +1,13 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from collections.abc import Callable
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method, Result
-from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.opened import Opened
 
 FAMILY = "scheduling"
@@ -18,26 +17,8 @@ _LARGEST = 150_000
 _MOST_PLANS = 20_000_000
 """Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
 
-
-def _formulation(name: str, module: str, kind: str) -> Callable[[str], Method]:
-    """An exact method: a formulation of ``ddlopt.models.scheduling`` and a solver."""
-
-    def make(solver: str) -> Method:
-        formulation = getattr(import_module(f"ddlopt.models.scheduling.{module}"), kind)
-        return Exact(name, FAMILY, formulation(), backend(solver))
-
-    return make
-
-
-def _heuristic(module: str, kind: str, **options: Any) -> Callable[[str], Method]:
-    """A method of ``ddlopt.solvers.scheduling`` that needs no solver, or brings its own."""
-
-    def make(_: str) -> Method:
-        method: Method = getattr(import_module(f"ddlopt.solvers.scheduling.{module}"), kind)(**options)
-        return method
-
-    return make
-
+_formulation = partial(formulation, FAMILY)
+_heuristic = partial(heuristic, FAMILY)
 
 _time_indexed = _formulation("time-indexed", "time_indexed", "TimeIndexed")
 _slot_embedding = _formulation("slot-embedding", "slot_embedding", "SlotEmbedding")
@@ -46,7 +27,6 @@ _gang_search = _heuristic("gang_search", "GangSearch")
 _gadget = _heuristic("gadget", "Gadget")
 _fair_shares = _heuristic("fair_shares", "FairSharing")
 _job_plans = _heuristic("job_plans", "JobPlans")
-
 _lp_guided = _heuristic("lp_guided", "LpGuided")
 
 _OPENINGS = {

@@ -1,14 +1,17 @@
 """The methods of the family, and which one is taken where none is named."""
 
+from functools import partial
+
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.opened import Opened
+
+FAMILY = "topology"
 
 
 def _exact(solver: str) -> Method:
-    return Opened("exact", "topology", _link_exchange(solver), lambda instance: _model_for(instance, solver))
+    return Opened("exact", FAMILY, _link_exchange(solver), lambda instance: _model_for(instance, solver))
 
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
@@ -19,111 +22,50 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
 
-def _min_congestion(solver: str) -> Method:
-    from ddlopt.models.topology.min_congestion import MinCongestion
-
-    return Exact("min-congestion", "topology", MinCongestion(), backend(solver))
-
-
-def _rings_and_routes(solver: str) -> Method:
-    from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
-
-    return Exact("rings-and-routes", "topology", RingsAndRoutes(), backend(solver))
-
-
-def _all_rings(solver: str) -> Method:
-    from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
-
-    return Exact("all-rings", "topology", RingsAndRoutes(rings="all"), backend(solver))
-
-
-def _circulant(solver: str) -> Method:
-    from ddlopt.models.topology.circulant import CirculantDesign
-
-    return Exact("circulant", "topology", CirculantDesign(), backend(solver))
-
-
-def _circulant_enumeration(_: str) -> Method:
-    from ddlopt.solvers.topology.circulant_enumeration import CirculantEnumeration
-
-    return CirculantEnumeration()
-
-
-def _topology_finder(_: str) -> Method:
-    from ddlopt.solvers.topology.topology_finder import TopologyFinder
-
-    return TopologyFinder(variant="paper")
-
-
-def _topology_finder_released(_: str) -> Method:
-    from ddlopt.solvers.topology.topology_finder import TopologyFinder
-
-    return TopologyFinder(variant="released")
-
-
-def _concave_matching(_: str) -> Method:
-    from ddlopt.solvers.topology.concave_matching import ConcaveMatchingFinder
-
-    return ConcaveMatchingFinder()
-
-
-def _link_exchange(_: str) -> Method:
-    from ddlopt.solvers.topology.link_exchange import LinkExchange
-
-    return LinkExchange()
-
-
-def _ocs_greedy(_: str) -> Method:
-    from ddlopt.solvers.topology.ocs_greedy import OcsGreedy
-
-    return OcsGreedy()
-
-
-def _expander(_: str) -> Method:
-    from ddlopt.solvers.topology.expander import Expander
-
-    return Expander()
-
-
-def _ideal_switch(_: str) -> Method:
-    from ddlopt.solvers.topology.references import IdealSwitch
-
-    return IdealSwitch()
-
-
-def _fat_tree(_: str) -> Method:
-    from ddlopt.solvers.topology.references import FatTree
-
-    return FatTree()
+_formulation = partial(formulation, FAMILY)
+_heuristic = partial(heuristic, FAMILY)
+_min_congestion = _formulation("min-congestion", "min_congestion", "MinCongestion")
+_rings_and_routes = _formulation("rings-and-routes", "rings_and_routes", "RingsAndRoutes")
+_all_rings = _formulation("all-rings", "rings_and_routes", "RingsAndRoutes", rings="all")
+_circulant = _formulation("circulant", "circulant", "CirculantDesign")
+_circulant_enumeration = _heuristic("circulant_enumeration", "CirculantEnumeration")
+_topology_finder = _heuristic("topology_finder", "TopologyFinder", variant="paper")
+_topology_finder_released = _heuristic("topology_finder", "TopologyFinder", variant="released")
+_concave_matching = _heuristic("concave_matching", "ConcaveMatchingFinder")
+_link_exchange = _heuristic("link_exchange", "LinkExchange")
+_ocs_greedy = _heuristic("ocs_greedy", "OcsGreedy")
+_expander = _heuristic("expander", "Expander")
+_ideal_switch = _heuristic("references", "IdealSwitch")
+_fat_tree = _heuristic("references", "FatTree")
 
 
 ENTRIES = (
-    Entry("exact", "topology", "exact", "link-exchange, then from its design the model that fits", _exact),
-    Entry("min-congestion", "topology", "exact", "any links and routes, traffic without all-reduce", _min_congestion),
-    Entry("rings-and-routes", "topology", "exact", "any links and routes, rings from generators", _rings_and_routes),
-    Entry("all-rings", "topology", "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
-    Entry("circulant", "topology", "exact", "the best circulant for traffic that looks alike everywhere", _circulant),
+    Entry("exact", FAMILY, "exact", "link-exchange, then from its design the model that fits", _exact),
+    Entry("min-congestion", FAMILY, "exact", "any links and routes, traffic without all-reduce", _min_congestion),
+    Entry("rings-and-routes", FAMILY, "exact", "any links and routes, rings from generators", _rings_and_routes),
+    Entry("all-rings", FAMILY, "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
+    Entry("circulant", FAMILY, "exact", "the best circulant for traffic that looks alike everywhere", _circulant),
     Entry(
         "circulant-enumeration",
-        "topology",
+        FAMILY,
         "exact",
         "the same by generator sets up to automorphism, up to 128 servers",
         _circulant_enumeration,
     ),
-    Entry("topology-finder", "topology", "heuristic", "TopoOpt's TopologyFinder as in the paper", _topology_finder),
+    Entry("topology-finder", FAMILY, "heuristic", "TopoOpt's TopologyFinder as in the paper", _topology_finder),
     Entry(
         "topology-finder-released",
-        "topology",
+        FAMILY,
         "heuristic",
         "TopologyFinder as in the released code",
         _topology_finder_released,
     ),
-    Entry("concave-matching", "topology", "heuristic", "TopologyFinder with an exact b-matching", _concave_matching),
-    Entry("link-exchange", "topology", "heuristic", "our local search on links and rings", _link_exchange),
-    Entry("ocs-greedy", "topology", "heuristic", "the greedy of reconfigurable circuit switches", _ocs_greedy),
-    Entry("expander", "topology", "heuristic", "a random regular graph", _expander),
-    Entry("ideal-switch", "topology", "reference", "a non-blocking switch of bandwidth d·B", _ideal_switch),
-    Entry("fat-tree", "topology", "reference", "a fat-tree of similar cost", _fat_tree),
+    Entry("concave-matching", FAMILY, "heuristic", "TopologyFinder with an exact b-matching", _concave_matching),
+    Entry("link-exchange", FAMILY, "heuristic", "our local search on links and rings", _link_exchange),
+    Entry("ocs-greedy", FAMILY, "heuristic", "the greedy of reconfigurable circuit switches", _ocs_greedy),
+    Entry("expander", FAMILY, "heuristic", "a random regular graph", _expander),
+    Entry("ideal-switch", FAMILY, "reference", "a non-blocking switch of bandwidth d·B", _ideal_switch),
+    Entry("fat-tree", FAMILY, "reference", "a fat-tree of similar cost", _fat_tree),
 )
 
 _EXACT_SERVERS = 16
