@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.instances.options import checked
+from ddlopt.instances.options import checked, refuse_odd_value
 from ddlopt.models.compression import CompressionProblem
 from ddlopt.models.errors import OptionError
 
@@ -45,11 +45,13 @@ def generate(kind: str, seed: int = 0, **options: Any) -> CompressionProblem:
     for option in options:
         if option not in known:
             raise OptionError(f"kind '{kind}' takes no option '{option}'; it takes: {', '.join(sorted(known))}, name")
+    if name is not None:
+        refuse_odd_value("name", name, str)
     made: CompressionProblem = checked(_function(kind))(np.random.default_rng(seed), **options)
     told = ", ".join(f"{key} {value}" for key, value in (known | options).items() if value is not None)
     source = f"generated: kind {kind}, seed {seed}, {told}. {made.source}".rstrip(". ")
-    data = made.model_dump() | {"source": source} | ({} if name is None else {"name": name})
-    return type(made).from_data(data)
+    # A copy, as large instances take long to validate; nothing that is calculated from one depends on these fields.
+    return made.model_copy(update={"name": made.name if name is None else name, "source": source})
 
 
 def options_of(kind: str) -> dict[str, Any]:
