@@ -223,3 +223,14 @@ def test_refuses_other_problems():
     graph = SfbInstance.from_data({"name": "g", "problem": "sfb", "operators": operators, "tensors": []})
     with pytest.raises(NotApplicableError, match="which has no timeline"):
         Espresso().solve(graph, Limits())
+
+
+def test_large_gradients_are_halved_even_where_that_takes_longer():
+    """By its size alone, as in the original; without sizes only where the iteration ends earlier."""
+    menu = (Option(label="none", wire_s=1.0), Option(label="fp16", compressor="fp16", encode_s=5.0, wire_s=0.9))
+    large = Gradient(name="w", shape=(2**17 + 1,), ready_s=0.0, menu=0)
+    instance = CompressionInstance(name="one", gradients=(large,), menus=(menu,))
+    assert choices(instance) == (1,)
+    assert choices(instance, thresholds=False) == (0,)
+    small = large.model_copy(update={"shape": (2**17,)})
+    assert choices(CompressionInstance(name="one", gradients=(small,), menus=(menu,))) == (0,)
