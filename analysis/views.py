@@ -31,6 +31,7 @@ def _drawn_by(family: str) -> Draw:
 _VIEWS = {
     "topology": View({"n": "servers", "d": "degree"}, _drawn_by("topology")),
     "scheduling": View({"jobs": "jobs", "servers": "server_count", "slots": "slots"}, _drawn_by("scheduling")),
+    "codesign": View({"n": "servers", "d": "degree", "layers": "layers"}, _drawn_by("codesign")),
     "compression": View({"problem": "problem", "size": "size"}, _drawn_by("compression")),
 }
 

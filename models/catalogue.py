@@ -50,10 +50,19 @@ def _compression() -> Family:
     return Family("compression", title, CompressionProblem, CompressionAnswer, evaluate, bound)
 
 
+def _codesign() -> Family:
+    from ddlopt.models.codesign import CodesignInstance, CodesignPlan, evaluate
+    from ddlopt.models.codesign.bounds import lower_bound
+
+    title = "parallelization strategy, optical links, rings and routes for one training job together"
+    return Family("codesign", title, CodesignInstance, CodesignPlan, evaluate, lower_bound)
+
+
 _FAMILIES: dict[str, Callable[[], Family]] = {
     "topology": _topology,
     "scheduling": _scheduling,
     "compression": _compression,
+    "codesign": _codesign,
 }
 
 FAMILY_NAMES = tuple(_FAMILIES)

@@ -1,0 +1,18 @@
+"""Parallelization strategy, optical links, rings and routes for one training job, together."""
+
+from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.instance import CodesignInstance, Device, Layer, Layout, Reduction, Strategy
+from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.solution import CodesignPlan
+
+__all__ = [
+    "CodesignInstance",
+    "CodesignPlan",
+    "Device",
+    "Layer",
+    "Layout",
+    "Reduction",
+    "Strategy",
+    "evaluate",
+    "job_of",
+]

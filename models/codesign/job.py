@@ -1,0 +1,48 @@
+"""The topology problem that a choice of strategies leaves."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.topology.instance import TopologyInstance
+
+
+def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstance | None:
+    """The job that the strategies make: groups, traffic and compute time; None if nothing is to be sent.
+
+    Parameters
+    ----------
+    instance : CodesignInstance
+    choices : sequence of int
+        Index of each layer's strategy.
+
+    Returns
+    -------
+    TopologyInstance or None
+        Its groups are those with anything to reduce, in the order of :attr:`.Tables.groups`.
+    """
+    tables = instance.tables
+    reduced, moved = tables.bytes_of(choices)
+    traffic = np.zeros((instance.servers, instance.servers))
+    for pattern in np.flatnonzero(moved):
+        traffic += moved[pattern] * tables.patterns[pattern].unit.toarray()
+    if not reduced.any() and not traffic.any():
+        return None
+    return TopologyInstance(
+        name=f"{instance.name}, chosen strategies",
+        servers=instance.servers,
+        degree=instance.degree,
+        link_bandwidth_bytes_per_s=instance.link_bandwidth_bytes_per_s,
+        optics=instance.optics,
+        parallel_links=instance.parallel_links,
+        host_forwarding=instance.host_forwarding,
+        allreduce_groups=[
+            {"members": members, "gradient_bytes": amount}
+            for members, amount in zip(tables.groups, tables.group_bytes(reduced).tolist(), strict=True)
+            if amount > 0
+        ],
+        traffic_bytes=traffic,
+        compute_s=tables.compute_of(choices),
+        overlap=instance.overlap,
+    )

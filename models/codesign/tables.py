@@ -1,0 +1,205 @@
+"""What formulations, bounds and heuristics read of an instance, as arrays.
+
+The two planes of the problem meet in a few figures only: the gradient bytes of every *set of groups*, and the bytes of
+every *pattern*, a pair of layouts between which activations are moved. Both are linear in the strategies chosen.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
+
+from ddlopt.models.codesign.instance import CodesignInstance, Layer, Layout, Strategy
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Model-parallel traffic up to a factor.
+
+    Parameters
+    ----------
+    name : str
+    unit : sparse (n, n) array
+        Bytes from row to column for each byte of the pattern, zero diagonal. Of two layouts: the part of the activation
+        that goes from s to t forward, plus the part whose gradient does so backward; so it is symmetric.
+    """
+
+    name: str
+    unit: csr_array
+
+    @cached_property
+    def sent(self) -> Floats:
+        """(n,) parts that each server sends."""
+        return np.asarray(self.unit.sum(axis=1))
+
+    @cached_property
+    def received(self) -> Floats:
+        """(n,) parts that each server receives."""
+        return np.asarray(self.unit.sum(axis=0))
+
+
+class Tables:
+    """Times, memory and bytes of every strategy of every layer, and of every pair of strategies along an edge.
+
+    Attributes
+    ----------
+    instance : CodesignInstance
+    sizes : tuple of int
+        Number of strategies of each layer.
+    compute_s, memory_bytes : tuple of (strategies,) arrays
+        By layer: on each server that runs it.
+    runs_on : tuple of tuple of int arrays
+        By layer and strategy: the servers.
+    groups : tuple of tuple of int
+        Distinct groups, large ones first, then by members; the groups of every job come in this order.
+    reductions : tuple of tuple of dict
+        By layer and strategy: gradient bytes, in each group of the set, by index in the instance's ``group_sets``.
+    groups_of : tuple of tuple of int
+        By group set: indices in ``groups``.
+    patterns : tuple of Pattern
+    sent : tuple of tuple of dict
+        By layer and strategy: bytes by index in ``patterns``, of the traffic that the strategy names itself.
+    moves : tuple of int arrays
+        By edge, (strategies of its source, strategies of its target): index in ``patterns``, -1 where nothing moves.
+    edge_bytes : (edges,) array
+        Bytes of the pattern where something moves: the output of the source.
+    """
+
+    def __init__(self, instance: CodesignInstance) -> None:
+        layers = instance.layers
+        self.instance = instance
+        self.sizes = tuple(len(layer.strategies) for layer in layers)
+        self.compute_s = tuple(
+            np.array([instance.compute_s(place, a) for a in range(size)]) for place, size in enumerate(self.sizes)
+        )
+        self.memory_bytes = tuple(np.array([each.memory_bytes for each in layer.strategies]) for layer in layers)
+        self.runs_on = tuple(
+            tuple(np.array(sorted(instance.layouts[each.writes].servers)) for each in layer.strategies)
+            for layer in layers
+        )
+        self.groups = tuple(
+            sorted({group for groups in instance.group_sets for group in groups}, key=lambda each: (-len(each), each))
+        )
+        place_of = {group: place for place, group in enumerate(self.groups)}
+        self.groups_of = tuple(tuple(place_of[group] for group in groups) for groups in instance.group_sets)
+        self.reductions = tuple(tuple(_reductions(strategy) for strategy in layer.strategies) for layer in layers)
+        known: dict[tuple[object, ...], int] = {}
+        patterns: list[Pattern] = []
+
+        def place(key: tuple[object, ...], name: str, unit: csr_array) -> int:
+            if key not in known:
+                known[key] = len(patterns) if unit.nnz else -1
+                if unit.nnz:
+                    patterns.append(Pattern(name, unit))
+            return known[key]
+
+        n = instance.servers
+
+        def own_traffic(layer: Layer, strategy: Strategy) -> dict[int, float]:
+            unit = _entries(strategy.traffic, n)
+            name = f"{layer.name}, {strategy.name}"
+            return {place((strategy.traffic,), name, unit): 1.0} if unit.nnz else {}
+
+        self.sent = tuple(tuple(own_traffic(layer, each) for each in layer.strategies) for layer in layers)
+        moves = []
+        for source, target in instance.edges:
+            table = np.full((self.sizes[source], self.sizes[target]), -1)
+            for a, before in enumerate(layers[source].strategies):
+                for b, after in enumerate(layers[target].strategies):
+                    assert after.reads is not None
+                    key = (before.writes, after.reads)
+                    if key not in known:
+                        unit = moved_parts(instance.layouts[before.writes], instance.layouts[after.reads], n)
+                        place(key, f"layouts {before.writes} to {after.reads}", csr_array(unit + unit.T))
+                    table[a, b] = known[key]
+            moves.append(table)
+        self.moves = tuple(moves)
+        self.patterns = tuple(patterns)
+        self.edge_bytes = np.array([layers[source].output_bytes for source, _ in instance.edges])
+
+    def bytes_of(self, choices: Sequence[int]) -> tuple[Floats, Floats]:
+        """(group sets,) gradient bytes in each group of a set and (patterns,) bytes of a choice of strategies."""
+        reduced, moved = np.zeros(len(self.groups_of)), np.zeros(len(self.patterns))
+        for layer, a in enumerate(choices):
+            for groups, amount in self.reductions[layer][a].items():
+                reduced[groups] += amount
+            for pattern, amount in self.sent[layer][a].items():
+                moved[pattern] += amount
+        for edge, (source, target) in enumerate(self.instance.edges):
+            pattern = self.moves[edge][choices[source], choices[target]]
+            if pattern >= 0:
+                moved[pattern] += self.edge_bytes[edge]
+        return reduced, moved
+
+    def group_bytes(self, reduced: Floats) -> Floats:
+        """(groups,) gradient bytes of every group, given those of every set."""
+        total = np.zeros(len(self.groups))
+        for groups, amount in zip(self.groups_of, reduced.tolist(), strict=True):
+            total[list(groups)] += amount
+        return total
+
+    def compute_of(self, choices: Sequence[int]) -> float:
+        """Compute time of a choice: the busiest server's, or the longest path's through the layers."""
+        busy = np.zeros(self.instance.servers)
+        done = np.zeros(len(choices))
+        for layer, a in enumerate(choices):
+            busy[self.runs_on[layer][a]] += self.compute_s[layer][a]
+        before: dict[int, list[int]] = {}
+        for source, target in self.instance.edges:
+            before.setdefault(target, []).append(source)
+        for layer in self.instance.order:
+            ready = max((done[source] for source in before.get(layer, ())), default=0.0)
+            done[layer] = ready + self.compute_s[layer][choices[layer]]
+        return float(max(busy.max(), done.max()))
+
+    def memory_of(self, choices: Sequence[int]) -> Floats:
+        """(n,) bytes that a choice takes on each server."""
+        taken = np.zeros(self.instance.servers)
+        for layer, a in enumerate(choices):
+            taken[self.runs_on[layer][a]] += self.memory_bytes[layer][a]
+        return taken
+
+    def fits(self, choices: Sequence[int]) -> bool:
+        """Whether a choice of strategies fits into the memory of every server."""
+        limit = self.instance.device.memory_bytes
+        return limit is None or bool(self.memory_of(choices).max() <= limit)
+
+
+def moved_parts(written: Layout, read: Layout, servers: int) -> csr_array:
+    """(n, n) parts of an activation that must go from the server that wrote them to the one that reads them."""
+    rows, columns, parts = [], [], []
+    for i, i_read, batch in _overlaps(written.batch_parts, read.batch_parts):
+        for j, j_read, channel in _overlaps(written.channel_parts, read.channel_parts):
+            source = written.servers[i * written.channel_parts + j]
+            target = read.servers[i_read * read.channel_parts + j_read]
+            if source != target:
+                rows.append(source)
+                columns.append(target)
+                parts.append(batch * channel)
+    return csr_array(coo_array((parts, (rows, columns)), shape=(servers, servers)))
+
+
+def _overlaps(parts: int, others: int) -> list[tuple[int, int, float]]:
+    """(part, other part, length) of the pieces that cutting a unit length both ways makes, longest first cut apart."""
+    cuts = sorted({Fraction(i, parts) for i in range(parts + 1)} | {Fraction(i, others) for i in range(others + 1)})
+    return [(int(a * parts), int(a * others), float(b - a)) for a, b in itertools.pairwise(cuts)]
+
+
+def _entries(traffic: tuple[tuple[int, int, float], ...], servers: int) -> csr_array:
+    rows, columns, amounts = zip(*traffic, strict=True) if traffic else ((), (), ())
+    return csr_array(coo_array((amounts, (rows, columns)), shape=(servers, servers), dtype=np.float64))
+
+
+def _reductions(strategy: Strategy) -> dict[int, float]:
+    total: dict[int, float] = {}
+    for reduction in strategy.reductions:
+        total[reduction.groups] = total.get(reduction.groups, 0.0) + reduction.bytes
+    return total
