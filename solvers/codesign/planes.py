@@ -1,0 +1,96 @@
+"""The plane of links, rings and routes as the methods of this family use it: one job in, one design and bound out."""
+
+from collections.abc import Sequence
+
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.solution import TopologyDesign
+from ddlopt.solvers.catalogue import default_method
+from ddlopt.solvers.catalogue import method as method_named
+from ddlopt.solvers.contracts import Limits, Status
+
+_CANCELLED = 1e-12
+"""Relative error of a time of which the compute time is taken away again."""
+
+
+def plan_of(instance: CodesignInstance, choices: Sequence[int], design: TopologyDesign | None) -> CodesignPlan:
+    """The plan that takes these strategies and this design.
+
+    Parameters
+    ----------
+    instance : CodesignInstance
+    choices : sequence of int
+        Index of each layer's strategy.
+    design : TopologyDesign or None
+        For :func:`~ddlopt.models.codesign.job.job_of` of the choices; None where there is nothing to send.
+    """
+    return CodesignPlan(
+        instance=instance.name,
+        instance_digest=instance.digest,
+        strategies=tuple(layer.strategies[a].name for layer, a in zip(instance.layers, choices, strict=True)),
+        # The job has no name and no digest of its own: the strategies tell which it is.
+        design=TopologyDesign(instance=instance.name, links=())
+        if design is None
+        else design.model_copy(update={"instance": instance.name, "instance_digest": None}),
+    )
+
+
+def answer_topology(
+    job: TopologyInstance | None, method: str, limits: Limits, seed: int = 0
+) -> tuple[TopologyDesign | None, float, float]:
+    """Links, rings and routes for a job by a method of the family ``topology``.
+
+    Parameters
+    ----------
+    job : TopologyInstance or None
+        As :func:`~ddlopt.models.codesign.job.job_of` gives it.
+    method : str
+        Name of a method; ``exact`` is the one that the family takes by itself for the size.
+    limits : Limits
+        ``gap`` is that of the job's iteration time.
+    seed : int
+
+    Returns
+    -------
+    design : TopologyDesign or None
+        None if there is nothing to send.
+    busiest_bytes : float
+        Bytes on its busiest link.
+    bound_bytes : float
+        What the busiest link carries at least in every design for the job. Where the method stops because computing
+        takes longer than communicating anyway, that is a closed form.
+
+    Raises
+    ------
+    InfeasibleError
+        If it is proven that no design serves the job.
+    NoSolutionError
+        If the method finds none.
+    NotApplicableError
+        If the method does not cover the job.
+    """
+    if job is None:
+        return None, 0.0, 0.0
+    known = max(congestion_bounds(job).values())
+    named = default_method(job) if method == "exact" else method
+    result = method_named(named, job.family).solve(job, limits, seed)
+    if result.status is Status.INFEASIBLE:
+        raise InfeasibleError(result.message)
+    if not isinstance(result.solution, TopologyDesign):
+        raise NoSolutionError(f"{named} found no design for '{job.name}': {result.message}")
+    busiest = float(result.details["max_link_load_bytes"])
+    return result.solution, busiest, min(busiest, max(known, load_of_time(job, result.bound)))
+
+
+def load_of_time(job: TopologyInstance, bound_s: float | None) -> float:
+    """Bytes that the busiest link carries at least, given a lower bound on the iteration time; 0 if it tells nothing.
+
+    If communication overlaps with computing, a bound no larger than the compute time tells nothing about the links.
+    """
+    if bound_s is None or bound_s <= job.compute_s:
+        return 0.0
+    hidden = job.compute_s if job.overlap == "none" else 0.0
+    return (bound_s - hidden - _CANCELLED * bound_s) * job.link_bandwidth_bytes_per_s
