@@ -1,0 +1,33 @@
+"""Iteration time in a program: in which unit it is measured, and what it is made of."""
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ddlopt.models.codesign.instance import CodesignInstance
+
+
+def time_unit_s(instance: CodesignInstance) -> float:
+    """A time of the order of an iteration, so that a program's figures are neither huge nor tiny.
+
+    Every layer takes its own fastest strategy, with two bytes on one of the d links for every byte reduced. It is no
+    bound. Where that takes no time at all, the largest activation takes its place, else a second.
+    """
+    tables = instance.tables
+    rate = instance.degree * instance.link_bandwidth_bytes_per_s
+    total = 0.0
+    for layer, times in enumerate(tables.compute_s):
+        sent = [2 * sum(amounts.values()) / rate for amounts in tables.reductions[layer]]
+        total += min(time + own for time, own in zip(times.tolist(), sent, strict=True))
+    return total or float(tables.edge_bytes.max(initial=0.0)) / rate or 1.0
+
+
+def add_iteration_time(block: pyo.Block, instance: CodesignInstance, communication: Any) -> None:
+    """Add ``time`` and ``objective``: compute plus ``communication``, or at least either of them."""
+    block.time = pyo.Var(bounds=(0, None), doc="time of an iteration")
+    if instance.overlap == "none":
+        block.time_is_a_sum = pyo.Constraint(expr=block.compute + communication <= block.time)
+    else:
+        block.time_covers_compute = pyo.Constraint(expr=block.compute <= block.time)
+        block.time_covers_communication = pyo.Constraint(expr=communication <= block.time)
+    block.objective = pyo.Expression(expr=block.time)
