@@ -19,6 +19,7 @@ __all__ = [
     "abelian_ball",
     "abelian_level_sizes",
     "congestion_bounds",
+    "least_hop_bytes",
     "level_sizes",
     "lower_bound",
     "metric_bound",
@@ -94,9 +95,7 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
 
     bounds = {"node": float(instance.node_bytes.max()) / d, "all-reduce": float(all_reduce.max()) / d}
     levels = list(level_sizes(n - 1, d, instance.optics == "duplex"))
-    views = [pairs, pairs.T]
-    if instance.optics == "duplex":
-        views.append((pairs + pairs.T) / 2)
+    views = _views(pairs, instance.optics == "duplex")
     under_way = [_bytes_under_way(view, levels) for view in views]
     beside = float(reduced.sum() + (instance.node_bytes.max(axis=0) - instance.node_bytes[0]).sum())
     bounds["moore"] = (beside + max(sum(stages) for stages in under_way)) / capacity
@@ -119,6 +118,16 @@ def level_sizes(others: int, degree: int, duplex: bool) -> Iterator[int]:
         yield size
         left -= size
         size *= degree - 1 if duplex else degree
+
+
+def least_hop_bytes(traffic: Array, degree: int, duplex: bool) -> float:
+    """Least sum of bytes times hops of an (n, n) traffic, as under ``moore`` in :func:`congestion_bounds`.
+
+    It holds for all links of that degree, and so does, for a sum of traffics, the sum of theirs: no links are better
+    for all of them than the best for each.
+    """
+    levels = list(level_sizes(len(traffic) - 1, degree, duplex))
+    return max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, duplex))
 
 
 def abelian_ball(radius: int, generators: int, directed: bool) -> int:
@@ -194,6 +203,13 @@ def _refuse_unreachable(instance: TopologyInstance, pairs: Array) -> None:
                 f"topology instance '{instance.name}': server {s} must {verb} {partners[s]} servers, "
                 f"but degree {d} lets it reach {d}; {cure}"
             )
+
+
+def _views(pairs: Array, duplex: bool) -> list[Array]:
+    """Traffic as its senders and as its receivers see it, and for duplex optics, where hops are symmetric, the mean."""
+    if np.array_equal(pairs, pairs.T):
+        return [pairs]
+    return [pairs, pairs.T, *([(pairs + pairs.T) / 2] if duplex else [])]
 
 
 def _bytes_under_way(traffic: Array, levels: list[int]) -> list[float]:

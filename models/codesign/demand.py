@@ -1,0 +1,118 @@
+"""What a byte reduced or moved asks of servers and links, whatever the links, rings and routes are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from ddlopt.models.codesign.tables import Floats, Tables
+from ddlopt.models.topology.bounds import least_hop_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Figures per byte reduced in each group of a set (the first columns), or of a pattern (the others).
+
+    Parameters
+    ----------
+    degree, capacity : int
+        Links out of a server; directions of links that there are at most: n d, or with duplex optics 2⌊n/2⌋ d, as a
+        plane is a matching.
+    sent, received : (n, sets + patterns) array
+        Bytes by server. In every ring of a group of k each member sends 2(k-1)/k bytes and receives as many.
+    hop_bytes : (sets + patterns,) array
+        Bytes times the hops that they need at least, see :func:`~ddlopt.models.topology.bounds.least_hop_bytes`.
+    unreachable : (sets + patterns,) bool array
+        What no links serve, because a server would have to reach more others than it can.
+    """
+
+    degree: int
+    capacity: int
+    sent: Floats
+    received: Floats
+    hop_bytes: Floats
+    unreachable: npt.NDArray[np.bool_]
+
+    def least_bytes(self, figures: Floats) -> float:
+        """Bytes that the busiest link carries at least, given (sets + patterns,) bytes."""
+        sent, received = self.sent @ figures, self.received @ figures
+        hops = float(self.hop_bytes @ figures) + float(np.maximum(received - sent, 0).sum())
+        return max(float(sent.max()) / self.degree, float(received.max()) / self.degree, hops / self.capacity)
+
+
+_KNOWN: WeakKeyDictionary[Tables, Demand] = WeakKeyDictionary()
+
+
+def demand_of(tables: Tables) -> Demand:
+    """The demand of an instance, calculated once."""
+    if tables not in _KNOWN:
+        _KNOWN[tables] = _calculated(tables)
+    return _KNOWN[tables]
+
+
+def ring_factor(members: int) -> float:
+    """Bytes that each member of a ring sends over a hop for each byte reduced."""
+    return 2 * (members - 1) / members
+
+
+def _calculated(tables: Tables) -> Demand:
+    instance = tables.instance
+    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
+    rings = np.zeros((n, len(tables.groups_of)))
+    for place, groups in enumerate(tables.groups_of):
+        for group in groups:
+            members = tables.groups[group]
+            rings[list(members), place] = ring_factor(len(members))
+    patterns = tables.patterns
+    sent = np.column_stack([rings, *(pattern.sent for pattern in patterns)])
+    received = np.column_stack([rings, *(pattern.received for pattern in patterns)])
+    # A single matching of duplex links joins pairs and nothing else.
+    pairs = duplex and d == 1
+    reach = 1 if pairs else n if instance.host_forwarding else d
+    sizes = [max((len(tables.groups[group]) for group in groups), default=0) for groups in tables.groups_of]
+    crowded = [pairs and size > 2 for size in sizes]
+    crowded += [max(_partners(pattern.unit), _partners(pattern.unit.T.tocsr())) > reach for pattern in patterns]
+    return Demand(
+        degree=d,
+        capacity=d * (2 * (n // 2) if duplex else n),
+        sent=sent,
+        received=received,
+        hop_bytes=np.array([*rings.sum(axis=0), *_least_hops((each.unit for each in patterns), d, duplex)]),
+        unreachable=np.array(crowded, dtype=bool),
+    )
+
+
+def _partners(unit: csr_array) -> int:
+    """Most servers that one of them sends to."""
+    return int(np.diff(cast(csr_array, unit).indptr).max(initial=0))
+
+
+def _least_hops(units: Iterable[csr_array], degree: int, duplex: bool) -> list[float]:
+    """Least bytes times hops of every pattern, found once for patterns that are shifts of each other."""
+    known: dict[tuple[object, ...], list[tuple[csr_array, int, float]]] = {}
+    found: list[float] = []
+    for unit in units:
+        total = unit.sum(axis=1)
+        first = int(np.argmax(np.round(total, 12)))
+        like = known.setdefault((unit.nnz, np.sort(unit.data).tobytes()), [])
+        hops = next((value for other, start, value in like if _is_shift(other, unit, first - start)), None)
+        if hops is None:
+            if max(_partners(unit), _partners(unit.T.tocsr())) <= degree:
+                hops = float(unit.sum())
+            else:
+                hops = least_hop_bytes(unit.toarray(), degree, duplex)
+            like.append((unit, first, hops))
+        found.append(hops)
+    return found
+
+
+def _is_shift(unit: csr_array, other: csr_array, by: int) -> bool:
+    """Whether renumbering server x as x + ``by`` turns one pattern into the other."""
+    n = unit.shape[0]
+    order = (np.arange(n) - by) % n
+    difference = unit[order][:, order] - other
+    return bool(abs(difference).max() == 0)
