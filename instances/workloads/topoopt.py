@@ -52,16 +52,18 @@ JOBS = tuple(_DEDICATED)
 """Names of the jobs."""
 
 
+def setting_of(servers: int) -> Setting:
+    """The largest of :data:`SETTINGS` that has at most so many servers; the prototype's below 12."""
+    return SETTINGS[max((size for size in SETTINGS if size <= servers), default=min(SETTINGS))]
+
+
 def topoopt_job(
     job: str, servers: int, degree: int = 4, optics: Literal["one_way", "duplex"] = "one_way", name: str = ""
 ) -> TopologyInstance:
-    """A job of :data:`JOBS` on ``servers`` servers, as in TopoOpt's evaluation.
-
-    The setting is the largest of :data:`SETTINGS` that has at most so many servers (the prototype's below 12).
-    """
+    """A job of :data:`JOBS` on ``servers`` servers, as in TopoOpt's evaluation; see :func:`setting_of`."""
     if job not in JOBS:
         raise UnknownNameError(f"there is no job '{job}'; there are: {', '.join(JOBS)}")
-    setting = SETTINGS[max((size for size in SETTINGS if size <= servers), default=min(SETTINGS))]
+    setting = setting_of(servers)
     return training_job(
         setting.jobs[job](),
         servers,

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -187,10 +187,11 @@ def moved_parts(written: Layout, read: Layout, servers: int) -> csr_array:
     return csr_array(coo_array((parts, (rows, columns)), shape=(servers, servers)))
 
 
-def _overlaps(parts: int, others: int) -> list[tuple[int, int, float]]:
+@cache
+def _overlaps(parts: int, others: int) -> tuple[tuple[int, int, float], ...]:
     """(part, other part, length) of the pieces that cutting a unit length both ways makes, longest first cut apart."""
     cuts = sorted({Fraction(i, parts) for i in range(parts + 1)} | {Fraction(i, others) for i in range(others + 1)})
-    return [(int(a * parts), int(a * others), float(b - a)) for a, b in itertools.pairwise(cuts)]
+    return tuple((int(a * parts), int(a * others), float(b - a)) for a, b in itertools.pairwise(cuts))
 
 
 def _entries(traffic: tuple[tuple[int, int, float], ...], servers: int) -> csr_array:
