@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.throughput import (
     RingChoice,
@@ -43,6 +44,10 @@ class FixedLinks:
         As in :class:`~ddlopt.models.topology.solution.TopologyDesign`: (i, j, count), i < j for duplex optics.
     rings : {"generators", "all", "relaxed"} or tuple of tuple of orders
         As in ``RingsAndRoutes``: a rule, or each group's candidate rings as cyclic orders of its members.
+    demand : {"fixed", "open"}
+        ``open``: as in ``RingsAndRoutes``, a host model decides what is sent. As the links are constants, the program
+        is linear without scaling: it keeps the congestion z with :math:`\sum_s f^s_{ij} \le z m_{ij}`, λ = 1
+        elsewhere.
 
     Ports
     -----
@@ -50,16 +55,19 @@ class FixedLinks:
         Units of U, times λ; the flow is absent without host forwarding.
     ``ring_share[k, r]``
         Part of group k's gradient on its r-th candidate ring, times λ.
-    ``throughput``
-        λ.
+    ``group_units[k]``, ``traffic_units[s, t]``
+        With an open demand, as in ``RingsAndRoutes``.
+    ``throughput`` / ``congestion``
+        λ, or z / U with an open demand.
     ``links_carry_their_load[i, j]``
         Its dual is the worth of one more link from i to j.
     ``objective``
-        -λ, to be minimised.
+        -λ, or z / U, to be minimised.
     """
 
     links: tuple[tuple[int, int, int], ...]
     rings: RingChoice = "generators"
+    demand: Demand = "fixed"
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -68,7 +76,8 @@ class FixedLinks:
         for i, j, _ in self.links:
             if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
                 return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"
-        return refuses_rings(instance, self.rings) or refuses_faint_traffic(instance)
+        faint = refuses_faint_traffic(instance) if self.demand == "fixed" else None
+        return refuses_rings(instance, self.rings) or faint
 
     def scope(self, instance: TopologyInstance) -> str | None:
         """Always the given links."""
@@ -81,11 +90,18 @@ class FixedLinks:
             counts[i, j] = counts.get((i, j), 0) + count
             if instance.optics == "duplex":
                 counts[j, i] = counts.get((j, i), 0) + count
-        # Simple paths never load a link with more than everything, so that a lower throughput means no route at all.
-        least = unit_bytes(instance) / all_bytes(instance) * (1 - 1e-9)
-        block.throughput = pyo.Var(bounds=(least, None), doc="unit over the busiest link's load")
-        block.objective = pyo.Expression(expr=-block.throughput)
-        add_demand(block, instance, orders_of(instance, self.rings), block.throughput)
+        orders = orders_of(instance, self.rings)
+        is_open = self.demand == "open"
+        if is_open:
+            block.congestion = pyo.Var(bounds=(0, None), doc="busiest link's load over the unit")
+            block.objective = pyo.Expression(expr=block.congestion)
+            add_open_demand(block, instance, orders, 1.0)
+        else:
+            # Simple paths never load a link with more than everything: a lower throughput means no route at all.
+            least = unit_bytes(instance) / all_bytes(instance) * (1 - 1e-9)
+            block.throughput = pyo.Var(bounds=(least, None), doc="unit over the busiest link's load")
+            block.objective = pyo.Expression(expr=-block.throughput)
+            add_demand(block, instance, orders, block.throughput)
         if instance.host_forwarding:
             add_flows(block, sorted(counts))
         else:
@@ -94,7 +110,8 @@ class FixedLinks:
 
         @block.Constraint(block.ARCS, doc="links carry their load")
         def links_carry_their_load(b: Any, i: int, j: int) -> Any:
-            return b.load[i, j] <= counts.get((i, j), 0)
+            count = counts.get((i, j), 0)
+            return b.load[i, j] <= (count * b.congestion if is_open else count)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Nothing: a linear program needs no start."""
@@ -110,8 +127,12 @@ class FixedLinks:
         links: dict[tuple[int, int], int] = {}
         for i, j, count in self.links:
             links[i, j] = links.get((i, j), 0) + count
+        if self.demand == "open":
+            return read_open_design(block, instance, links)
         return read_design(block, instance, links, orders_of(instance, self.rings), pyo.value(block.throughput))
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
-        """Iteration time in seconds for -λ."""
+        """Iteration time in seconds for -λ, or for z / U."""
+        if self.demand == "open":
+            return instance.iteration_time_s(scale_bytes(instance) * value)
         return instance.iteration_time_s(unit_bytes(instance) / -value) if value < 0 else inf

@@ -10,27 +10,31 @@ import pyomo.environ as pyo
 
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.open_demand import add_open_volumes
 from ddlopt.models.topology.throughput import unit_bytes
 
 
-def add_levels(block: pyo.Block, instance: TopologyInstance, rate: Any) -> None:
-    """``near[s, t, l]``: rate if t is exactly l hops from s; the volume of each source's flow follows."""
-    n, d, duplex, unit = instance.servers, instance.degree, instance.optics == "duplex", unit_bytes(instance)
+def add_levels(block: pyo.Block, instance: TopologyInstance, rate: Any, most_rate: float = 1.0) -> None:
+    """``near[s, t, l]``: rate if t is exactly l hops from s; the volume of each source's flow follows.
+
+    ``most_rate`` is an upper bound on the rate: 1 unless the demand is open.
+    """
+    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
     depth = len(list(level_sizes(n - 1, d, duplex)))
     pairs = list(itertools.permutations(range(n), 2))
     others = {s: [t for t in range(n) if t != s] for s in range(n)}
     growth = d - 1 if duplex else d
-    traffic = instance.traffic_bytes / unit
-    weight = {(k, s, t): instance.allreduce_groups[k].hop_bytes / unit for k, s, t in block.HOPS}
+    is_open = hasattr(block, "group_units")
     block.PAIRS = pyo.Set(dimen=2, initialize=pairs)
     block.LEVELS = pyo.RangeSet(1, depth)
     block.DEEPER = pyo.RangeSet(2, depth)
-    block.near = pyo.Var(block.PAIRS, block.LEVELS, bounds=(0, 1), doc="rate if t is exactly l hops from s")
-    block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, 1), doc="share of a hop that l links can serve")
+    block.near = pyo.Var(block.PAIRS, block.LEVELS, bounds=(0, most_rate), doc="rate if t is exactly l hops from s")
+    if not is_open:
+        block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, 1), doc="share of a hop that l links can serve")
 
     @block.Constraint(block.PAIRS, doc="neighbours are joined by a link")
     def neighbours_have_a_link(b: Any, s: int, t: int) -> Any:
-        return b.near[s, t, 1] <= b.links_between[s, t]
+        return b.near[s, t, 1] <= most_rate * b.links_between[s, t]
 
     @block.Constraint(block.SERVERS, doc="at most d neighbours out")
     def neighbours_out(b: Any, s: int) -> Any:
@@ -57,6 +61,19 @@ def add_levels(block: pyo.Block, instance: TopologyInstance, rate: Any) -> None:
         @block.Constraint(block.LINKS, block.LEVELS, doc="duplex distances are symmetric")
         def near_is_mutual(b: Any, s: int, t: int, level: int) -> Any:
             return b.near[s, t, level] == b.near[t, s, level]
+
+    if is_open:
+        add_open_volumes(block, instance, depth)
+    else:
+        _add_volumes(block, instance, depth)
+
+
+def _add_volumes(block: pyo.Block, instance: TopologyInstance, depth: int) -> None:
+    """The volume of each source's flow where the bytes are those of the instance."""
+    unit = unit_bytes(instance)
+    others = {s: [t for t in range(instance.servers) if t != s] for s in range(instance.servers)}
+    traffic = instance.traffic_bytes / unit
+    weight = {(k, s, t): instance.allreduce_groups[k].hop_bytes / unit for k, s, t in block.HOPS}
 
     @block.Constraint(block.HOPS, block.LEVELS, doc="hops are short where members are near")
     def hops_are_near(b: Any, k: int, s: int, t: int, level: int) -> Any:
@@ -90,15 +107,15 @@ def add_levels(block: pyo.Block, instance: TopologyInstance, rate: Any) -> None:
         return volume + saved >= (depth + 1) * sum(b.demand[s, t] for t in targets[s])
 
 
-def add_servers_between(block: pyo.Block, instance: TopologyInstance) -> None:
-    """``between[s, w, t]``: rate if links lead from s to w and from w to t."""
+def add_servers_between(block: pyo.Block, instance: TopologyInstance, most_rate: float = 1.0) -> None:
+    """``between[s, w, t]``: rate, at most ``most_rate``, if links lead from s to w and from w to t."""
     if len(block.LEVELS) < 2:
         return
     n, d = instance.servers, instance.degree
     growth = d - 1 if instance.optics == "duplex" else d
     others = {(s, t): [w for w in range(n) if w not in (s, t)] for s, t in block.PAIRS}
     block.TRIPLES = pyo.Set(dimen=3, initialize=list(itertools.permutations(range(n), 3)))
-    block.between = pyo.Var(block.TRIPLES, bounds=(0, 1), doc="rate if links lead from s over w to t")
+    block.between = pyo.Var(block.TRIPLES, bounds=(0, most_rate), doc="rate if links lead from s over w to t")
 
     @block.Constraint(block.TRIPLES, doc="a link leads to the server between")
     def first_link_is_laid(b: Any, s: int, w: int, t: int) -> Any:

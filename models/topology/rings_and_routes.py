@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.levels import add_levels, add_servers_between
 from ddlopt.models.topology.link_choice import add_degrees
+from ddlopt.models.topology.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.throughput import (
     RingChoice,
@@ -91,6 +92,17 @@ class RingsAndRoutes:
     strengthening : {"none", "moore", "two-hop"}
     achievable_bytes : float, optional
         A congestion z that some solution in scope is known to have; worse ones are excluded. Default: all bytes.
+    demand : {"fixed", "open"}
+        ``open``: a host model decides what is sent, through the ports ``group_units`` and ``traffic_units``; the
+        instance only says which groups and pairs there may be, and the most bytes of each. Then U is
+        :func:`~ddlopt.models.topology.open_demand.scale_bytes` and no bound, so that λ may exceed 1 and z / U be less;
+        constants in the strengthenings become the most that is sent, with :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`
+        for traffic as for hops, and :math:`n^1_{st} \le \bar\lambda x_{st}`. ``read`` takes the instance of what is
+        sent.
+    least_bytes : float, optional
+        With an open demand: a congestion that no choice of the host gets below, so that
+        :math:`\lambda \le \bar\lambda` = U / least_bytes. Default 0: then the throughput has no upper bound, and its
+        form takes no strengthening.
 
     Ports
     -----
@@ -100,6 +112,9 @@ class RingsAndRoutes:
         Units of U, times λ (congestion form: times 1).
     ``ring_share[k, r]``, ``hop[k, s, t]``
         Part of group k's gradient on its r-th candidate ring, or on rings where t follows s, times λ (1).
+    ``group_units[k]``, ``traffic_units[s, t]``
+        With an open demand: hop bytes of group k, 2(k-1)/k of its gradient, and bytes of traffic, in units of U, times
+        λ (1). Shares of rings and hops are in these units, too.
     ``throughput`` / ``congestion``
         λ = U / z, or z / U.
     ``objective``
@@ -117,11 +132,29 @@ class RingsAndRoutes:
     form: Literal["throughput", "congestion"] = "throughput"
     strengthening: Literal["none", "moore", "two-hop"] = "two-hop"
     achievable_bytes: float | None = None
+    demand: Demand = "fixed"
+    least_bytes: float | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
+    def __post_init__(self) -> None:
+        if self.demand == "fixed" and self.least_bytes is not None:
+            raise OptionError("least_bytes is for demand='open'; a fixed demand has bounds of its own")
+        unbounded = self.demand == "open" and self.form == "throughput" and not self.least_bytes
+        if unbounded and self.strengthening != "none":
+            raise OptionError(
+                f"strengthening='{self.strengthening}' in the throughput form of an open demand needs a bound on the "
+                f"throughput; give least_bytes, or use form='congestion' or strengthening='none'"
+            )
+
+    def unit_bytes(self, instance: TopologyInstance) -> float:
+        """U."""
+        return unit_bytes(instance) if self.demand == "fixed" else scale_bytes(instance)
+
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Rings that do not fit the groups; a congestion said to be achievable that cannot be."""
+        if self.demand == "open":
+            return refuses_rings(instance, self.rings)
         if self.achievable_bytes is not None and self.achievable_bytes < unit_bytes(instance):
             return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {unit_bytes(instance):g}"
         return refuses_rings(instance, self.rings) or refuses_faint_traffic(instance)
@@ -135,24 +168,31 @@ class RingsAndRoutes:
 
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
         """Fill ``block`` with links, rings, routes and strengthenings."""
-        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit_bytes(instance) * (1 + 1e-9)
+        unit, is_open = self.unit_bytes(instance), self.demand == "open"
+        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit * (1 + 1e-9)
+        most_rate = 1.0 if not is_open else unit / self.least_bytes if self.least_bytes else None
+        orders = orders_of(instance, self.rings)
         _add_links(block, instance)
         if self.form == "throughput":
             block.throughput = pyo.Var(
-                bounds=(min(1.0, 1 / worst), 1), doc="combinatorial bound over busiest link's load"
+                bounds=(min(1.0, 1 / worst), most_rate), doc="combinatorial bound over busiest link's load"
             )
             block.objective = pyo.Expression(expr=-block.throughput)
             rate: Any = block.throughput
         else:
-            block.congestion = pyo.Var(bounds=(1, worst), doc="busiest link's load over its combinatorial bound")
+            least = (self.least_bytes or 0.0) / unit if is_open else 1.0
+            block.congestion = pyo.Var(bounds=(least, worst), doc="busiest link's load over its combinatorial bound")
             block.objective = pyo.Expression(expr=block.congestion)
-            rate = 1.0
-        add_demand(block, instance, orders_of(instance, self.rings), rate)
+            rate = most_rate = 1.0
+        if is_open:
+            add_open_demand(block, instance, orders, most_rate)
+        else:
+            add_demand(block, instance, orders, rate)
         pairs = list(itertools.permutations(range(instance.servers), 2))
         if instance.host_forwarding:
             add_flows(block, pairs)
         else:
-            _add_direct_loads(block, instance)
+            _add_direct_loads(block, instance, is_open)
         if self.form == "throughput":
 
             @block.Constraint(block.ARCS, doc="links carry their load")
@@ -164,9 +204,10 @@ class RingsAndRoutes:
             if self.strengthening != "none":
                 _add_node_capacities(block, instance)
         if self.strengthening != "none" and instance.host_forwarding:
-            add_levels(block, instance, rate)
+            assert most_rate is not None  # seen to at construction
+            add_levels(block, instance, rate, most_rate)
             if self.strengthening == "two-hop":
-                add_servers_between(block, instance)
+                add_servers_between(block, instance, most_rate)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Links, planes and copies of a design; the rest follows from them."""
@@ -197,14 +238,16 @@ class RingsAndRoutes:
             links[pair] = round(laid)
             if abs(laid - links[pair]) > 1e-4:
                 raise SolverError(f"link[{pair[0]}, {pair[1]}] = {laid:.6g} is not integral; solve to integrality")
+        if self.demand == "open":
+            return read_open_design(block, instance, links)
         rate = pyo.value(block.throughput) if self.form == "throughput" else 1.0
         return read_design(block, instance, links, orders_of(instance, self.rings), rate)
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Iteration time in seconds for -λ, or for z / U."""
         if self.form == "congestion":
-            return instance.iteration_time_s(unit_bytes(instance) * value)
-        return instance.iteration_time_s(unit_bytes(instance) / -value) if value < 0 else inf
+            return instance.iteration_time_s(self.unit_bytes(instance) * value)
+        return instance.iteration_time_s(self.unit_bytes(instance) / -value) if value < 0 else inf
 
 
 def _add_links(block: pyo.Block, instance: TopologyInstance) -> None:
@@ -244,10 +287,11 @@ def _add_links(block: pyo.Block, instance: TopologyInstance) -> None:
             return sum(b.link[pair] for pair in b.LINKS) <= d * (n // 2)
 
 
-def _add_direct_loads(block: pyo.Block, instance: TopologyInstance) -> None:
+def _add_direct_loads(block: pyo.Block, instance: TopologyInstance, is_open: bool) -> None:
     """Without host forwarding the load of a pair is its own demand, and traffic needs a link."""
     block.ARCS = pyo.Set(dimen=2, initialize=list(block.DEMANDS))
-    block.NEEDED = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.DEMANDS if instance.traffic_bytes[s, t] > 0])
+    needed = [] if is_open else [(s, t) for s, t in block.DEMANDS if instance.traffic_bytes[s, t] > 0]
+    block.NEEDED = pyo.Set(dimen=2, initialize=needed)
 
     @block.Expression(block.ARCS, doc="units on the links from i to j, times rate")
     def load(b: Any, i: int, j: int) -> Any:

@@ -30,6 +30,7 @@ LARGEST_ENUMERATED_GROUP = 7
 FAINT = 1e-6
 """Traffic below this part of the node bound is not modelled."""
 _HULL_TOLERANCE = 1e-6
+_NOTHING = 1e-12
 
 
 def unit_bytes(instance: TopologyInstance) -> float:
@@ -110,13 +111,47 @@ def add_demand(
     """
     groups = instance.allreduce_groups
     block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="all-reduce groups")
+    add_hops(block, instance, orders, [rate] * len(groups), [1.0] * len(groups))
+    unit = unit_bytes(instance)
+    traffic = instance.traffic_bytes / unit
+    groups_of = add_pairs(block, instance)
+
+    @block.Expression(block.DEMANDS, doc="units to send from s to t, times rate")
+    def demand(b: Any, s: int, t: int) -> Any:
+        return float(traffic[s, t]) * rate + sum(groups[k].hop_bytes / unit * b.hop[k, s, t] for k in groups_of[s, t])
+
+
+def add_pairs(block: pyo.Block, instance: TopologyInstance) -> dict[Pair, list[int]]:
+    """Add ``DEMANDS``, and return the groups that have a pair among their ``HOPS``."""
+    groups_of: dict[Pair, list[int]] = defaultdict(list)
+    for k, s, t in sorted(block.HOPS):
+        groups_of[s, t].append(k)
+    sending = {(int(s), int(t)) for s, t in zip(*np.nonzero(instance.traffic_bytes), strict=True)}
+    pairs = sorted(sending | set(groups_of))
+    block.DEMANDS = pyo.Set(dimen=2, initialize=pairs, doc="pairs that may have something to send")
+    return groups_of
+
+
+def add_hops(
+    block: pyo.Block,
+    instance: TopologyInstance,
+    orders: Sequence[Sequence[Order]] | None,
+    amounts: Sequence[Any],
+    most: Sequence[float | None],
+) -> None:
+    """Add ``ring_share`` and ``hop``: those of group k make up ``amounts[k]``, which is at most ``most[k]``."""
+    groups = instance.allreduce_groups
     members = {(k, s) for k, group in enumerate(groups) for s in group.members}
     if orders is None:
         hops = {(k, s, t) for k, group in enumerate(groups) for s, t in itertools.permutations(group.members, 2)}
     else:
         hops = {(k, s, t) for k, listed in enumerate(orders) for order in listed for s, t in hops_of(order)}
     block.HOPS = pyo.Set(dimen=3, initialize=sorted(hops), doc="(group, member, successor) of some ring")
-    block.hop = pyo.Var(block.HOPS, bounds=(0, 1), doc="share of the group's gradient that takes the hop, times rate")
+
+    def limits(_: Any, k: int, *rest: int) -> tuple[float, float | None]:
+        return 0, most[k]
+
+    block.hop = pyo.Var(block.HOPS, bounds=limits, doc="share of the group's gradient that takes the hop, times rate")
     after, before = defaultdict(list), defaultdict(list)
     for k, s, t in sorted(hops):
         after[k, s].append(t)
@@ -130,48 +165,33 @@ def add_demand(
 
         @block.Constraint(block.MEMBERS, doc="each member sends its whole share")
         def every_member_sends(b: Any, k: int, s: int) -> Any:
-            return sum(b.hop[k, s, t] for t in after[k, s]) == rate
+            return sum(b.hop[k, s, t] for t in after[k, s]) == amounts[k]
 
         @block.Constraint(block.MEMBERS, doc="each member receives its whole share")
         def every_member_receives(b: Any, k: int, t: int) -> Any:
-            return sum(b.hop[k, s, t] for s in before[k, t]) == rate
+            return sum(b.hop[k, s, t] for s in before[k, t]) == amounts[k]
 
         @block.Constraint(block.ISOLATED, doc="no two members exchange among themselves alone")
         def pairs_are_left(b: Any, k: int, s: int, t: int) -> Any:
-            return b.hop[k, s, t] + b.hop[k, t, s] <= rate
+            return b.hop[k, s, t] + b.hop[k, t, s] <= amounts[k]
 
-    else:
-        block.RINGS = pyo.Set(
-            dimen=2, initialize=[(k, r) for k, listed in enumerate(orders) for r in range(len(listed))]
-        )
-        block.ring_share = pyo.Var(
-            block.RINGS, bounds=(0, 1), doc="share of the group's gradient on the ring, times rate"
-        )
-        using = defaultdict(list)
-        for k, listed in enumerate(orders):
-            for r, order in enumerate(listed):
-                for s, t in hops_of(order):
-                    using[k, s, t].append(r)
+        return
 
-        @block.Constraint(block.GROUPS, doc="the rings of a group carry its gradient")
-        def gradient_is_carried(b: Any, k: int) -> Any:
-            return sum(b.ring_share[k, r] for r in range(len(orders[k]))) == rate
+    block.RINGS = pyo.Set(dimen=2, initialize=[(k, r) for k, listed in enumerate(orders) for r in range(len(listed))])
+    block.ring_share = pyo.Var(block.RINGS, bounds=limits, doc="share of the group's gradient on the ring, times rate")
+    using = defaultdict(list)
+    for k, listed in enumerate(orders):
+        for r, order in enumerate(listed):
+            for s, t in hops_of(order):
+                using[k, s, t].append(r)
 
-        @block.Constraint(block.HOPS, doc="a hop serves the rings that take it")
-        def hops_make_rings(b: Any, k: int, s: int, t: int) -> Any:
-            return b.hop[k, s, t] == sum(b.ring_share[k, r] for r in using[k, s, t])
+    @block.Constraint(block.GROUPS, doc="the rings of a group carry its gradient")
+    def gradient_is_carried(b: Any, k: int) -> Any:
+        return sum(b.ring_share[k, r] for r in range(len(orders[k]))) == amounts[k]
 
-    unit = unit_bytes(instance)
-    traffic = instance.traffic_bytes / unit
-    groups_of = defaultdict(list)
-    for k, s, t in sorted(hops):
-        groups_of[s, t].append(k)
-    pairs = sorted({(int(s), int(t)) for s, t in zip(*np.nonzero(traffic), strict=True)} | set(groups_of))
-    block.DEMANDS = pyo.Set(dimen=2, initialize=pairs, doc="pairs that may have something to send")
-
-    @block.Expression(block.DEMANDS, doc="units to send from s to t, times rate")
-    def demand(b: Any, s: int, t: int) -> Any:
-        return float(traffic[s, t]) * rate + sum(groups[k].hop_bytes / unit * b.hop[k, s, t] for k in groups_of[s, t])
+    @block.Constraint(block.HOPS, doc="a hop serves the rings that take it")
+    def hops_make_rings(b: Any, k: int, s: int, t: int) -> Any:
+        return b.hop[k, s, t] == sum(b.ring_share[k, r] for r in using[k, s, t])
 
 
 def add_flows(block: pyo.Block, arcs: Sequence[Pair]) -> None:
@@ -219,23 +239,35 @@ def read_design(
     """
     if not rate > 0:
         raise SolverError(f"'{instance.name}': the throughput is {rate:g}, so the values describe no design")
+    return assemble(instance, links, _rings(block, instance, orders, rate), read_paths(block, instance, links))
+
+
+def read_paths(
+    block: pyo.Block, instance: TopologyInstance, links: Mapping[Pair, int], needed: Sequence[Pair] = ()
+) -> Mapping[Pair, list[tuple[tuple[int, ...], float]]]:
+    """Paths with amounts of every pair with a demand in ``block``; none where nobody forwards.
+
+    Pairs that are ``needed`` have a path even where their demand was lost in a solver's tolerance.
+    """
+    if not instance.host_forwarding:
+        return {}
     n = instance.servers
-    paths: Mapping[Pair, list[tuple[tuple[int, ...], float]]] = {}
-    if instance.host_forwarding:
-        demand = np.zeros((n, n))
-        for s, t in block.DEMANDS:
-            demand[s, t] = max(0.0, pyo.value(block.demand[s, t]))
-        joined = {pair for pair, count in links.items() if count > 0}
-        if instance.optics == "duplex":
-            joined |= {(j, i) for i, j in joined}
-        arcs = sorted(joined)
-        place = {arc: a for a, arc in enumerate(arcs)}
-        flow = np.zeros((n, len(arcs)))
-        for (s, i, j), variable in block.flow.items():
-            if (i, j) in place:
-                flow[s, place[i, j]] = max(0.0, variable.value or 0.0)
-        paths = decompose(arcs, flow, np.where(demand > 1e-12, demand, 0.0))
-    return assemble(instance, links, _rings(block, instance, orders, rate), paths)
+    demand = np.zeros((n, n))
+    for s, t in block.DEMANDS:
+        demand[s, t] = max(0.0, pyo.value(block.demand[s, t]))
+    joined = {pair for pair, count in links.items() if count > 0}
+    if instance.optics == "duplex":
+        joined |= {(j, i) for i, j in joined}
+    arcs = sorted(joined)
+    place = {arc: a for a, arc in enumerate(arcs)}
+    flow = np.zeros((n, len(arcs)))
+    for (s, i, j), variable in block.flow.items():
+        if (i, j) in place:
+            flow[s, place[i, j]] = max(0.0, variable.value or 0.0)
+    demand[demand <= _NOTHING] = 0.0
+    for pair in needed:
+        demand[pair] = max(demand[pair], _NOTHING)
+    return decompose(arcs, flow, demand)
 
 
 def _rings(
@@ -246,11 +278,11 @@ def _rings(
     rings = []
     for k, group in enumerate(instance.allreduce_groups):
         hops = {(s, t): pyo.value(block.hop[g, s, t]) / rate for g, s, t in block.HOPS if g == k}
-        rings += [(k, order, share) for order, share in _mixture_of_rings(k, group.members, hops)]
+        rings += [(k, order, share) for order, share in mixture_of_rings(k, group.members, hops)]
     return rings
 
 
-def _mixture_of_rings(k: int, members: Order, hops: Mapping[Pair, float]) -> list[tuple[Order, float]]:
+def mixture_of_rings(k: int, members: Order, hops: Mapping[Pair, float]) -> list[tuple[Order, float]]:
     """Rings with shares that make up the hops, by non-negative least squares over all of them or the generators."""
     small = len(members) <= LARGEST_ENUMERATED_GROUP
     orders = all_orders(members) if small else generator_orders(members)
