@@ -1,19 +1,32 @@
 """Lower bounds on the iteration time of every plan, without a solver."""
 
+from weakref import WeakKeyDictionary
+
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.prices import best_prices
+from ddlopt.models.codesign.tables import Tables
 from ddlopt.models.errors import InfeasibleError
+
+_ROUNDING = 1e-12
+
+_KNOWN: WeakKeyDictionary[Tables, float] = WeakKeyDictionary()
 
 
 def lower_bound(instance: CodesignInstance) -> float:
-    """Iteration time in seconds that no plan can beat.
+    """Iteration time in seconds that no plan can beat: :func:`~ddlopt.models.codesign.prices.best_prices`.
+
+    It is calculated once for an instance in memory.
 
     Raises
     ------
     InfeasibleError
-        If some layer fits into the memory of no server whichever its strategy.
+        If some layer fits into the memory of no server whichever its strategy, or all of them do not fit together.
     """
     refuse_too_large(instance)
-    return 0.0
+    tables = instance.tables
+    if tables not in _KNOWN:
+        _KNOWN[tables] = best_prices(tables).value_s
+    return _KNOWN[tables]
 
 
 def refuse_too_large(instance: CodesignInstance) -> None:
@@ -21,11 +34,22 @@ def refuse_too_large(instance: CodesignInstance) -> None:
     limit = instance.device.memory_bytes
     if limit is None:
         return
+    total = 0.0
     for layer in instance.layers:
         leanest = min(layer.strategies, key=lambda strategy: strategy.memory_bytes)
         if leanest.memory_bytes > limit:
             raise InfeasibleError(
-                f"codesign instance '{instance.name}': no strategy of layer '{layer.name}' fits in memory: the leanest, "
-                f"'{leanest.name}', takes {leanest.memory_bytes:.6g} bytes on a server that has {limit:.6g}; "
+                f"codesign instance '{instance.name}': no strategy of layer '{layer.name}' fits in memory: the "
+                f"leanest, '{leanest.name}', takes {leanest.memory_bytes:.6g} bytes on a server that has {limit:.6g}; "
                 f"{leanest.memory_bytes - limit:.6g} bytes are missing"
             )
+        total += min(
+            strategy.memory_bytes * len(instance.layouts[strategy.writes].servers) for strategy in layer.strategies
+        )
+    have = limit * instance.servers
+    if total > have * (1 + _ROUNDING):
+        raise InfeasibleError(
+            f"codesign instance '{instance.name}': the layers do not fit in memory together: the leanest strategy of "
+            f"each takes {total:.6g} bytes in all on {instance.servers} servers that have {have:.6g}; "
+            f"{total - have:.6g} bytes are missing"
+        )

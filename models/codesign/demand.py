@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from ddlopt.models.codesign.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.tables import Floats, Tables
 from ddlopt.models.topology.bounds import least_hop_bytes
 
@@ -36,6 +38,11 @@ class Demand:
     received: Floats
     hop_bytes: Floats
     unreachable: npt.NDArray[np.bool_]
+
+    @cached_property
+    def server_rows(self) -> Floats:
+        """(rows, sets + patterns) bytes on each link of a server that may be the busiest, sending or receiving."""
+        return heaviest_rows(np.concatenate([self.sent, self.received])) / self.degree
 
     def least_bytes(self, figures: Floats) -> float:
         """Bytes that the busiest link carries at least, given (sets + patterns,) bytes."""

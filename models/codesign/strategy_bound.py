@@ -148,14 +148,13 @@ class StrategyBound:
         def shares_follow(b: Any, i: int) -> Any:
             return weights[i] * (b.reduced[i] if i < sets else b.moved[i - sets]) - b.share[i] == 0
 
-        rows = heaviest_rows(np.concatenate([demand.sent, demand.received]) / weights)
         if self.network == "switch":
-            ports = demand.degree * self.links_per_port
-            _add_rows(block, "server", rows / ports)
+            _add_rows(block, "server", demand.server_rows / weights / self.links_per_port)
             if self.racks:
+                ports = demand.degree * self.links_per_port
                 _add_rows(block, "rack", heaviest_rows(self._crossing(instance) / weights / ports))
         else:
-            _add_rows(block, "server", rows / demand.degree)
+            _add_rows(block, "server", demand.server_rows / weights)
             _add_volume(block, demand, weights)
             for i in np.flatnonzero(demand.unreachable).tolist():
                 block.share[i].setub(0)
