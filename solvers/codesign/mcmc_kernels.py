@@ -1,0 +1,306 @@
+"""Numba kernel of the Metropolis walk over strategies: one proposal costs a few rows of loads, not a whole evaluation.
+
+Choices are numbered from one layer to the next: strategy a of layer l is *row* ``first[l] + a``. Bytes that are reduced
+in group sets and moved in patterns are *columns*, sets first. Nothing here knows an instance.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# ruff: noqa: NPY002 (compiled code is fastest with Numba's own state of random numbers)
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+CONTINUE = 0.75
+"""Chance that a strategy handed on to a neighbour is handed on further."""
+
+
+class Rows(NamedTuple):
+    """Strategies: first row of each layer; of each row its name (equal names, equal numbers), time, memory and place.
+
+    The servers of place p are ``servers[place_first[p] : place_first[p + 1]]``; row r by itself sends
+    ``amount[sent_first[r] : sent_first[r + 1]]`` bytes in the columns ``column[…]``.
+    """
+
+    first: Ints
+    name: Ints
+    time: Floats
+    memory: Floats
+    place: Ints
+    place_first: Ints
+    servers: Ints
+    sent_first: Ints
+    column: Ints
+    amount: Floats
+
+
+class Graph(NamedTuple):
+    """Edges of the layers: ends, bytes, and the column of each pair of strategies, -1 where nothing moves.
+
+    Pair (a, b) of edge e is ``moves[move_first[e] + a * size of its target + b]``. Edges at layer l, entering or
+    leaving, are ``incident[incident_first[l] : incident_first[l + 1]]``. ``order`` is topological.
+    """
+
+    source: Ints
+    target: Ints
+    amount: Floats
+    move_first: Ints
+    moves: Ints
+    incident_first: Ints
+    incident: Ints
+    order: Ints
+
+
+class Fabric(NamedTuple):
+    """What a byte in each column puts on each arc, (columns, arcs); which columns have no way; limits and rates."""
+
+    loads: Floats
+    blocked: Bools
+    bandwidth: float
+    memory: float
+    overlap: bool
+
+
+class State(NamedTuple):
+    """Strategies chosen and what follows: (layers,), loads (arcs,), busy and memory (n,) by server."""
+
+    choice: Ints
+    load: Floats
+    busy: Floats
+    memory: Floats
+
+
+class Scratch(NamedTuple):
+    """Room for one proposal: bytes by column and the columns touched; when layers are done; layers visited."""
+
+    bytes: Floats
+    touched: Ints
+    done: Floats
+    seen: Bools
+
+
+class Tally(NamedTuple):
+    """How a walk went: best time, last time, moves proposed that change something, moves accepted."""
+
+    best: float
+    last: float
+    proposed: int
+    accepted: int
+
+
+@njit(cache=True)
+def seed_walk(seed: int) -> None:
+    """Seed the random numbers of the walk."""
+    np.random.seed(seed)
+
+
+@njit(cache=True)
+def _send(column: int, amount: float, scratch: Scratch, count: int) -> int:
+    """Note bytes of a column; returns how many columns are touched now."""
+    if column < 0 or amount == 0.0:
+        return count
+    for i in range(count):
+        if scratch.touched[i] == column:
+            scratch.bytes[column] += amount
+            return count
+    scratch.touched[count] = column
+    scratch.bytes[column] = amount
+    return count + 1
+
+
+@njit(cache=True)
+def _edge_column(e: int, graph: Graph, rows: Rows, choice: Ints) -> int:
+    target = graph.target[e]
+    size = rows.first[target + 1] - rows.first[target]
+    return graph.moves[graph.move_first[e] + choice[graph.source[e]] * size + choice[target]]
+
+
+@njit(cache=True)
+def _occupy(row: int, sign: float, rows: Rows, state: State) -> None:
+    place = rows.place[row]
+    for i in range(rows.place_first[place], rows.place_first[place + 1]):
+        server = rows.servers[i]
+        state.busy[server] += sign * rows.time[row]
+        state.memory[server] += sign * rows.memory[row]
+
+
+@njit(cache=True)
+def change(layer: int, new: int, rows: Rows, graph: Graph, state: State, scratch: Scratch, count: int) -> int:
+    """Give the layer another strategy: choice, busy and memory at once, bytes into ``scratch``."""
+    for sign in (-1.0, 1.0):
+        if sign > 0.0:
+            state.choice[layer] = new
+        row = rows.first[layer] + state.choice[layer]
+        _occupy(row, sign, rows, state)
+        for i in range(rows.sent_first[row], rows.sent_first[row + 1]):
+            count = _send(rows.column[i], sign * rows.amount[i], scratch, count)
+        for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
+            e = graph.incident[i]
+            count = _send(_edge_column(e, graph, rows, state.choice), sign * graph.amount[e], scratch, count)
+    return count
+
+
+@njit(cache=True)
+def settle(fabric: Fabric, state: State, scratch: Scratch, count: int) -> bool:
+    """Put the bytes noted on the arcs; False where some of them have no way."""
+    for i in range(count):
+        amount = scratch.bytes[scratch.touched[i]]
+        if amount == 0.0:
+            continue
+        if fabric.blocked[scratch.touched[i]]:
+            if amount > 0.0:
+                return False
+            continue
+        row = fabric.loads[scratch.touched[i]]
+        for a in range(len(row)):
+            state.load[a] += amount * row[a]
+    return True
+
+
+@njit(cache=True)
+def time_of(rows: Rows, graph: Graph, fabric: Fabric, state: State, scratch: Scratch) -> float:
+    """Iteration time of the state; infinite where it does not fit into memory."""
+    compute = 0.0
+    for server in range(len(state.busy)):
+        compute = max(compute, state.busy[server])
+        if state.memory[server] > fabric.memory:
+            return np.inf
+    busiest = 0.0
+    for a in range(len(state.load)):
+        busiest = max(busiest, state.load[a])
+    for layer in graph.order:
+        ready = 0.0
+        for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
+            e = graph.incident[i]
+            if graph.target[e] == layer:
+                ready = max(ready, scratch.done[graph.source[e]])
+        scratch.done[layer] = ready + rows.time[rows.first[layer] + state.choice[layer]]
+        compute = max(compute, scratch.done[layer])
+    communication = busiest / fabric.bandwidth
+    return max(compute, communication) if fabric.overlap else compute + communication
+
+
+@njit(cache=True)
+def fill(choice: Ints, rows: Rows, graph: Graph, fabric: Fabric, state: State, scratch: Scratch) -> float:
+    """Set the state to a choice from scratch; returns its time, infinite where it cannot be."""
+    state.choice[:] = choice
+    state.load[:] = 0.0
+    state.busy[:] = 0.0
+    state.memory[:] = 0.0
+    count = 0
+    for layer in range(len(choice)):
+        row = rows.first[layer] + choice[layer]
+        _occupy(row, 1.0, rows, state)
+        for i in range(rows.sent_first[row], rows.sent_first[row + 1]):
+            count = _send(rows.column[i], rows.amount[i], scratch, count)
+    for e in range(len(graph.source)):
+        count = _send(_edge_column(e, graph, rows, choice), graph.amount[e], scratch, count)
+    if not settle(fabric, state, scratch, count):
+        return np.inf
+    return time_of(rows, graph, fabric, state, scratch)
+
+
+@njit(cache=True)
+def _copy(source: State, target: State) -> None:
+    target.choice[:] = source.choice
+    target.load[:] = source.load
+    target.busy[:] = source.busy
+    target.memory[:] = source.memory
+
+
+@njit(cache=True)
+def _hand_on(rows: Rows, graph: Graph, state: State, scratch: Scratch) -> int:
+    """From a random layer walk along edges and give those met the strategy of the same name, where they have it."""
+    layers = len(state.choice)
+    scratch.seen[:] = False
+    layer = np.random.randint(layers)
+    count = 0
+    while True:
+        scratch.seen[layer] = True
+        total = 0.0
+        for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
+            e = graph.incident[i]
+            if not scratch.seen[graph.source[e] + graph.target[e] - layer]:
+                total += graph.amount[e]
+        left = np.random.random() * total
+        neighbour = -1
+        for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
+            e = graph.incident[i]
+            other = graph.source[e] + graph.target[e] - layer
+            if not scratch.seen[other]:
+                neighbour = other
+                left -= graph.amount[e]
+                if left < 0.0:
+                    break
+        if neighbour < 0:
+            return count
+        name = rows.name[rows.first[layer] + state.choice[layer]]
+        for new in range(rows.first[neighbour + 1] - rows.first[neighbour]):
+            if rows.name[rows.first[neighbour] + new] == name and new != state.choice[neighbour]:
+                count = change(neighbour, new, rows, graph, state, scratch, count)
+        layer = neighbour
+        if np.random.random() >= CONTINUE:
+            return count
+
+
+@njit(cache=True)
+def propose(propagation: float, rows: Rows, graph: Graph, state: State, scratch: Scratch) -> int:
+    """Change the state at random, without its loads; returns how many columns are touched, -1 if nothing changes."""
+    if np.random.random() < propagation:
+        count = _hand_on(rows, graph, state, scratch)
+        return count if count > 0 else -1
+    layer = np.random.randint(len(state.choice))
+    size = rows.first[layer + 1] - rows.first[layer]
+    if size == 1:
+        return -1
+    new = np.random.randint(size - 1)
+    if new >= state.choice[layer]:
+        new += 1
+    return change(layer, new, rows, graph, state, scratch, 0)
+
+
+@njit(cache=True)
+def walk(
+    proposals: int,
+    alpha: float,
+    propagation: float,
+    rows: Rows,
+    graph: Graph,
+    fabric: Fabric,
+    best: Ints,
+    best_time: float,
+    state: State,
+    trial: State,
+    scratch: Scratch,
+) -> Tally:
+    """Metropolis walk from ``state``; ``best`` is replaced by the best choice met.
+
+    A slower proposal is accepted with probability exp(-alpha * its additional milliseconds).
+    """
+    now = time_of(rows, graph, fabric, state, scratch)
+    proposed = accepted = 0
+    _copy(state, trial)
+    for _ in range(proposals):
+        count = propose(propagation, rows, graph, trial, scratch)
+        if count < 0:
+            continue
+        proposed += 1
+        after = np.inf
+        if settle(fabric, trial, scratch, count):
+            after = time_of(rows, graph, fabric, trial, scratch)
+        if after < now or np.random.random() < np.exp(-alpha * 1e3 * (after - now)):
+            accepted += 1
+            now = after
+            _copy(trial, state)
+            if now < best_time:
+                best_time = now
+                best[:] = state.choice
+        else:
+            _copy(state, trial)
+    return Tally(best_time, now, proposed, accepted)
