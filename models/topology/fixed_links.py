@@ -48,6 +48,8 @@ class FixedLinks:
         ``open``: as in ``RingsAndRoutes``, a host model decides what is sent. As the links are constants, the program
         is linear without scaling: it keeps the congestion z with :math:`\sum_s f^s_{ij} \le z m_{ij}`, λ = 1
         elsewhere.
+    scale_bytes : float, optional
+        With an open demand: U, as in ``RingsAndRoutes``.
 
     Ports
     -----
@@ -68,6 +70,7 @@ class FixedLinks:
     links: tuple[tuple[int, int, int], ...]
     rings: RingChoice = "generators"
     demand: Demand = "fixed"
+    scale_bytes: float | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -95,7 +98,7 @@ class FixedLinks:
         if is_open:
             block.congestion = pyo.Var(bounds=(0, None), doc="busiest link's load over the unit")
             block.objective = pyo.Expression(expr=block.congestion)
-            add_open_demand(block, instance, orders, 1.0)
+            add_open_demand(block, instance, orders, self.scale_bytes or scale_bytes(instance), 1.0)
         else:
             # Simple paths never load a link with more than everything: a lower throughput means no route at all.
             least = unit_bytes(instance) / all_bytes(instance) * (1 - 1e-9)
@@ -134,5 +137,5 @@ class FixedLinks:
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Iteration time in seconds for -λ, or for z / U."""
         if self.demand == "open":
-            return instance.iteration_time_s(scale_bytes(instance) * value)
+            return instance.iteration_time_s((self.scale_bytes or scale_bytes(instance)) * value)
         return instance.iteration_time_s(unit_bytes(instance) / -value) if value < 0 else inf

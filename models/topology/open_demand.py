@@ -1,7 +1,7 @@
 r"""Rings and routes for a demand that a host model decides: groups and pairs are given, their bytes are variables.
 
 An instance is then a *template*: it says which groups and pairs there may be, and its bytes are the most of each that
-the host ever sends. Bytes are measured in :func:`scale_bytes` of the template, times ``rate`` as everywhere:
+the host ever sends. Bytes are measured in a unit U that the host may name, times ``rate`` as everywhere:
 
 .. math::
     & \textstyle\sum_r \beta_{kr} = a_k, \qquad h^k_{st} = \sum_{r:\ t = \mathrm{succ}_r(s)} \beta_{kr}, \qquad
@@ -26,18 +26,24 @@ Demand = Literal["fixed", "open"]
 
 
 def scale_bytes(template: TopologyInstance) -> float:
-    """The unit of a template's bytes: the load of each link if the server with most to send spread all of it evenly."""
+    """The unit U if none is named: each link's load if the server with most to send spread all of it evenly."""
     return float(template.node_bytes.max()) / template.degree
 
 
 def add_open_demand(
-    block: pyo.Block, template: TopologyInstance, orders: Sequence[Sequence[Order]] | None, most_rate: float | None
+    block: pyo.Block,
+    template: TopologyInstance,
+    orders: Sequence[Sequence[Order]] | None,
+    unit: float,
+    most_rate: float | None,
 ) -> None:
     """Add ``group_units[k]``, ``traffic_units[s, t]``, ``ring_share``, ``hop`` and ``demand``, all times rate.
 
-    Shares of rings and hops are in units, too. ``most_rate`` is an upper bound on the rate; None where there is none.
+    Shares of rings and hops are in units of U = ``unit`` bytes, too, which the block keeps as ``unit_bytes``.
+    ``most_rate`` is an upper bound on the rate; None where there is none.
     """
-    unit, groups = scale_bytes(template), template.allreduce_groups
+    groups = template.allreduce_groups
+    block.unit_bytes = unit
     traffic = template.traffic_bytes / unit
     most = [None if most_rate is None else group.hop_bytes / unit * most_rate for group in groups]
     block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="all-reduce groups")
@@ -67,7 +73,7 @@ def add_open_volumes(block: pyo.Block, template: TopologyInstance, depth: int) -
     for hops: :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`, T the most that is ever sent, and
     :math:`\sum_\ell e^\ell_{st} \le b_{st}`.
     """
-    unit = scale_bytes(template)
+    unit = block.unit_bytes
     traffic, sends = template.traffic_bytes / unit, template.node_bytes[0] / unit
     weight = [group.hop_bytes / unit for group in template.allreduce_groups]
     block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, None), doc="units of a hop that l links can serve")

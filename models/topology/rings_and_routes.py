@@ -94,8 +94,8 @@ class RingsAndRoutes:
         A congestion z that some solution in scope is known to have; worse ones are excluded. Default: all bytes.
     demand : {"fixed", "open"}
         ``open``: a host model decides what is sent, through the ports ``group_units`` and ``traffic_units``; the
-        instance only says which groups and pairs there may be, and the most bytes of each. Then U is
-        :func:`~ddlopt.models.topology.open_demand.scale_bytes` and no bound, so that λ may exceed 1 and z / U be less;
+        instance only says which groups and pairs there may be, and the most bytes of each. Then U is a scale and no
+        bound, so that λ may exceed 1 and z / U be less;
         constants in the strengthenings become the most that is sent, with :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`
         for traffic as for hops, and :math:`n^1_{st} \le \bar\lambda x_{st}`. ``read`` takes the instance of what is
         sent.
@@ -103,6 +103,9 @@ class RingsAndRoutes:
         With an open demand: a congestion that no choice of the host gets below, so that
         :math:`\lambda \le \bar\lambda` = U / least_bytes. Default 0: then the throughput has no upper bound, and its
         form takes no strengthening.
+    scale_bytes : float, optional
+        With an open demand: U, best of the order of what the busiest link carries. Default:
+        :func:`~ddlopt.models.topology.open_demand.scale_bytes`.
 
     Ports
     -----
@@ -114,7 +117,7 @@ class RingsAndRoutes:
         Part of group k's gradient on its r-th candidate ring, or on rings where t follows s, times λ (1).
     ``group_units[k]``, ``traffic_units[s, t]``
         With an open demand: hop bytes of group k, 2(k-1)/k of its gradient, and bytes of traffic, in units of U, times
-        λ (1). Shares of rings and hops are in these units, too.
+        λ (1). Shares of rings and hops are in these units, too. ``unit_bytes`` is U.
     ``throughput`` / ``congestion``
         λ = U / z, or z / U.
     ``objective``
@@ -134,12 +137,17 @@ class RingsAndRoutes:
     achievable_bytes: float | None = None
     demand: Demand = "fixed"
     least_bytes: float | None = None
+    scale_bytes: float | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def __post_init__(self) -> None:
-        if self.demand == "fixed" and self.least_bytes is not None:
-            raise OptionError("least_bytes is for demand='open'; a fixed demand has bounds of its own")
+        if self.demand == "fixed" and (self.least_bytes, self.scale_bytes) != (None, None):
+            raise OptionError(
+                "least_bytes and scale_bytes are for demand='open'; a fixed demand has a bound of its own"
+            )
+        if not all(value is None or value > 0 for value in (self.least_bytes, self.scale_bytes)):
+            raise OptionError("least_bytes and scale_bytes must be positive, or left out")
         unbounded = self.demand == "open" and self.form == "throughput" and not self.least_bytes
         if unbounded and self.strengthening != "none":
             raise OptionError(
@@ -149,7 +157,7 @@ class RingsAndRoutes:
 
     def unit_bytes(self, instance: TopologyInstance) -> float:
         """U."""
-        return unit_bytes(instance) if self.demand == "fixed" else scale_bytes(instance)
+        return unit_bytes(instance) if self.demand == "fixed" else self.scale_bytes or scale_bytes(instance)
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Rings that do not fit the groups; a congestion said to be achievable that cannot be."""
@@ -185,7 +193,7 @@ class RingsAndRoutes:
             block.objective = pyo.Expression(expr=block.congestion)
             rate = most_rate = 1.0
         if is_open:
-            add_open_demand(block, instance, orders, most_rate)
+            add_open_demand(block, instance, orders, unit, most_rate)
         else:
             add_demand(block, instance, orders, rate)
         pairs = list(itertools.permutations(range(instance.servers), 2))
