@@ -1,6 +1,7 @@
 """The plane of links, rings and routes as the methods of this family use it: one job in, one design and bound out."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -10,7 +11,8 @@ from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.solvers.catalogue import default_method
 from ddlopt.solvers.catalogue import method as method_named
-from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.contracts import Limits, Method, Status
+from ddlopt.solvers.heuristic import Clock
 
 _CANCELLED = 1e-12
 """Relative error of a time of which the compute time is taken away again."""
@@ -39,7 +41,12 @@ def plan_of(instance: CodesignInstance, choices: Sequence[int], design: Topology
 
 
 def answer_topology(
-    job: TopologyInstance | None, method: str, limits: Limits, seed: int = 0
+    job: TopologyInstance | None,
+    method: str | Method,
+    limits: Limits,
+    seed: int = 0,
+    start: TopologyDesign | None = None,
+    clock: Clock | None = None,
 ) -> tuple[TopologyDesign | None, float, float]:
     """Links, rings and routes for a job by a method of the family ``topology``.
 
@@ -47,11 +54,15 @@ def answer_topology(
     ----------
     job : TopologyInstance or None
         As :func:`~ddlopt.models.codesign.job.job_of` gives it.
-    method : str
-        Name of a method; ``exact`` is the one that the family takes by itself for the size.
+    method : str or Method
+        Of that family, or its name; ``exact`` is the one that the family takes by itself for the size.
     limits : Limits
         ``gap`` is that of the job's iteration time.
     seed : int
+    start : TopologyDesign or None
+        To begin from, where the method can use it.
+    clock : Clock or None
+        Of whoever asks; it is told of Ctrl-C.
 
     Returns
     -------
@@ -75,12 +86,16 @@ def answer_topology(
     if job is None:
         return None, 0.0, 0.0
     known = max(congestion_bounds(job).values())
-    named = default_method(job) if method == "exact" else method
-    result = method_named(named, job.family).solve(job, limits, seed)
+    if isinstance(method, str):
+        method = method_named(default_method(job) if method == "exact" else method, job.family)
+    with nullcontext() if clock is None else clock.lending_ctrl_c():
+        result = method.solve(job, limits, seed, start=start)
+    if clock is not None:
+        clock.interrupted |= result.interrupted
     if result.status is Status.INFEASIBLE:
         raise InfeasibleError(result.message)
     if not isinstance(result.solution, TopologyDesign):
-        raise NoSolutionError(f"{named} found no design for '{job.name}': {result.message}")
+        raise NoSolutionError(f"{method.name} found no design for '{job.name}': {result.message}")
     busiest = float(result.details["max_link_load_bytes"])
     return result.solution, busiest, min(busiest, max(known, load_of_time(job, result.bound)))
 

@@ -1,0 +1,309 @@
+"""The state of the decomposition: candidates with what is known of them, and what the master said."""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ddlopt.models.codesign.bounds import lower_bound
+from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
+from ddlopt.solvers.codesign.half_rounds import best_on_routes
+from ddlopt.solvers.codesign.joint_master import Choices, Master, Proposal
+from ddlopt.solvers.codesign.joint_topology import (
+    SEARCHED_SERVERS,
+    Answer,
+    deepened,
+    first_answer,
+    levels_left,
+    provable,
+    proves_next,
+)
+from ddlopt.solvers.codesign.planes import plan_of
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+
+_NEAR = 1.02
+"""Candidates this close to the best are worth a better design."""
+_DIGITS = 9
+"""Candidates whose bytes and compute time agree in so many digits are the same."""
+_TIGHTER = 1e-9
+_UNSERVED = 10.0
+"""A choice that nothing serves is taken for so many times slower than the bound, before any plan is known."""
+
+
+@dataclass
+class Candidate:
+    """A choice of strategies, the job that it leaves, and the best design known for it."""
+
+    instance: CodesignInstance
+    choices: Choices
+    job: TopologyInstance | None
+    compute_s: float
+    least_bytes: float
+    answer: Answer
+
+    @property
+    def time_s(self) -> float:
+        """Iteration time with the best design known."""
+        return self.instance.iteration_time_s(self.compute_s, self.answer.busiest_bytes)
+
+    @property
+    def bound_s(self) -> float:
+        """Iteration time that no design can beat."""
+        return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
+
+    def bytes_for(self, time_s: float) -> float:
+        """Bytes on the busiest link with which an iteration takes so long; 0 where it takes longer anyway."""
+        if self.compute_s >= time_s:
+            return 0.0
+        hidden = self.compute_s if self.instance.overlap == "none" else 0.0
+        return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s
+
+
+@dataclass
+class Search:
+    """One run of :class:`~ddlopt.solvers.codesign.joint.Joint`."""
+
+    instance: CodesignInstance
+    master: Master
+    clock: Clock
+    seed: int
+    topology_s: float
+    most_choices: int
+    executor: Executor | None = None
+    together: int = 1
+    candidates: dict[tuple[float, ...], Candidate] = field(default_factory=dict)
+    proposals: list[Proposal] = field(default_factory=list)
+    spent_s: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    best: Candidate | None = None
+    exhausted: bool = False
+
+    def run(self, start: CodesignPlan | None) -> None:
+        """Propose and answer in turn until the gap is closed, nothing is left to try, or the time is up."""
+        self.floor_s = lower_bound(self.instance)
+        if start is not None:
+            self._offer_plan(start)
+        while not self.done:
+            explored = not self.exhausted and self._explore()
+            if self.done:
+                return
+            deepened_any = self._deepen()
+            if not explored and not deepened_any:
+                return
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap asked for is reached, or the time is up."""
+        return self.clock.expired or (self.best is not None and self.bound_s >= self.best_s * (1 - self.clock.gap))
+
+    @property
+    def target_s(self) -> float:
+        """Choices that cannot be faster than this are of no interest."""
+        return self.best_s * (1 - self.clock.gap / 2)
+
+    @property
+    def bound_s(self) -> float:
+        """On the iteration time of every plan."""
+        known = {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
+        rate = self.instance.link_bandwidth_bytes_per_s
+        certified = max((proposal.certified_s(known, rate) for proposal in self.proposals), default=0.0)
+        return max(self.floor_s, certified)
+
+    def _candidate(self, choices: Choices) -> tuple[Candidate, bool]:
+        """The candidate of these choices, or one that sends the same; and whether it is new."""
+        tables = self.instance.tables
+        figures = np.concatenate(tables.bytes_of(choices))
+        compute = tables.compute_of(choices)
+        largest = max(figures.max(initial=0.0), 1.0)
+        key = (*np.round(figures / largest, _DIGITS).tolist(), largest, compute)
+        if key in self.candidates:
+            return self.candidates[key], False
+        job = job_of(self.instance, choices)
+        least = demand_of(tables).least_bytes(figures) if job is not None else 0.0
+        self.candidates[key] = Candidate(self.instance, choices, job, compute, least, first_answer(job))
+        return self.candidates[key], True
+
+    def _offer_plan(self, plan: CodesignPlan) -> None:
+        judged = evaluate(self.instance, plan)
+        if judged.feasible:
+            candidate, _ = self._candidate(plan.choices(self.instance))
+            load = float(judged.details.get("max_link_load_bytes", 0.0))
+            self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=plan.design, method="start"))
+
+    def _explore(self) -> bool:
+        """Ask the master for the most promising choices and find links for them; False if that brought nothing new."""
+        if self.counts["choices"] >= self.most_choices:
+            return False
+        began = time.perf_counter()
+        limits = Limits(self._seconds(1 / 3), self.clock.gap / 8, 1)
+        with self.clock.lending_ctrl_c():
+            proposal = self.master.propose(self._assumed(), limits, self.seed, self._first_choices())
+        self.clock.interrupted |= proposal.interrupted
+        self.spent_s["master"] += time.perf_counter() - began
+        self.counts["masters"] += 1
+        self.proposals.append(proposal)
+        self._report()
+        if proposal.bound_s >= self.target_s * (1 - _TIGHTER):
+            self.exhausted = True
+            return True
+        choices = proposal.choices or self._first_choices()
+        if self.clock.expired:
+            return False
+        candidate, new = self._candidate(choices)
+        if not new:
+            # The time was up, or the cut is too blunt to see the difference.
+            self.exhausted = True
+            return False
+        self.counts["choices"] += 1
+        self._work_on([candidate])
+        return True
+
+    def _first_choices(self) -> Choices:
+        """Strategies to begin with."""
+        if self.best is not None:
+            return self.best.choices
+        return self._usual
+
+    @cached_property
+    def _usual(self) -> Choices:
+        return data_parallel(self.instance)
+
+    def _assumed(self) -> Mapping[Choices, float]:
+        """Bytes of the busiest link that make choices no longer interesting; proven ones where those are more.
+
+        Left out is what the master knows anyway.
+        """
+        target = self.target_s
+        if self.best is None:
+            target = _UNSERVED * max([self.bound_s, *(each.compute_s for each in self.candidates.values())])
+        cuts: dict[Choices, float] = {}
+        for each in self.candidates.values():
+            wanted = each.bytes_for(target)
+            value = wanted if math.isinf(each.answer.bound_bytes) else max(wanted, each.answer.bound_bytes)
+            if value > each.least_bytes * (1 + _TIGHTER):
+                cuts[each.choices] = value
+        return cuts
+
+    def _deepen(self) -> bool:
+        """Spend the next level of effort on candidates; False if there is none for which that could help."""
+        open_ones = [each for each in self.candidates.values() if self._is_open(each)]
+        near = [c for c in open_ones if c.time_s <= self.best_s * _NEAR]
+        searched = [c for c in near if not proves_next(c.job, c.answer)]
+        if searched:
+            picked = sorted(searched, key=lambda c: (c.answer.level, c.time_s))[: self.together]
+        else:
+            # What holds the bound down is proven first.
+            left = [c for c in open_ones if c in near or provable(c.job)]
+            picked = sorted(left, key=lambda c: (c.bound_s, c.time_s))[: self.together]
+        if not picked:
+            return False
+        self._work_on(picked)
+        return True
+
+    def _is_open(self, candidate: Candidate) -> bool:
+        more = levels_left(candidate.job, candidate.answer) > 0 and not candidate.answer.proven
+        return more and candidate.bound_s < self.target_s
+
+    def _work_on(self, candidates: list[Candidate]) -> None:
+        """The next level for each, in parallel where there is an executor."""
+        began = time.perf_counter()
+        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap, 1)
+        with_jobs = [each for each in candidates if each.job is not None]
+        asked = [(each.job, each.answer, limits, self.seed, self._links()) for each in with_jobs]
+        if self.executor is None or len(asked) < 2:
+            answers = [deepened(*each, self.clock) for each in asked]
+        else:
+            answers = [future.result() for future in [self.executor.submit(deepened, *each) for each in asked]]
+        self.counts["designs"] += len(asked)
+        self.spent_s["topology"] += time.perf_counter() - began
+        for each, answer in zip(with_jobs, answers, strict=True):
+            self._update(each, answer)
+        for each in candidates:
+            if each.job is None:
+                self._update(each, each.answer)
+
+    def _links(self) -> TopologyDesign | None:
+        """Those of the incumbent, where a search can begin from them."""
+        if self.best is None or self.instance.servers > SEARCHED_SERVERS or self.best.answer.design is None:
+            return None
+        return self.best.answer.design.model_copy(update={"rings": (), "routes": ()})
+
+    def _update(self, candidate: Candidate, answer: Answer) -> None:
+        candidate.answer = answer
+        if math.isfinite(candidate.time_s) and (self.best is None or candidate.time_s < self.best.time_s):
+            self.best = candidate
+            self._report()
+            self._improve_on_routes()
+        else:
+            self._report()
+
+    def _improve_on_routes(self) -> None:
+        """Better strategies on the links, rings and routes of the incumbent."""
+        best = self.best
+        if best is None or best.answer.design is None or self.done:
+            return
+        began = time.perf_counter()
+        routes = FixedRoutes.of(self.instance, best.answer.design, best.choices, seed=self.seed)
+        with self.clock.lending_ctrl_c():
+            choices, _ = best_on_routes(routes, best.choices, self.clock, self.seed, self.topology_s / 4)
+        self.spent_s["routes"] += time.perf_counter() - began
+        self.counts["routes"] += 1
+        candidate, new = self._candidate(choices)
+        if new:
+            self.counts["choices"] += 1
+            design, load = routes.design_for(choices), routes.congestion_bytes(choices)
+            self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=design, method="fixed routes"))
+
+    def _seconds(self, share: float, most_s: float = math.inf) -> float | None:
+        """Seconds for the next step; None for no limit."""
+        seconds = min(self.clock.left_s * share, most_s)
+        return None if math.isinf(seconds) else max(seconds, 1e-3)
+
+    def _report(self) -> None:
+        self.clock.report(None if self.best is None else self.best_s, min(self.bound_s, self.best_s))
+
+    @property
+    def best_s(self) -> float:
+        """Iteration time of the best plan; infinite without one."""
+        return math.inf if self.best is None else self.best.time_s
+
+    def plan(self) -> CodesignPlan:
+        """The best plan.
+
+        Raises
+        ------
+        NoSolutionError
+            If none was found.
+        """
+        if self.best is None:
+            raise NoSolutionError(f"'{self.instance.name}': no plan was found in {self.counts['choices']} choices")
+        return plan_of(self.instance, self.best.choices, self.best.answer.design)
+
+    def figures(self) -> dict[str, float]:
+        """What the search did, and which plane the remaining gap is of."""
+        assert self.best is not None
+        bound, own = min(self.bound_s, self.best_s), min(self.best.bound_s, self.best_s)
+        return {
+            "masters": self.counts["masters"],
+            "choices": self.counts["choices"],
+            "designs": self.counts["designs"],
+            "master_s": self.spent_s["master"],
+            "topology_s": self.spent_s["topology"],
+            "routes_s": self.spent_s["routes"],
+            "gap_of_topology": (self.best_s - own) / self.best_s if self.best_s else 0.0,
+            "gap_of_strategies": max(0.0, own - bound) / self.best_s if self.best_s else 0.0,
+        }
