@@ -23,8 +23,6 @@ from ddlopt.solvers.codesign.mcmc_kernels import (
 )
 from ddlopt.solvers.heuristic import Clock
 
-Watch = Callable[[tuple[int, ...], float], None]
-
 
 @dataclass(frozen=True)
 class Walked:
@@ -92,7 +90,7 @@ class Metropolis:
         choices: Sequence[int],
         seed: int,
         clock: Clock | None = None,
-        watch: Watch | None = None,
+        watch: Callable[[float], None] | None = None,
     ) -> Walked:
         """Walk from a choice of strategies.
 
@@ -104,7 +102,7 @@ class Metropolis:
         clock : Clock, optional
             The walk ends soon after it has expired.
         watch : callable, optional
-            Told of better choices and their times, at most once between two restarts.
+            Told the time of a better choice, at most once between two restarts.
 
         Raises
         ------
@@ -124,7 +122,7 @@ class Metropolis:
             steps = min(span, self.proposals - done)
             tally = walker.run(steps, self.alpha, self.propagation, best, best_time)
             if watch is not None and tally.best < best_time:
-                watch(tuple(best.tolist()), tally.best)
+                watch(tally.best)
             best_time = tally.best
             done, proposed, accepted = done + steps, proposed + tally.proposed, accepted + tally.accepted
             walker.restart(best)

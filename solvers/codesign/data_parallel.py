@@ -1,0 +1,94 @@
+"""Data parallelism on links made for it: what a job gets whose strategies nobody searches."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
+
+import pyomo.environ as pyo
+
+from ddlopt.models.codesign.instance import CodesignInstance, Layer
+from ddlopt.models.codesign.iteration_time import time_unit_s
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.strategy_choice import add_strategies, read_choices
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.codesign.half_rounds import TopologyPlane, links_for
+from ddlopt.solvers.codesign.planes import plan_of
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+
+@dataclass(frozen=True)
+class DataParallel(Heuristic):
+    """Every layer data parallel, embedding tables on their owners, and links for the traffic that this makes.
+
+    :func:`data_parallel` says which strategies these are. With ``topology="topology-finder"`` the links are
+    TopologyFinder's; with ``"exact"`` those of the best method that the family ``topology`` has for the size.
+
+    Parameters
+    ----------
+    topology : {"topology-finder", "exact"}
+    """
+
+    topology: TopologyPlane = "topology-finder"
+
+    family: ClassVar[str] = "codesign"
+
+    def __post_init__(self) -> None:
+        if self.topology not in get_args(TopologyPlane):
+            raise OptionError(f"topology is {self.topology!r}; use one of: {', '.join(get_args(TopologyPlane))}")
+
+    @property
+    def name(self) -> str:
+        """``data-parallel``."""
+        return "data-parallel"
+
+    def answer(
+        self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[CodesignPlan, Mapping[str, Any]]:
+        """The plan, and in the details how many layers memory makes take other strategies."""
+        choices = data_parallel(instance)
+        design = links_for(instance, choices, self.topology, clock, seed)
+        changed = sum(a != usual(layer, instance) for layer, a in zip(instance.layers, choices, strict=True))
+        return plan_of(instance, choices, design), {"layers_changed_for_memory": changed}
+
+
+def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
+    """The choice of strategies from which a search begins: every layer's :func:`usual` one.
+
+    Where these do not fit into memory, as few layers as possible take others (an integer program).
+
+    Raises
+    ------
+    NoSolutionError
+        If no choice of strategies fits.
+    """
+    wanted = tuple(usual(layer, instance) for layer in instance.layers)
+    if instance.tables.fits(wanted):
+        return wanted
+    model = pyo.ConcreteModel()
+    add_strategies(model, instance, time_unit_s(instance))
+    model.kept = pyo.Objective(
+        expr=pyo.quicksum(model.strategy[layer, a] for layer, a in enumerate(wanted)), sense=pyo.maximize
+    )
+    outcome = Highs().solve(model, Limits())
+    if outcome.status is Status.INFEASIBLE:
+        raise NoSolutionError(f"'{instance.name}': no choice of strategies fits into the memory of the servers")
+    return read_choices(model, instance)
+
+
+def usual(layer: Layer, instance: CodesignInstance) -> int:
+    """Index of the strategy that data-parallel training gives a layer.
+
+    That is the one named ``data``; for a table the one named ``owner``; else the first that reads nothing or what it
+    writes, and writes one part of the batch on every server; else the first of all.
+    """
+    names = [strategy.name for strategy in layer.strategies]
+    for name in ("data", "owner"):
+        if name in names:
+            return names.index(name)
+    for place, strategy in enumerate(layer.strategies):
+        layout = instance.layouts[strategy.writes]
+        if layout.batch_parts == instance.servers and strategy.reads in (None, strategy.writes):
+            return place
+    return 0

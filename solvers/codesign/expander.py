@@ -1,0 +1,88 @@
+"""Strategies for a random regular network: what one gets from links that nobody chose."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.errors import OptionError
+from ddlopt.models.topology import AllReduceGroup, TopologyInstance
+from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
+from ddlopt.solvers.codesign.half_rounds import StrategyPlane, best_on_routes
+from ddlopt.solvers.codesign.mcmc import Metropolis
+from ddlopt.solvers.codesign.planes import plan_of
+from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.topology.expander import Expander as RandomLinks
+
+
+@dataclass(frozen=True)
+class Expander(Heuristic):
+    """A random d-regular network (:class:`ddlopt.solvers.topology.expander.Expander`) and strategies chosen for it.
+
+    Every group uses the rings of its generators with the fewest hops, every pair a random shortest path
+    (:class:`.FixedRoutes`). TopoOpt's evaluation has such a baseline by this name.
+
+    Parameters
+    ----------
+    strategies : {"exact", "mcmc"}
+        The integer program on these routes, or a Metropolis walk.
+    plane_s : float
+        Seconds that the integer program may take.
+    budget : int
+        Proposals of the walk.
+    """
+
+    strategies: StrategyPlane = "exact"
+    plane_s: float = 20.0
+    budget: int = 4000
+
+    family: ClassVar[str] = "codesign"
+
+    def __post_init__(self) -> None:
+        if self.strategies not in get_args(StrategyPlane):
+            raise OptionError(f"strategies is {self.strategies!r}; use one of: {', '.join(get_args(StrategyPlane))}")
+        if not self.plane_s > 0:
+            raise OptionError(f"plane_s must be a positive number of seconds, got {self.plane_s}")
+
+    @property
+    def name(self) -> str:
+        """``expander``."""
+        return "expander"
+
+    def refuses(self, instance: CodesignInstance) -> str | None:
+        """Servers that do not forward: random links join too few of them."""
+        return (
+            None if instance.host_forwarding else "host_forwarding is off, and random links join few servers directly"
+        )
+
+    def answer(
+        self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[CodesignPlan, Mapping[str, Any]]:
+        """The strategies for the links drawn, and in the details their time with data parallelism."""
+        links, _ = RandomLinks().answer(_anything(instance), seed, clock, None)
+        routes = FixedRoutes.of(instance, links, seed=seed)
+        first = data_parallel(instance)
+        if self.strategies == "exact":
+            choices, _ = best_on_routes(routes, first, clock, seed, self.plane_s)
+        else:
+            choices = Metropolis(self.budget).search(routes, first, seed, clock).choices
+        return plan_of(instance, choices, routes.design_for(choices)), {"data_parallel_s": routes.time_s(first)}
+
+
+def _anything(instance: CodesignInstance) -> TopologyInstance:
+    """Some job on the same fabric: random links do not depend on what is sent."""
+    n = instance.servers
+    return TopologyInstance(
+        name=instance.name,
+        servers=n,
+        degree=instance.degree,
+        link_bandwidth_bytes_per_s=instance.link_bandwidth_bytes_per_s,
+        optics=instance.optics,
+        parallel_links=instance.parallel_links,
+        allreduce_groups=(AllReduceGroup(members=tuple(range(n)), gradient_bytes=1.0),),
+        traffic_bytes=np.zeros((n, n)),
+    )

@@ -1,0 +1,117 @@
+"""Data parallelism: which strategies it takes, and what memory makes of it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.models.codesign import CodesignInstance, job_of
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.solvers.codesign.data_parallel import DataParallel, data_parallel, usual
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.topology.topology_finder import TopologyFinder
+
+
+def instance_of(layers, memory_bytes=None):
+    """Layers by name, each with (strategy, reads, writes, memory): layout 0 is all by samples, 1 by channels."""
+    n = 4
+    return CodesignInstance.from_data(
+        {
+            "name": "hand-made",
+            "servers": n,
+            "degree": 2,
+            "link_bandwidth_bytes_per_s": 1.0,
+            "device": {
+                "flops_per_s": 1.0,
+                "convolution_flops_per_s": 1.0,
+                "memory_bytes_per_s": 1.0,
+                "memory_bytes": memory_bytes,
+            },
+            "layouts": [
+                {"batch_parts": n, "servers": [0, 1, 2, 3]},
+                {"batch_parts": 1, "channel_parts": n, "servers": [0, 1, 2, 3]},
+                {"batch_parts": 1, "servers": [2]},
+            ],
+            "group_sets": [[[0, 1, 2, 3]]],
+            "layers": [
+                {
+                    "name": name,
+                    "strategies": [
+                        {
+                            "name": strategy,
+                            "reads": reads,
+                            "writes": writes,
+                            "memory_bytes": memory,
+                            "reductions": [{"groups": 0, "bytes": 8}],
+                        }
+                        for strategy, reads, writes, memory in strategies
+                    ],
+                }
+                for name, strategies in layers.items()
+            ],
+        }
+    )
+
+
+def test_which_strategy_is_usual():
+    instance = instance_of(
+        {
+            "by its name": [("column-4", 1, 1, 1), ("copied", 0, 0, 1), ("data", 0, 0, 1)],
+            "a table": [("replicated", None, 0, 1), ("rows", None, 0, 1), ("owner", None, 2, 1)],
+            "by its layouts": [("a", 1, 0, 1), ("b", 1, 1, 1), ("c", 0, 0, 1), ("d", None, 0, 1)],
+            "by its place": [("a", 1, 0, 1), ("b", 1, 1, 1)],
+        }
+    )
+    assert [usual(layer, instance) for layer in instance.layers] == [2, 2, 2, 0]
+    assert data_parallel(instance) == (2, 2, 2, 0)
+
+
+def test_memory_changes_as_few_layers_as_possible():
+    strategies = [("data", 0, 0, 6), ("lean", 1, 1, 1)]
+    layers = {"a": strategies, "b": [("data", 0, 0, 9), ("lean", 1, 1, 2)], "c": strategies}
+    assert data_parallel(instance_of(layers, 21)) == (0, 0, 0)
+    assert data_parallel(instance_of(layers, 14)) == (0, 1, 0)
+    assert sorted(data_parallel(instance_of(layers, 10))) == [0, 1, 1]
+    assert data_parallel(instance_of(layers, 4)) == (1, 1, 1)
+    with pytest.raises(NoSolutionError, match="no choice of strategies fits"):
+        data_parallel(instance_of(layers, 3))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_memory_against_all_choices(seed):
+    instance = random_job(np.random.default_rng(seed), memory_slack=1.0, servers=(4, 6)[seed % 2])
+    wanted = [usual(layer, instance) for layer in instance.layers]
+    found = data_parallel(instance)
+    fitting = [c for c in itertools.product(*map(range, instance.tables.sizes)) if instance.tables.fits(c)]
+    assert found in fitting
+
+    def changes(choices):
+        return sum(a != b for a, b in zip(choices, wanted, strict=True))
+
+    assert changes(found) == min(map(changes, fitting))
+    result = DataParallel().solve(instance, Limits())
+    assert result.details["layers_changed_for_memory"] == changes(found)
+
+
+def test_its_links_are_those_of_topology_finder():
+    instance = random_job(np.random.default_rng(5), servers=6)
+    result = DataParallel().solve(instance, Limits(), seed=3)
+    job = job_of(instance, data_parallel(instance))
+    design = TopologyFinder().solve(job, Limits(), seed=3).solution
+    assert result.checked
+    assert (result.solution.design.links, result.solution.design.rings) == (design.links, design.rings)
+    better = DataParallel(topology="exact").solve(instance, Limits(time_s=2))
+    assert better.objective <= result.objective
+
+
+def test_no_fit_is_proven():
+    layers = {"a": [("data", 0, 0, 6)], "b": [("data", 0, 0, 6)]}
+    result = DataParallel().solve(instance_of(layers, 10), Limits())
+    assert result.status is Status.INFEASIBLE  # by the bound
+    assert result.solution is None
+
+
+def test_options():
+    with pytest.raises(OptionError, match="topology is 'best'"):
+        DataParallel(topology="best")
