@@ -50,12 +50,12 @@ def names(family_name: str | None = None) -> tuple[str, ...]:
 
 
 def load(name_or_path: str | Path) -> Instance:
-    """A bundled instance by its name (the family may be left out), or one from a ``.json`` or ``.json.gz`` file.
+    """A bundled instance by its name (see :func:`find`), or one from a ``.json`` or ``.json.gz`` file.
 
     Raises
     ------
     UnknownNameError
-        If there is neither an instance nor a file of that name, or instances of several families.
+        If there is neither an instance nor a file of that name.
     InstanceError
         If the file cannot be read or is not an instance.
     """
@@ -129,20 +129,15 @@ def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
 
 
 def find(name: str) -> str | None:
-    """The full name of a bundled instance given with or without its family; None if there is none.
+    """The full name of a bundled instance; None if there is none.
 
-    Raises
-    ------
-    UnknownNameError
-        If instances of several families have that name.
+    Without its family a name stands for the instance of the first family that has one, in the order of
+    :data:`~ddlopt.models.catalogue.FAMILY_NAMES`: a family that is added takes no name away.
     """
     known = names()
     if name in known:
         return name
-    found = [f"{each}/{name}" for each in FAMILY_NAMES if f"{each}/{name}" in known]
-    if len(found) > 1:
-        raise UnknownNameError(f"there are several instances '{name}'; name one of: {', '.join(found)}")
-    return found[0] if found else None
+    return next((f"{each}/{name}" for each in FAMILY_NAMES if f"{each}/{name}" in known), None)
 
 
 def _known(name: str) -> str:

@@ -4,6 +4,10 @@ A JSON object of ``batch_size`` (samples of all GPUs together), ``ngpus`` and ``
 ``name`` (type and sizes: ``Dense_4096_1000``, ``Embed_10000000x256``), ``pc_str`` (number of dimensions, then into how
 many parts each is cut, the batch last: ``2-1-16``), ``fw_time`` and ``bw_time`` in milliseconds, and ``mem_req`` in
 bytes. They are no instance: the generator of co-design jobs takes them as ``measures=FILE``.
+
+A part is a server of four GPUs, though the files call it one: memory is that of a quarter of the part's samples (a
+dense layer of x inputs, y outputs and P parameters takes 8 (P + s (x + y)) bytes, with s = batch / parts / 4), and so
+are times, which would otherwise be far beyond an A100's peak. A table is on one GPU, which looks up for all samples.
 """
 
 import json
@@ -29,6 +33,8 @@ OPERATORS = (
     "Softmax",
 )
 """Types of operators in the published files."""
+GPUS_PER_PART = 4
+"""Of a dense layer, as the memory in the files shows."""
 _MS = 1e-3
 
 
@@ -51,25 +57,22 @@ class Measures:
     samples: int
     seconds: Mapping[tuple[str, int], Mapping[int, float]]
 
-    def time_s(self, name: str, dimensions: int, samples: float, wanted_by: str) -> float | None:
-        """Forward and backward time of an operator for so many samples on one GPU; None if it is not in the file.
+    def time_s(self, name: str, dimensions: int, parts: float, wanted_by: str) -> float | None:
+        """Forward and backward time of an operator with the batch in so many parts; None if it is not in the file.
 
         Raises
         ------
         InstanceError
-            If it is there, but for other numbers of samples.
+            If it is there, but not with so many parts; ``wanted_by`` says in the message who asks for them.
         """
         known = self.seconds.get((name, dimensions))
-        if known is None:
-            return None
-        parts = self.samples / samples
-        if parts not in known:
-            there = ", ".join(f"{self.samples / each:g}" for each in sorted(known, reverse=True))
-            raise InstanceError(
-                f"{self.origin}: '{name}' is not measured for {samples:g} samples a GPU, as {wanted_by} has; it is "
-                f"for: {there}"
-            )
-        return known[int(parts)]
+        if known is None or parts in known:
+            return None if known is None else known[int(parts)]
+        there = ", ".join(f"{each}" for each in sorted(known))
+        raise InstanceError(
+            f"{self.origin}: '{name}' is not measured with its batch in {parts:g} parts, as {wanted_by} needs it; "
+            f"it is in: {there}"
+        )
 
 
 def read_measures(path: str | Path) -> Measures:

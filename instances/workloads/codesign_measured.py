@@ -9,7 +9,7 @@ their roofline times the ratio of measured time and roofline of what was, so tha
 from collections.abc import Sequence
 from typing import Any
 
-from ddlopt.instances.readers.flexnet_measures import Measures
+from ddlopt.instances.readers.flexnet_measures import GPUS_PER_PART, Measures
 from ddlopt.instances.workloads.codesign_graphs import Graph, Piece
 from ddlopt.instances.workloads.codesign_strategies import Fields, Setting
 from ddlopt.models.codesign import Device
@@ -56,13 +56,13 @@ def _fill(layer: Fields, operator: str, times: int, setting: Setting, device: De
         servers = 1 if name == "owner" or name.startswith("whole") else _data_servers(name, setting)
         if servers is None:
             continue
-        gpus = servers * setting.gpus_per_server
-        whole = operator.startswith("Embed")
-        samples = setting.samples / (servers if whole else gpus)
-        time_s = measures.time_s(operator, 2, samples, f"'{name}' of layer '{layer['name']}'")
+        is_table = operator.startswith("Embed")
+        gpus = 1 if is_table else servers * setting.gpus_per_server
+        parts = measures.samples * gpus / (setting.samples * (1 if is_table else GPUS_PER_PART))
+        time_s = measures.time_s(operator, 2, parts, f"'{name}' of layer '{layer['name']}'")
         if time_s is None:
             return False
-        strategy["measured_s"] = time_s * times / (setting.gpus_per_server if whole else 1)
+        strategy["measured_s"] = time_s * times / (setting.gpus_per_server if is_table else 1)
         if ratio is None:
             ratio = strategy["measured_s"] / _roofline_s(layer, strategy, device)
     assert ratio is not None, "every layer is data parallel or whole in one of its strategies"
