@@ -29,7 +29,8 @@ class Expander(Heuristic):
     Parameters
     ----------
     strategies : {"exact", "mcmc"}
-        The integer program on these routes, or a Metropolis walk.
+        A Metropolis walk, and for ``exact`` the integer program on these routes, which starts from what it found. With
+        links so irregular every link has a row of its own, and the program may run out of time.
     plane_s : float
         Seconds that the integer program may take.
     budget : int
@@ -66,10 +67,9 @@ class Expander(Heuristic):
         links, _ = RandomLinks().answer(_anything(instance), seed, clock, None)
         routes = FixedRoutes.of(instance, links, seed=seed)
         first = data_parallel(instance)
+        choices = Metropolis(self.budget).search(routes, first, seed, clock).choices
         if self.strategies == "exact":
-            choices, _ = best_on_routes(routes, first, clock, seed, self.plane_s)
-        else:
-            choices = Metropolis(self.budget).search(routes, first, seed, clock).choices
+            choices, _ = best_on_routes(routes, choices, clock, seed, self.plane_s)
         return plan_of(instance, choices, routes.design_for(choices)), {"data_parallel_s": routes.time_s(first)}
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import Tables
 from ddlopt.models.topology import Path, Ring, Route, TopologyDesign
 from ddlopt.models.topology.permutations import ring
 from ddlopt.solvers.topology.allreduce_links import HopRouter
@@ -19,6 +21,15 @@ from ddlopt.solvers.topology.routing import UNREACHABLE, Network, Pair, PathSets
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+class PatternEntries(NamedTuple):
+    """Non-zero entries of all patterns: source, target, bytes per byte, number of the pattern."""
+
+    source: Ints
+    target: Ints
+    part: Floats
+    pattern: Ints
 
 
 class RingPaths(NamedTuple):
@@ -156,17 +167,16 @@ class FixedRoutes:
         ringless = np.array([not rings for rings in self.rings], dtype=np.float64)
         reduced[:, ringless @ membership > 0] = np.inf
 
-        place = np.full((n, n), len(self.ways.pairs), dtype=np.int64)
-        place[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = np.arange(len(self.ways.pairs))
-        units = [pattern.unit.tocoo() for pattern in tables.patterns]
-        rows_of = [place[unit.row, unit.col] for unit in units]
-        data, where = _stacked([unit.data for unit in units]), _stacked(rows_of)
-        column = np.repeat(np.arange(len(units)), [unit.nnz for unit in units])
-        joined = where < len(self.ways.pairs)
-        shape = len(self.ways.pairs), len(units)
-        sent = csr_array(coo_array((data[joined], (where[joined].astype(np.int64), column[joined])), shape=shape))
-        moved = (self.ways.unit_loads(self.network) @ sent).toarray() / self.network.counts[:, None]
-        moved[:, np.unique(column[~joined])] = np.inf
+        entries, m = entries_of(tables), len(self.ways.pairs)
+        place = np.full((n, n), m, dtype=np.int64)
+        place[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = np.arange(m)
+        row = place[entries.source, entries.target]
+        joined = row < m
+        units = coo_array(
+            (entries.part[joined], (row[joined], entries.pattern[joined])), shape=(m, len(tables.patterns))
+        )
+        moved = (self.ways.unit_loads(self.network) @ csr_array(units)).toarray() / self.network.counts[:, None]
+        moved[:, np.unique(entries.pattern[~joined])] = np.inf
         return reduced, moved
 
     @cached_property
@@ -176,8 +186,10 @@ class FixedRoutes:
         joined = np.zeros((n, n), dtype=bool)
         joined[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = True
         sets = [any(not self.rings[group] for group in groups) for groups in tables.groups_of]
-        patterns = [not joined[pattern.unit.nonzero()].all() for pattern in tables.patterns]
-        return np.array(sets, dtype=bool), np.array(patterns, dtype=bool)
+        entries = entries_of(tables)
+        patterns = np.zeros(len(tables.patterns), dtype=bool)
+        patterns[entries.pattern[~joined[entries.source, entries.target]]] = True
+        return np.array(sets, dtype=bool), patterns
 
     def congestion_bytes(self, choices: Sequence[int]) -> float:
         """Load of the busiest link; infinite if something has no way."""
@@ -218,6 +230,23 @@ class FixedRoutes:
             ),
             routes=self.ways.routes(wanted),
         )
+
+
+_ENTRIES: WeakKeyDictionary[Tables, PatternEntries] = WeakKeyDictionary()
+
+
+def entries_of(tables: Tables) -> PatternEntries:
+    """The entries of all patterns, collected once for an instance."""
+    if tables not in _ENTRIES:
+        units = [pattern.unit.tocoo() for pattern in tables.patterns]
+        nothing = np.zeros(0, dtype=np.int64)
+        _ENTRIES[tables] = PatternEntries(
+            np.concatenate([nothing, *(unit.row for unit in units)]),
+            np.concatenate([nothing, *(unit.col for unit in units)]),
+            np.concatenate([np.zeros(0), *(unit.data for unit in units)]),
+            np.repeat(np.arange(len(units)), [unit.nnz for unit in units]),
+        )
+    return _ENTRIES[tables]
 
 
 def _counts(instance: CodesignInstance, design: TopologyDesign) -> dict[Pair, int]:
@@ -276,8 +305,8 @@ def _ways(
     """Paths of all pairs that some pattern joins: those of the routes, else shortest ones."""
     n = instance.servers
     wanted = np.zeros((n, n), dtype=bool)
-    for pattern in instance.tables.patterns:
-        wanted[pattern.unit.nonzero()] = True
+    entries = entries_of(instance.tables)
+    wanted[entries.source, entries.target] = True
     farthest = UNREACHABLE - 1 if instance.host_forwarding else 1
     wanted &= network.distances <= farthest
     routed = [pair for pair in routes if wanted[pair]]
@@ -312,7 +341,3 @@ def _as_short(sets: PathSets) -> PathSets:
     owned = np.concatenate([[0], np.cumsum(np.bincount(pair_of[kept], minlength=len(sets.owned) - 1))])
     starts = np.concatenate([[0], np.cumsum(lengths[kept])])
     return PathSets(owned.astype(np.int32), starts.astype(np.int64), sets.nodes[np.repeat(kept, lengths)])
-
-
-def _stacked(parts: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
-    return np.concatenate(parts) if parts else np.zeros(0)
