@@ -14,6 +14,9 @@ from ddlopt.models.codesign.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.tables import Floats, Tables
 from ddlopt.models.topology.bounds import least_hop_bytes
 
+_DIGITS = 12
+"""Parts of a pattern are one if they agree in so many."""
+
 
 @dataclass(frozen=True, eq=False)
 class Demand:
@@ -100,26 +103,22 @@ def _partners(unit: csr_array) -> int:
 
 def _least_hops(units: Iterable[csr_array], degree: int, duplex: bool) -> list[float]:
     """Least bytes times hops of every pattern, found once for patterns that are shifts of each other."""
-    known: dict[tuple[object, ...], list[tuple[csr_array, int, float]]] = {}
+    known: dict[tuple[object, ...], float] = {}
     found: list[float] = []
     for unit in units:
-        total = unit.sum(axis=1)
-        first = int(np.argmax(np.round(total, 12)))
-        like = known.setdefault((unit.nnz, np.sort(unit.data).tobytes()), [])
-        hops = next((value for other, start, value in like if _is_shift(other, unit, first - start)), None)
-        if hops is None:
-            if max(_partners(unit), _partners(unit.T.tocsr())) <= degree:
-                hops = float(unit.sum())
-            else:
-                hops = least_hop_bytes(unit.toarray(), degree, duplex)
-            like.append((unit, first, hops))
-        found.append(hops)
+        key = _seen_from_its_busiest(unit)
+        if key not in known:
+            crowded = max(_partners(unit), _partners(unit.T.tocsr())) > degree
+            known[key] = least_hop_bytes(unit.toarray(), degree, duplex) if crowded else float(unit.sum())
+        found.append(known[key])
     return found
 
 
-def _is_shift(unit: csr_array, other: csr_array, by: int) -> bool:
-    """Whether renumbering server x as x + ``by`` turns one pattern into the other."""
+def _seen_from_its_busiest(unit: csr_array) -> tuple[bytes, bytes]:
+    """The entries of a pattern, when servers are renumbered x - s with s the server that sends most."""
     n = unit.shape[0]
-    order = (np.arange(n) - by) % n
-    difference = unit[order][:, order] - other
-    return bool(abs(difference).max() == 0)
+    busiest = int(np.argmax(np.round(unit.sum(axis=1), _DIGITS)))
+    entries = unit.tocoo()
+    place = (entries.row - busiest) % n * n + (entries.col - busiest) % n
+    order = np.argsort(place)
+    return place[order].tobytes(), np.round(entries.data[order], _DIGITS).tobytes()
