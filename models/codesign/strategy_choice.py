@@ -20,7 +20,8 @@ def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, 
     r"""Add one-hot choices, the pairs that they make along edges, compute time and memory to ``block``.
 
     With :math:`x_{la} = 1` if layer l takes strategy a, and :math:`y_{eab} = 1` if the two ends of edge e take a and b
-    (the local polytope; edges along which nothing ever moves have none):
+    (the local polytope; edges along which nothing ever moves have none, and strategies after which the same moves
+    whatever is at the other end share one):
 
     .. math::
         & \textstyle\sum_a x_{la} = 1, \qquad \sum_b y_{eab} = x_{ua}, \qquad \sum_a y_{eab} = x_{vb} \\
@@ -48,7 +49,7 @@ def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, 
     Ports
     -----
     ``strategy[l, a]``, ``transition[e, a, b]``
-        x and y. With ``collapse`` of the first layer of each class, and of its edges; integers up to the class's size.
+        x and y; a and b stand for all strategies of the layer with the same row (column) of the edge's ``moves``. With ``collapse`` of the first layer of each class, and of its edges; integers up to the class's size.
     ``compute``
         C, at least the compute time.
     ``reduced[q]``
@@ -113,8 +114,10 @@ def set_choices(block: pyo.Block, instance: CodesignInstance, choices: tuple[int
         block.strategy[layer, a].set_value(sum(choices[twin] == a for twin in twins[layer]))
     for edge, a, b in block.TRANSITIONS:
         source, target = instance.edges[edge]
-        of_source, of_target = ([choices[twin] for twin in twins[end]] for end in (source, target))
-        block.transition[edge, a, b].set_value(of_source.count(a) * of_target.count(b))
+        moves = instance.tables.moves[edge]
+        leaving = sum(np.array_equal(moves[choices[twin]], moves[a]) for twin in twins[source])
+        entering = sum(np.array_equal(moves[:, choices[twin]], moves[:, b]) for twin in twins[target])
+        block.transition[edge, a, b].set_value(leaving * entering)
 
 
 def linear(terms: Iterable[tuple[float, Any]]) -> Any:
@@ -127,28 +130,41 @@ def linear(terms: Iterable[tuple[float, Any]]) -> Any:
 
 def _add_transitions(block: pyo.Block, instance: CodesignInstance, edges: list[int], size: dict[int, int]) -> None:
     tables = instance.tables
-    shape = {e: tables.moves[e].shape for e in edges if (tables.moves[e] >= 0).any() and tables.edge_bytes[e]}
+    alike = {
+        e: (_alike(tables.moves[e]), _alike(tables.moves[e].T))
+        for e in edges
+        if (tables.moves[e] >= 0).any() and tables.edge_bytes[e]
+    }
     # One end of an edge is a single layer, so that there are as many edges of a kind as twins at the other end.
-    number = {e: size[instance.edges[e][0]] * size[instance.edges[e][1]] for e in shape}
-    pairs = [(e, a, b) for e, (before, after) in shape.items() for a in range(before) for b in range(after)]
+    number = {e: size[instance.edges[e][0]] * size[instance.edges[e][1]] for e in alike}
+    pairs = [(e, a, b) for e, (before, after) in alike.items() for a in before for b in after]
     block.TRANSITIONS = pyo.Set(dimen=3, initialize=pairs, doc="(edge, strategy of its source, of its target)")
     block.transition = pyo.Var(
-        block.TRANSITIONS, bounds=lambda _, e, *__: (0, number[e]), doc="the ends of the edge take these strategies"
+        block.TRANSITIONS, bounds=lambda _, e, *__: (0, number[e]), doc="the ends of the edge take such strategies"
     )
-    block.LEAVING = pyo.Set(dimen=2, initialize=[(e, a) for e in shape for a in range(shape[e][0])])
-    block.ENTERING = pyo.Set(dimen=2, initialize=[(e, b) for e in shape for b in range(shape[e][1])])
+    block.LEAVING = pyo.Set(dimen=2, initialize=[(e, a) for e, (before, _) in alike.items() for a in before])
+    block.ENTERING = pyo.Set(dimen=2, initialize=[(e, b) for e, (_, after) in alike.items() for b in after])
 
     @block.Constraint(block.LEAVING, doc="pairs agree with the source's strategy")
     def source_agrees(b: Any, edge: int, a: int) -> Any:
-        source, target = instance.edges[edge]
-        pairs = [(1.0, b.transition[edge, a, other]) for other in range(shape[edge][1])]
-        return linear([*pairs, (-float(size[target]), b.strategy[source, a])]) == 0
+        (source, target), (before, after) = instance.edges[edge], alike[edge]
+        pairs = [(1.0, b.transition[edge, a, other]) for other in after]
+        return linear([*pairs, *((-float(size[target]), b.strategy[source, like]) for like in before[a])]) == 0
 
     @block.Constraint(block.ENTERING, doc="pairs agree with the target's strategy")
     def target_agrees(b: Any, edge: int, other: int) -> Any:
-        source, target = instance.edges[edge]
-        pairs = [(1.0, b.transition[edge, a, other]) for a in range(shape[edge][0])]
-        return linear([*pairs, (-float(size[source]), b.strategy[target, other])]) == 0
+        (source, target), (before, after) = instance.edges[edge], alike[edge]
+        pairs = [(1.0, b.transition[edge, a, other]) for a in before]
+        return linear([*pairs, *((-float(size[source]), b.strategy[target, like]) for like in after[other])]) == 0
+
+
+def _alike(moves: npt.NDArray[np.int64]) -> dict[int, list[int]]:
+    """Rows of a table by the first one that is the same."""
+    first: dict[bytes, int] = {}
+    found: dict[int, list[int]] = {}
+    for a, row in enumerate(moves):
+        found.setdefault(first.setdefault(row.tobytes(), a), []).append(a)
+    return found
 
 
 def _server_sets(block: pyo.Block, tables: Tables) -> tuple[dict[int, list[tuple[int, int]]], npt.NDArray[np.bool_]]:
