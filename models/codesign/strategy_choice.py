@@ -49,7 +49,8 @@ def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, 
     Ports
     -----
     ``strategy[l, a]``, ``transition[e, a, b]``
-        x and y; a and b stand for all strategies of the layer with the same row (column) of the edge's ``moves``. With ``collapse`` of the first layer of each class, and of its edges; integers up to the class's size.
+        x and y; a and b stand for all strategies of the layer with the same row (column) of the edge's ``moves``. With
+        ``collapse`` of the first layer of each class, and of its edges; integers up to the class's size.
     ``compute``
         C, at least the compute time.
     ``reduced[q]``
