@@ -40,7 +40,8 @@ def generate(kind: str, seed: int = 0, **options: Any) -> CodesignInstance:
     if name is not None:
         refuse_odd_value("name", name, str)
     made: CodesignInstance = checked(_function(kind))(np.random.default_rng(seed), **options)
-    told = ", ".join(f"{key} {value}" for key, value in (known | options).items() if value is not None)
+    shown = {key: value for key, value in (known | options).items() if value is not None and key != "measures"}
+    told = ", ".join(f"{key} {value}" for key, value in shown.items())
     source = f"generated: kind {kind}, seed {seed}, {told}. {made.source}".rstrip(". ")
     return made.model_copy(update={"name": made.name if name is None else name, "source": source})
 

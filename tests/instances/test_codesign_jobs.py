@@ -255,6 +255,22 @@ def test_pieces_read_what_those_before_hand_on():
             given[piece.name] = piece.outputs
 
 
+def test_residual_connections_skip_what_they_should():
+    wiring = {job: {piece.name: piece.reads for piece in graph_of(setting_of(12).jobs[job]()).pieces} for job in JOBS}
+    bert, resnet = wiring["bert"], wiring["resnet50"]
+    assert bert["block.0.norm.0"] == ("block.0.attention.output", "embedding")
+    assert bert["block.1.norm.0"] == ("block.1.attention.output", "block.0.norm.1")
+    assert bert["block.1.norm.1"] == ("block.1.feed.1", "block.1.norm.0")
+    assert bert["block.1.attention.heads"] == bert["block.1.norm.0"][1:]
+    assert resnet["stage.0.0.add"] == ("stage.0.0.2", "stage.0.0.shortcut")
+    assert resnet["stage.0.0.shortcut"] == resnet["stage.0.0.0"] == ("stem",)
+    assert resnet["stage.0.1.add"] == ("stage.0.1.2", "stage.0.0.add")
+    assert wiring["vgg16"]["dense.0"] == ("conv.4.2",)
+    assert wiring["candle"]["dense.0"] == ("cell.rnaseq.11", "drug.descriptors.11", "drug.fingerprints.11")
+    assert wiring["ncf"]["predict"] == ("product", "mlp.6")
+    assert wiring["dlrm"]["top.0"][:2] == ("bottom.6", "table.0")
+
+
 def test_attention_is_cut_by_heads_and_norms_not_at_all():
     instance = generate("codesign", "job", job="bert", servers=16)
     heads = strategies_of(instance, "block.0.attention.heads")
@@ -383,6 +399,13 @@ def test_a_table_is_measured_for_all_samples_on_one_gpu(measured):
     table = strategies_of(timed, "table.0")
     assert table["owner"].measured_s == pytest.approx(18e-3 / 3)
     assert table["columns-2"].measured_s == pytest.approx(9e-3 / 3)
+
+
+def test_measurements_of_cut_channels_are_left_aside(measured):
+    path = measured(
+        *(measurement("Dense_100_60", 4, time, pc_str=cut) for cut, time in (("2-1-4", 7.0), ("2-2-4", 1.0)))
+    )
+    assert strategies_of(from_measures(path, subsets=()), "top.0")["data"].measured_s == pytest.approx(21e-3)
 
 
 def test_a_layer_applied_twice_takes_twice_as_long(measured):
