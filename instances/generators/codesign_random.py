@@ -1,6 +1,7 @@
 """Small co-design jobs without a network behind them: every feature of the family, figures of the order of a second."""
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,7 +130,7 @@ def random_job(
 def _layouts(n: int) -> list[dict[str, Any]]:
     """All servers by samples; blocks of g by channels; the coset of k servers with server 0; single servers."""
     inner = [k for k in range(2, n) if n % k == 0]
-    found = [(n, 1, range(n)), *((n // g, g, range(n)) for g in (*inner, n))]
+    found: list[tuple[int, int, Iterable[int]]] = [(n, 1, range(n)), *((n // g, g, range(n)) for g in (*inner, n))]
     found += [(k, 1, range(0, n, n // k)) for k in inner]
     found += [(1, 1, (server,)) for server in range(n)]
     return [{"batch_parts": p, "channel_parts": q, "servers": tuple(servers)} for p, q, servers in found]

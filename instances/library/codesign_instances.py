@@ -18,7 +18,7 @@ def instances() -> Iterator[CodesignInstance]:
     """All bundled instances of the family."""
     for job in JOBS:
         for servers, degree in SIZES:
-            placed = {"owners": "all"} if (job, servers) == ("dlrm", 12) else {}
+            placed: dict[str, Any] = {"owners": "all"} if (job, servers) == ("dlrm", 12) else {}
             yield generate("job", job=job, servers=servers, degree=degree, **placed)
     yield from tiny()
 

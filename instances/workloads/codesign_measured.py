@@ -79,5 +79,6 @@ def _data_servers(name: str, setting: Setting) -> int | None:
 
 
 def _roofline_s(layer: Fields, strategy: dict[str, Any], device: Device) -> float:
-    rate = device.convolution_flops_per_s if layer.get("convolution") else device.flops_per_s
-    return max(strategy.get("flops", 0) / rate, strategy["moved_bytes"] / device.memory_bytes_per_s)
+    rate: float = device.convolution_flops_per_s if layer.get("convolution") else device.flops_per_s
+    time_s: float = max(strategy.get("flops", 0) / rate, strategy["moved_bytes"] / device.memory_bytes_per_s)
+    return time_s

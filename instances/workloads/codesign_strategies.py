@@ -222,11 +222,12 @@ class Menus:
         n, pooled = setting.servers, setting.samples * table.dimension
         touched = min(setting.samples * table.bag, table.rows) * table.dimension
         lookups, owner = (table.bag + 1) * pooled, place % n
+        homes: list[tuple[str, tuple[int, ...]]] = []
         if setting.owners == "all":
-            homes = [(f"whole-{server}", (server,)) for server in range(n)]
+            homes += [(f"whole-{server}", (server,)) for server in range(n)]
             homes += [(f"columns-{g}", self._all) for g in setting.groups if g == n]
         else:
-            homes = [("owner", (owner,))]
+            homes.append(("owner", (owner,)))
             blocks = {g: owner - owner % g for g in setting.groups}
             homes += [(f"columns-{g}", tuple(range(first, first + g))) for g, first in blocks.items()]
         for name, servers in homes:
