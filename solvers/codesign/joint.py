@@ -40,8 +40,8 @@ class Joint(Timed):
     *Incumbents* are also improved the other way round: strategies are chosen anew on the links, rings and routes of
     every new incumbent (:class:`~ddlopt.models.codesign.strategies_on_routes.StrategiesOnRoutes`).
 
-    Designs come from :func:`.deepened`: link exchange up to 160 servers and exact methods up to 16; beyond that columns of
-    closed rings made for the groups (:func:`.constructed`).
+    Designs come from :func:`.deepened`: columns of closed rings made for the groups (:func:`.constructed`), up to 160
+    servers link exchange, and up to 16 exact methods.
 
     Parameters
     ----------

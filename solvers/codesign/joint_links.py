@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
@@ -108,7 +109,7 @@ class _Shape:
     """What a job looks like to somebody who lays rings."""
 
     instance: TopologyInstance
-    _taken: Counter[int] = field(default_factory=Counter)
+    _known_to_join: dict[frozenset[int], bool] = field(default_factory=dict)
 
     @property
     def duplex(self) -> bool:
@@ -140,9 +141,9 @@ class _Shape:
         count, label = connected_components(self.instance.traffic_bytes > 0, directed=False)
         parts = [tuple(np.flatnonzero(label == part).tolist()) for part in range(count)]
         parts = [part for part in parts if len(part) > 1]
-        if len(parts) > 1 and len({len(part) for part in parts}) == 1:
-            if not any(set(parts) == set(family.groups) for family in families):
-                families.append(self._family(parts, []))
+        alike = len(parts) > 1 and len({len(part) for part in parts}) == 1
+        if alike and not any(set(parts) == set(family.groups) for family in families):
+            families.append(self._family(parts, []))
         return tuple(sorted(families, key=lambda family: -family.ring_bytes - family.inner_bytes))
 
     def _family(self, groups: Sequence[tuple[int, ...]], numbers: Sequence[int]) -> Family:
@@ -194,8 +195,8 @@ class _Shape:
         counts = Counter(kinds)
         ports = 2 if self.duplex else 1
         spanning = sum(count for (kind, _), count in counts.items() if kind != "closed")
-        n, everywhere = self.instance.servers, float(self.instance.traffic_bytes.sum()) / self.instance.servers
-        if spanning == 0 and not any(family.size * 2 > n for family in self.families):
+        everywhere = float(self.instance.traffic_bytes.sum()) / self.instance.servers
+        if spanning == 0 and not self._joined(frozenset(number for _, number in kinds)):
             return np.inf
         demands = [(self._everybody_bytes, float(ports * spanning), 1.0)]
         for number, family in enumerate(self.families):
@@ -210,6 +211,17 @@ class _Shape:
             demands.append((family.inner_bytes, 0.0, min(near * _RANDOM_HOPS, self._far)))
         demands.append((everywhere, 0.0, self._far))
         return self._filled(demands)
+
+    def _joined(self, families: frozenset[int]) -> bool:
+        """Whether rings in the groups of these families join all servers."""
+        if families not in self._known_to_join:
+            n = self.instance.servers
+            groups = [group for number in families for group in self.families[number].groups]
+            tails = [server for group in groups for server in group]
+            heads = [group[0] for group in groups for _ in group]
+            links = coo_array((np.ones(len(tails)), (tails, heads)), shape=(n, n))
+            self._known_to_join[families] = connected_components(links, directed=False)[0] == 1
+        return self._known_to_join[families]
 
     def _filled(self, demands: Sequence[tuple[float, float, float]]) -> float:
         """The least load at which links carry demands of (bytes, links of their own, hops), by bisection."""
@@ -249,9 +261,8 @@ class _Shape:
             heads[order[::2], d - 1], heads[order[1::2], d - 1] = order[1::2], order[::2]
         if self.duplex:
             rings = {number: [each[::way] for each in known for way in (1, -1)] for number, known in rings.items()}
-        return LinkStart(
-            " ".join(f"{kind}{number}" if number >= 0 else kind for kind, number in kinds), heads, rings=rings
-        )
+        name = " ".join(kind if number < 0 else f"{kind} {number}" for kind, number in kinds)
+        return LinkStart(name, heads, rings=rings)
 
     def _cycles(
         self, kind: Kind, used: Counter[int], rings: dict[int, list[tuple[int, ...]]], rng: np.random.Generator
@@ -266,10 +277,8 @@ class _Shape:
             used[number] += 1
             generators = totients(family.size)
             for group in family.groups:
-                order = (
-                    ring(group, generators[turn]) if turn < len(generators) else tuple(rng.permutation(group).tolist())
-                )
-                orders.append(order)
+                known = turn < len(generators)
+                orders.append(ring(group, generators[turn]) if known else tuple(rng.permutation(group).tolist()))
             for group_number, order in zip(family.numbers, orders, strict=False):
                 rings.setdefault(group_number, []).append(order)
         rest = rng.permutation(sorted(set(range(n)).difference(*orders))).tolist()

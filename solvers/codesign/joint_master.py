@@ -74,8 +74,8 @@ class Master:
         outcome = self.backend.solve(model, limits, seed, warm=start is not None)
         if outcome.status is Status.INFEASIBLE:
             raise InfeasibleError(
-                f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of all servers "
-                f"and can be sent over links of degree {self.instance.degree}"
+                f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of every "
+                f"server and can be sent over links of degree {self.instance.degree}"
             )
         bound = 0.0 if outcome.bound is None else formulation.objective_value(self.instance, outcome.bound)
         choices = None if outcome.objective is None else formulation.read(block, self.instance)

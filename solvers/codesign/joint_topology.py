@@ -114,7 +114,8 @@ def deepened(
     given = known.design if job.servers <= SEARCHED_SERVERS else None
     try:
         if kind == "construct":
-            found, _ = constructed(job, seed, Clock(limits, None), trials=int(effort), fine=effort > 1)
+            fine = effort > 8 or (effort > 2 and job.servers > SEARCHED_SERVERS)
+            found, _ = constructed(job, seed, Clock(limits, None), trials=int(effort), fine=fine)
             if found.congestion_bytes >= known.busiest_bytes:
                 return tried
             return dataclasses.replace(tried, busiest_bytes=found.congestion_bytes, found=found, method=kind)
@@ -139,9 +140,9 @@ def deepened(
 def _levels(servers: int) -> list[tuple[str, float]]:
     """Ways to find a design, each with its effort."""
     if servers > SEARCHED_SERVERS:
-        return [("construct", 1), ("construct", 4)]
-    levels: list[tuple[str, float]] = [("search", 0.02), ("search", 0.3)]
-    if servers <= _PROVABLE_SERVERS:
-        proof = "branch-and-bound" if "branch-and-bound" in method_names("topology") else "exact"
-        return [*levels, (proof, 1.0), ("exact", 1.0)] if proof != "exact" else [*levels, (proof, 1.0)]
-    return [("construct", 4), *levels, ("search", 1.0)]
+        return [("construct", 2), ("construct", 6)]
+    levels: list[tuple[str, float]] = [("construct", 8), ("construct", 24), ("search", 0.02), ("search", 0.3)]
+    if servers > _PROVABLE_SERVERS:
+        return levels
+    proofs = [name for name in ("branch-and-bound", "exact") if name in method_names("topology")]
+    return levels + [(name, 1.0) for name in proofs]
