@@ -50,7 +50,7 @@ def lay_backbone(draft: Draft, both_ways: bool = False) -> bool:
     return room
 
 
-def paper_rings(draft: Draft, budget: int, primes_only: bool = False) -> Rings:
+def paper_rings(draft: Draft, budget: int, primes_only: bool = False, generators: Sequence[int] | None = None) -> Rings:
     """Give ring links to groups by descending bytes, as the paper's TopologyFinder does.
 
     A group's part of the budget is ceil(budget * its bytes / all all-reduce bytes). The paper counts one budget for the
@@ -66,6 +66,9 @@ def paper_rings(draft: Draft, budget: int, primes_only: bool = False) -> Rings:
         Ports of each server for rings.
     primes_only : bool
         Generators 1 and primes only.
+    generators : sequence of int, optional
+        Of the group with the most bytes, in place of those that :func:`.select_permutations` picks; as many of them as
+        it is due, and only those that are generators of it.
     """
     groups = draft.instance.allreduce_groups
     rings = Rings()
@@ -73,14 +76,17 @@ def paper_rings(draft: Draft, budget: int, primes_only: bool = False) -> Rings:
     reduced = np.zeros(draft.instance.servers)
     for group in groups:
         reduced[list(group.members)] += group.hop_bytes
-    for index in sorted(range(len(groups)), key=lambda g: (-groups[g].hop_bytes, g)):
+    for place, index in enumerate(sorted(range(len(groups)), key=lambda g: (-groups[g].hop_bytes, g))):
         members, k = groups[index].members, len(groups[index].members)
         ports = 2 if draft.duplex and k > 2 else 1
         due = math.ceil(budget * groups[index].hop_bytes / reduced[list(members)].max() - 1e-9)
         count = min(math.ceil(due / ports), int(left[list(members)].min()) // ports)
         # A duplex ring and its reverse are the same links.
         pool = [p for p in totient_perms(k, primes_only) if not draft.duplex or 2 * p <= k]
-        chosen = _lay(draft, [members], select_permutations(pool, k, count), pool, count, both_ways=False)
+        picked: Sequence[int] = select_permutations(pool, k, count)
+        if generators is not None and place == 0:
+            picked = [p for p in generators if p in pool][:count]
+        chosen = _lay(draft, [members], picked, pool, count, both_ways=False)
         left[list(members)] -= len(chosen) * ports
         if chosen:
             rings.give(index, members, chosen, draft.duplex)

@@ -73,6 +73,10 @@ class TopologyFinder(Heuristic):
     released_split : {"all", "two", "rounded"}
         Ring ports in the released code: all of them (since June 2022), two (August 2021 to June 2022), or
         the rounded share of the bytes, made even (before).
+    allreduce_ports : int, optional
+        Ports for rings in place of the paper's split, to see what that costs.
+    generators : tuple of int, optional
+        Ring generators of the group with the most bytes in place of SelectPermutations', likewise (paper).
 
     References
     ----------
@@ -85,6 +89,8 @@ class TopologyFinder(Heuristic):
     paths_per_pair: int = 4
     primes_only: bool = False
     released_split: ReleasedSplit = "all"
+    allreduce_ports: int | None = None
+    generators: tuple[int, ...] | None = None
 
     family: ClassVar[str] = "topology"
 
@@ -95,6 +101,8 @@ class TopologyFinder(Heuristic):
             raise OptionError(f"released_split is {self.released_split!r}; use 'all', 'two' or 'rounded'")
         if self.paths_per_pair < 1:
             raise OptionError(f"paths_per_pair must be at least 1, got {self.paths_per_pair}")
+        if self.allreduce_ports is not None and self.allreduce_ports < 0:
+            raise OptionError(f"allreduce_ports must be at least 0, got {self.allreduce_ports}")
 
     @property
     def name(self) -> str:
@@ -121,6 +129,8 @@ class TopologyFinder(Heuristic):
         return draft.design(planes, rings.orders, hop_paths, routes), details
 
     def _ring_degree(self, instance: TopologyInstance) -> int:
+        if self.allreduce_ports is not None:
+            return min(self.allreduce_ports, instance.degree)
         return allreduce_degree(instance) if self.variant == "paper" else released_degree(instance, self.released_split)
 
     def _lay_links(self, instance: TopologyInstance, rng: np.random.Generator) -> tuple[Draft, Rings]:
@@ -145,8 +155,8 @@ class TopologyFinder(Heuristic):
     ) -> tuple[Draft, Rings]:
         draft = Draft(instance)
         if backbone and lay_backbone(draft):
-            degree -= instance.degree - int(draft.transmitters.min())
-        rings = paper_rings(draft, degree, self.primes_only)
+            degree = max(0, degree - instance.degree + int(draft.transmitters.min()))
+        rings = paper_rings(draft, degree, self.primes_only, self.generators)
         self._lay_matchings(draft, rng)
         return draft, rings
 

@@ -231,3 +231,21 @@ def test_duplex_degree_one_joins_pairs_only():
 def test_options_out_of_range(options):
     with pytest.raises(OptionError, match=next(iter(options))):
         TopologyFinder(**options)
+
+
+def test_ports_and_generators_may_be_given():
+    """One ingredient at a time can be swapped, to see what it costs."""
+    problem = instance(16, 4, [(range(16), 100.0), (range(0, 16, 2), 10.0)], all_to_all(16, 0.1))
+    usual = solve(TopologyFinder(), problem)
+    ports = usual.details["allreduce_degree"]
+    same = solve(TopologyFinder(allreduce_ports=ports), problem)
+    assert same.solution.links == usual.solution.links
+    two = solve(TopologyFinder(allreduce_ports=2, generators=(3, 4, 5)), problem)
+    assert two.details["allreduce_degree"] == 2
+    # 4 is no generator of 16 servers.
+    assert two.details["generators"]["0"] == [3, 5]
+    assert two.checked
+    none = solve(TopologyFinder(allreduce_ports=0), problem)
+    assert none.checked
+    with pytest.raises(OptionError):
+        TopologyFinder(allreduce_ports=-1)
