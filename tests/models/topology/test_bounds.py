@@ -14,6 +14,7 @@ from ddlopt.models.topology.bounds import (
     abelian_ball,
     abelian_level_sizes,
     congestion_bounds,
+    least_hop_bytes,
     level_sizes,
     lower_bound,
     metric_bound,
@@ -305,3 +306,16 @@ def test_metric_bound_of_duplex_links_counts_both_directions():
     instance = all_to_all(4, 2, optics="duplex")
     ring = {(0, 1): 1, (1, 2): 1, (2, 3): 1, (0, 3): 1}
     assert metric_bound(instance, design_of(ring)).max_link_load_bytes == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+def test_least_hop_bytes_are_those_of_the_moore_bound_and_those_of_a_sum_are_no_less(optics):
+    rng, duplex = np.random.default_rng(0), optics == "duplex"
+    for density in (0.2, 1.0):
+        first, second = (random_traffic(rng, 9, density) for _ in range(2))
+        least = [least_hop_bytes(traffic, 2, duplex) for traffic in (first, second, first + second)]
+        assert least[0] + least[1] <= least[2] * (1 + 1e-12)
+        assert least[0] >= first.sum()
+        even = first + first.T
+        bound = congestion_bounds(job(even, 2, optics=optics))["moore"]
+        assert least_hop_bytes(even, 2, duplex) == pytest.approx(bound * 2 * (8 if duplex else 9), rel=1e-12)
