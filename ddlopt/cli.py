@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ddlopt import sweeps
+
 NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(
@@ -307,6 +309,10 @@ def schema(
     from ddlopt.analysis.tables import json_text
 
     _emit(json_text(ddlopt.schema(family, solution=solution)), out)
+
+
+app.command()(sweeps.bench)
+app.command()(sweeps.results)
 
 
 _ARGUMENTS = ("family", "family_name", "kind", "path", "source_format")

@@ -39,3 +39,7 @@ class NoSolutionError(SolverError):
 
 class InfeasibleError(SolverError):
     """The problem has no solution, and that is proven."""
+
+
+class StoreError(DdloptError, OSError):
+    """A store of results that cannot be used: no store, of a newer version, damaged, or in use."""

@@ -3,7 +3,10 @@
 A family's own list is ``ddlopt.solvers.<family>.methods``: its ``ENTRIES``, and ``default_method(instance)``.
 """
 
+import warnings
+from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from ddlopt.models.catalogue import FAMILY_NAMES
@@ -17,8 +20,34 @@ def _methods(family: str) -> Any:
 
 
 def entries(family: str | None = None) -> tuple[Entry, ...]:
-    """The methods of a family, or all."""
-    return tuple(entry for name in FAMILY_NAMES if family in (None, name) for entry in _methods(name).ENTRIES)
+    """The methods of a family, or all; those of other packages last."""
+    own = [entry for name in FAMILY_NAMES if family in (None, name) for entry in _methods(name).ENTRIES]
+    taken = {(entry.family, entry.name) for entry in own}
+    return (*own, *(entry for entry in _plugins() if family in (None, entry.family) and _is_new(entry, taken)))
+
+
+def _is_new(entry: Entry, taken: set[tuple[str, str]]) -> bool:
+    new = (entry.family, entry.name) not in taken
+    if not new:
+        warnings.warn(
+            f"{entry.family} has a method '{entry.name}' already; that of another package is left out", stacklevel=2
+        )
+    return new
+
+
+def _plugins() -> Iterator[Entry]:
+    """Methods that other packages announce under the entry point ``ddlopt.methods``.
+
+    Each names a class that gives a :class:`~ddlopt.solvers.contracts.Method` when called without arguments.
+    """
+    for point in entry_points(group="ddlopt.methods"):
+        try:
+            made = point.load()
+            method = made()
+            summary = (made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+            yield Entry(method.name, method.family, "heuristic", summary, lambda _, made=made: made())
+        except Exception as problem:  # a broken package must not take the others with it
+            warnings.warn(f"the method '{point.value}' of another package cannot be used: {problem}", stacklevel=2)
 
 
 def method_names(family: str) -> tuple[str, ...]:

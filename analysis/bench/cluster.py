@@ -1,0 +1,40 @@
+"""The executor that watches over solves: this process, or the workers of a Dask cluster."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from ddlopt.models.errors import OptionError
+
+_WAIT_S = 10
+
+
+@contextmanager
+def executor_of(address: str | None) -> Iterator[tuple[Executor | None, int | None]]:
+    """The executor at an address and how many solves it takes at a time; (None, None) for this process.
+
+    A worker with t threads takes t solves at a time, each in a process of its own. A solve whose worker is lost is
+    given to another one.
+
+    Raises
+    ------
+    OptionError
+        If Dask is not installed or nobody answers at the address, or the cluster has no workers.
+    """
+    if address is None:
+        yield None, None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise OptionError("--cluster needs Dask: pip install 'ddlopt[cluster]'") from None
+    try:
+        client = Client(address, timeout=_WAIT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as problem:
+        reason = " ".join(str(problem).split())
+        raise OptionError(f"no Dask scheduler answers at {address}: {reason}") from None
+    with client:
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise OptionError(f"the cluster at {address} has no workers; start some with: dask worker {address}")
+        yield client.get_executor(pure=False), threads

@@ -1,0 +1,60 @@
+"""The runs of a store as a table that other programs read."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ddlopt.analysis.bench.store import Store
+from ddlopt.models.errors import OptionError
+from ddlopt.models.files import replacing
+
+FORMATS = (".csv", ".parquet")
+_CHUNK = 20_000
+
+
+def frame(store: Store, nested: bool = False) -> pd.DataFrame:
+    """One row a run; instances' senses, units and best known objectives beside them.
+
+    Parameters
+    ----------
+    store : Store
+    nested : bool
+        With ``options``, ``versions``, ``details`` and ``trace``, as JSON text.
+    """
+    return pd.DataFrame.from_records(list(_rows(store, nested)))
+
+
+def write(store: Store, path: str | Path) -> None:
+    """Write all runs as CSV or Parquet; the file appears whole or not at all.
+
+    Raises
+    ------
+    OptionError
+        If the path's ending is not one of ``FORMATS``, or what writes Parquet is not installed.
+    """
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise OptionError(f"{path}: a table's name must end in {' or '.join(FORMATS)}")
+    table = frame(store, nested=True)
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            table.to_csv(temporary, index=False)
+            return
+        try:
+            table.to_parquet(temporary, index=False)
+        except ImportError:
+            raise OptionError(f"{path}: to write Parquet, install pyarrow: pip install 'ddlopt[parquet]'") from None
+
+
+def _rows(store: Store, nested: bool) -> Iterator[dict[str, Any]]:
+    instances = store.instances()
+    for run in store.runs():
+        of = instances[run["instance_digest"]]
+        for name in ("options", "versions", "details", "trace"):
+            run[name] = json.dumps(run[name]) if nested else run[name]
+            if not nested:
+                del run[name]
+        yield run | {name: of[name] for name in ("sense", "unit", "best_objective")}

@@ -1,0 +1,270 @@
+"""One solve in a process of its own, with limits on time and memory that hold whatever the method does."""
+
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from ddlopt.analysis.bench.tasks import Task
+
+GRACE = 0.25, 15.0
+"""Part of the time limit, and seconds, that a solve may take beyond its limit before it is killed."""
+_POLL_S = 0.2
+_OF_RESULT = (
+    "status", "objective", "bound", "gap", "checked", "scope", "scope_bound", "runtime_s", "message", "trace",
+    "solution",
+)  # fmt: skip
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Finished(NamedTuple):
+    """What a solve came to: a row of ``runs`` and one of ``instances``."""
+
+    run: dict[str, Any]
+    instance: dict[str, Any]
+
+
+def solve_isolated(
+    task: Task, described: Mapping[str, Any], stopped: Callable[[], bool] | None = None
+) -> Finished | None:
+    """Solve in a process of its own and wait for it.
+
+    A crash, a lack of memory and a solve that does not heed its limit are outcomes too, with status ``crashed``,
+    ``out_of_memory`` and ``killed`` and the best incumbent and bound reported until then.
+
+    Parameters
+    ----------
+    task : Task
+    described : mapping
+        The instance's row.
+    stopped : callable, optional
+        Asked several times a second; once it says so the process is killed.
+
+    Returns
+    -------
+    Finished or None
+        None if it was stopped.
+    """
+    began = time.perf_counter()
+    child = _Child(task)
+    points: list[list[float | None]] = []
+    outcome: dict[str, Any] | None = None
+    limit = None if task.limits.time_s is None else task.limits.time_s * (1 + GRACE[0]) + GRACE[1]
+    killed = False
+    try:
+        while outcome is None:
+            if stopped is not None and stopped():
+                return None
+            if limit is not None and time.perf_counter() - began > limit:
+                killed = True
+                break
+            message = child.next_message(_POLL_S)
+            if message is _ENDED:
+                break
+            if isinstance(message, list):
+                points.append(message)
+            elif isinstance(message, dict):
+                outcome = message
+    finally:
+        exit_code = child.finish(kill=outcome is None)
+    wall_s = time.perf_counter() - began
+    if outcome is None:
+        outcome = _failed(task, points, wall_s, killed, exit_code)
+    return Finished(_row(task, described, outcome, wall_s), dict(described))
+
+
+def _row(task: Task, described: Mapping[str, Any], outcome: dict[str, Any], wall_s: float) -> dict[str, Any]:
+    return {
+        "key": task.key,
+        "instance_digest": task.digest,
+        "instance": described["name"],
+        "family": task.family,
+        "method": task.method,
+        "options": task.options,
+        "solver": task.solver,
+        "seed": task.seed,
+        "time_limit_s": task.limits.time_s,
+        "gap_limit": task.limits.gap,
+        "threads": task.limits.threads,
+        "memory_limit_bytes": task.memory_bytes,
+        "wall_s": wall_s,
+        "host": socket.gethostname(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": task.versions,
+        **outcome,
+    }
+
+
+def _failed(
+    task: Task, points: list[list[float | None]], wall_s: float, killed: bool, exit_code: int | None
+) -> dict[str, Any]:
+    """The outcome of a process that gave none."""
+    known = points[-1] if points else [wall_s, None, None]
+    if killed:
+        status, message = "killed", f"did not end within its limit of {task.limits.time_s:g} s and the grace"
+    elif exit_code == -signal.SIGKILL:
+        status, message = "out_of_memory", "killed by the system, which does so where memory is short"
+    else:
+        by_signal = exit_code is not None and exit_code < 0
+        how = f"by {signal.Signals(-(exit_code or 0)).name}" if by_signal else f"with exit code {exit_code}"
+        status, message = "crashed", f"the process ended {how}"
+    return {
+        "status": status, "objective": None, "bound": known[2], "gap": None, "checked": False, "scope": None,
+        "scope_bound": None, "runtime_s": wall_s, "peak_memory_bytes": None, "message": message, "details": {},
+        "trace": points, "solution": None,
+    }  # fmt: skip
+
+
+_ENDED = object()
+
+
+class _Child:
+    """The process, however it was started: by the fork server, or anew where this process must have no children."""
+
+    def __init__(self, task: Task) -> None:
+        self._process: Any
+        if multiprocessing.current_process().daemon:
+            self._own, theirs = multiprocessing.Pipe()
+            os.set_inheritable(theirs.fileno(), True)
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"from {__name__} import serve_descriptor; serve_descriptor({theirs.fileno()})"],
+                pass_fds=[theirs.fileno()],
+            )
+        else:
+            context = _fork_server()
+            self._own, theirs = context.Pipe()
+            self._process = context.Process(target=serve, args=(theirs,))
+            self._process.start()
+        theirs.close()
+        self._own.send(task)
+
+    def next_message(self, wait_s: float) -> Any:
+        """A message, None if there is none yet, or ``_ENDED``."""
+        try:
+            return self._own.recv() if self._own.poll(wait_s) else None
+        except (EOFError, ConnectionError):
+            return _ENDED
+
+    def finish(self, kill: bool) -> int | None:
+        """The exit code, after the process is gone."""
+        if isinstance(self._process, subprocess.Popen):
+            if kill and self._process.poll() is None:
+                self._wait_a_moment()
+                self._process.kill()
+            code: int | None = self._process.wait()
+        else:
+            if kill:
+                self._wait_a_moment()
+                self._process.kill()
+            self._process.join()
+            code = self._process.exitcode
+            self._process.close()
+        self._own.close()
+        return code
+
+    def _wait_a_moment(self) -> None:
+        """Let a process that is ending by itself end, so that its exit code is its own."""
+        if isinstance(self._process, subprocess.Popen):
+            try:
+                self._process.wait(timeout=_POLL_S)
+            except subprocess.TimeoutExpired:
+                return
+        else:
+            self._process.join(_POLL_S)
+
+
+_SERVER_LOCK = threading.Lock()
+
+
+def _fork_server() -> Any:
+    """A context whose processes begin with everything imported."""
+    context = multiprocessing.get_context("forkserver")
+    with _SERVER_LOCK:
+        for name in _ONE_THREAD:
+            os.environ.setdefault(name, "1")
+        context.set_forkserver_preload(["ddlopt.analysis.bench.preload"])
+    return context
+
+
+def serve_descriptor(descriptor: int) -> None:
+    """Solve the task that comes over an inherited pipe."""
+    serve(Connection(descriptor))
+
+
+def serve(pipe: Connection) -> None:
+    """Solve the task that comes over the pipe; send trace points, then the outcome."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the sweep's to handle
+    task: Task = pipe.recv()
+    if task.memory_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
+    news = _News(pipe)
+    try:
+        outcome = _solved(task, news)
+    except MemoryError:
+        outcome = _short_of_memory(task)
+    news.stop()
+    pipe.send(outcome)
+
+
+class _News(threading.Thread):
+    """Sends what is known, now and then, so that a process that gives no result does not take it along."""
+
+    def __init__(self, pipe: Connection) -> None:
+        super().__init__(daemon=True)
+        self._pipe = pipe
+        self._ended = threading.Event()
+        self.latest: list[float | None] | None = None
+        self._told = self.latest
+        self.start()
+
+    def run(self) -> None:
+        while not self._ended.wait(_POLL_S):
+            self._tell()
+
+    def _tell(self) -> None:
+        latest = self.latest
+        if latest is not self._told:
+            self._told = latest
+            self._pipe.send(latest)
+
+    def stop(self) -> None:
+        """Leave the pipe to the outcome."""
+        self._ended.set()
+        self.join()
+
+
+def _solved(task: Task, news: _News) -> dict[str, Any]:
+    from ddlopt.analysis.bench.tasks import configured
+    from ddlopt.analysis.compare import attempt
+
+    def watch(_: str, __: str, point: Any) -> None:
+        news.latest = [point.time_s, point.incumbent, point.bound]
+
+    method = configured(task.method, task.family, task.solver or "highs")
+    result = attempt(task.load(), method, task.limits, task.seed, watch)
+    if "MemoryError" in result.message or "bad_alloc" in result.message:
+        return _short_of_memory(task)
+    data = result.to_data(with_solution=True)
+    outcome = {name: data[name] for name in _OF_RESULT}
+    outcome["details"] = json.loads(json.dumps(data["details"], default=str))
+    outcome["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return outcome
+
+
+def _short_of_memory(task: Task) -> dict[str, Any]:
+    limit = "there is" if task.memory_bytes is None else f"{task.memory_bytes} bytes"
+    return {
+        "status": "out_of_memory", "objective": None, "bound": None, "gap": None, "checked": False, "scope": None,
+        "scope_bound": None, "runtime_s": 0.0, "peak_memory_bytes": None, "message": f"needs more than {limit}",
+        "details": {}, "trace": [], "solution": None,
+    }  # fmt: skip

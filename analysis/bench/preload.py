@@ -1,0 +1,11 @@
+"""What solves need, imported once by the server from which the processes of a sweep are forked."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ddlopt.models.catalogue import FAMILY_NAMES
+
+import_module("ddlopt.analysis.compare")
+for _package in [f"ddlopt.{room}.{family}" for room in ("models", "solvers") for family in FAMILY_NAMES]:
+    for _module in iter_modules(import_module(_package).__path__, f"{_package}."):
+        import_module(_module.name)

@@ -1,0 +1,191 @@
+"""The store of results: one SQLite file that pandas, DuckDB or ``sqlite3`` can read."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from ddlopt.models.errors import StoreError
+from ddlopt.models.files import writable
+
+_APPLICATION = 0x64646C6F
+"""Marks the file as a store of ours (SQLite's ``application_id``)."""
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE instances (
+        digest TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        family TEXT NOT NULL,
+        sense TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        sizes TEXT NOT NULL,
+        source TEXT NOT NULL,
+        best_objective REAL
+    );
+    CREATE TABLE runs (
+        key TEXT PRIMARY KEY,
+        instance_digest TEXT NOT NULL REFERENCES instances(digest),
+        instance TEXT NOT NULL,
+        family TEXT NOT NULL,
+        method TEXT NOT NULL,
+        options TEXT NOT NULL,
+        solver TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        time_limit_s REAL,
+        gap_limit REAL NOT NULL,
+        threads INTEGER NOT NULL,
+        memory_limit_bytes INTEGER,
+        status TEXT NOT NULL,
+        objective REAL,
+        bound REAL,
+        gap REAL,
+        checked INTEGER NOT NULL,
+        scope TEXT,
+        scope_bound REAL,
+        runtime_s REAL NOT NULL,
+        wall_s REAL NOT NULL,
+        peak_memory_bytes INTEGER,
+        message TEXT NOT NULL,
+        host TEXT NOT NULL,
+        finished TEXT NOT NULL,
+        versions TEXT NOT NULL,
+        details TEXT NOT NULL,
+        trace TEXT NOT NULL,
+        solution BLOB
+    );
+    CREATE INDEX runs_by_instance ON runs (family, instance, method);
+    """,
+)
+"""What brings a store from version k to version k + 1; never changed, only added to."""
+
+_JSON = ("options", "versions", "details", "trace")
+
+
+class Store:
+    """Results of sweeps.
+
+    Every row of ``runs`` is one solve, its ``key`` a digest of all that decides its outcome; times are in seconds,
+    memory in bytes, ``trace`` a list of [seconds, incumbent, bound], ``solution`` the solution's JSON, compressed by
+    zlib. ``instances`` has what the runs refer to.
+
+    Parameters
+    ----------
+    path : str or Path
+        Made if there is no such file.
+    write : bool
+        Lock the store against other sweeps.
+
+    Raises
+    ------
+    StoreError
+        If the file is no store, or one of a newer version, or another sweep has it.
+    """
+
+    def __init__(self, path: str | Path, write: bool = True) -> None:
+        self.path = Path(path)
+        if not write and not self.path.is_file():
+            raise StoreError(f"{self.path}: there is no such store")
+        self._lock = FileLock(f"{writable(self.path)}.lock") if write else None
+        if self._lock is not None:
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                raise StoreError(
+                    f"{self.path} is in use by another sweep; wait for it, or give another store"
+                ) from None
+        try:
+            self._connection = self._opened(write)
+        except sqlite3.DatabaseError as problem:
+            self._release()
+            raise StoreError(f"{self.path} is not a store of results, or is damaged: {problem}") from None
+        except StoreError:
+            self._release()
+            raise
+
+    def _opened(self, write: bool) -> sqlite3.Connection:
+        mode = "rwc" if write else "ro"
+        connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
+        if tables and not ours:
+            raise StoreError(f"{self.path} is a database of something else")
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"{self.path} was written by a newer ddlopt: it is a store of version {version}, and this one knows "
+                f"{len(MIGRATIONS)}; upgrade ddlopt"
+            )
+        if not write:
+            if version < len(MIGRATIONS):
+                raise StoreError(f"{self.path} is of version {version} of {len(MIGRATIONS)}; run a sweep on it once")
+            return connection
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            # One transaction with the version, so that a store is never between two of them.
+            connection.executescript(
+                f"BEGIN; {script} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {number}; COMMIT;"
+            )
+        return connection
+
+    def close(self) -> None:
+        """Close the file and let others write to it."""
+        self._connection.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def keys(self) -> set[str]:
+        """Keys of the runs that are finished."""
+        return {row["key"] for row in self._connection.execute("SELECT key FROM runs")}
+
+    def add(self, run: Mapping[str, Any], instance: Mapping[str, Any]) -> None:
+        """Add one finished run; it is on the disk when this returns. One that is there already stays as it is."""
+        self._insert("instances", dict(instance) | {"sizes": json.dumps(instance["sizes"])})
+        row = dict(run) | {name: json.dumps(run[name]) for name in _JSON}
+        if run["solution"] is not None:
+            row["solution"] = zlib.compress(json.dumps(run["solution"], separators=(",", ":")).encode())
+        self._insert("runs", row)
+
+    def _insert(self, table: str, row: Mapping[str, Any]) -> None:
+        names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+        self._connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", row)
+
+    def runs(self, solutions: bool = False) -> Iterator[dict[str, Any]]:
+        """All runs in the order of their keys' insertion, with lists and mappings as such."""
+        for row in self._connection.execute("SELECT * FROM runs ORDER BY rowid"):
+            run = dict(row)
+            packed = run.pop("solution")
+            for name in _JSON:
+                run[name] = json.loads(run[name])
+            if solutions:
+                run["solution"] = None if packed is None else json.loads(zlib.decompress(packed))
+            yield run
+
+    def instances(self) -> dict[str, dict[str, Any]]:
+        """Instances by digest."""
+        rows = map(dict, self._connection.execute("SELECT * FROM instances"))
+        return {row["digest"]: row | {"sizes": json.loads(row["sizes"])} for row in rows}
+
+    def forget(self, statuses: Iterable[str]) -> int:
+        """Delete the runs that ended so, to have them done again; how many there were."""
+        wanted = tuple(statuses)
+        marks = ", ".join("?" * len(wanted))
+        return self._connection.execute(f"DELETE FROM runs WHERE status IN ({marks})", wanted).rowcount

@@ -1,0 +1,236 @@
+"""What a sweep is to do: instances × methods × seeds × solvers as single tasks with a key each."""
+
+import dataclasses
+import fnmatch
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ddlopt import instances
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import OptionError, UnknownNameError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.contracts import Limits, Method, provenance
+from ddlopt.solvers.exact import Exact
+
+_NOT_OPTIONS = ("name", "family", "backend", "formulation")
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One solve.
+
+    Parameters
+    ----------
+    instance : str
+        Library name, or a path whose text is in ``text``.
+    text : str or None
+        JSON of an instance that is not in the library, so that any machine can solve it.
+    digest, family : str
+    method : str
+        Name, and after a colon options of its own: ``link-exchange:effort=2``.
+    options : dict
+        All options of the method, also those left at their defaults.
+    solver : str
+        Behind exact methods; empty for the others.
+    seed : int
+    limits : Limits
+    memory_bytes : int or None
+        Address space that the process may have.
+    versions : dict
+        Of what may change an outcome.
+    """
+
+    instance: str
+    text: str | None
+    digest: str
+    family: str
+    method: str
+    options: dict[str, Any]
+    solver: str
+    seed: int
+    limits: Limits
+    memory_bytes: int | None
+    versions: dict[str, str]
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of all that decides the outcome; where the instance comes from is not part of it."""
+        decisive = dataclasses.asdict(self)
+        for name in ("instance", "text"):
+            del decisive[name]
+        canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), default=str)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def load(self) -> Instance:
+        """The instance.
+
+        Raises
+        ------
+        UnknownNameError
+            If this machine's library has another instance of that name.
+        """
+        if self.text is not None:
+            from ddlopt.models.catalogue import family
+
+            return family(self.family).instance.from_json(self.text, self.instance)
+        found = instances.load(self.instance)
+        if found.digest != self.digest:
+            raise UnknownNameError(
+                f"'{self.instance}' is another instance here (digest {found.digest[:12]}…) than where the sweep was "
+                f"planned ({self.digest[:12]}…); install the same version of ddlopt"
+            )
+        return found
+
+
+def plan(
+    names: Iterable[str],
+    methods: Sequence[str],
+    seeds: Iterable[int],
+    limits: Limits,
+    solvers: Sequence[str] = ("highs",),
+    memory_bytes: int | None = None,
+) -> list[Task]:
+    """The tasks of a sweep, instance by instance.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Library names or files.
+    methods : sequence of str
+        ``auto``, ``all-heuristics``, ``all-exact``, names, or names with options (``link-exchange:effort=2``). Those
+        of other families and those that refuse an instance are left out.
+    seeds : iterable of int
+    limits : Limits
+    solvers : sequence of str
+        For exact methods that have a solver behind them.
+    memory_bytes : int, optional
+
+    Raises
+    ------
+    UnknownNameError, InstanceError, OptionError
+        If a name, method or option does not exist, or nothing is left to do.
+    """
+    seeds = tuple(seeds)
+    versions = _versions()
+    tasks: dict[str, Task] = {}
+    known = {name for family in catalogue.FAMILY_NAMES for name in catalogue.method_names(family)}
+    for asked in methods:
+        if asked.partition(":")[0] not in {*known, "auto", "all-heuristics", "all-exact"}:
+            raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")
+    for name in names:
+        instance = instances.load(name)
+        text = None if instances.find(name) else instance.to_json(indent=None)
+        for asked, solver in itertools.product(_methods_for(instance, methods), solvers):
+            method = configured(asked, instance.family, solver)
+            if method.refuses(instance) is not None:
+                continue
+            used = solver if isinstance(method, Exact) else ""
+            for seed in seeds:
+                task = Task(
+                    name, text, instance.digest, instance.family, asked, options_of(method), used, seed, limits,
+                    memory_bytes, versions,
+                )  # fmt: skip
+                tasks.setdefault(task.key, task)
+    if not tasks:
+        raise OptionError("there is nothing to do: no instance is answered by any of the methods")
+    return list(tasks.values())
+
+
+def matching(patterns: Iterable[str]) -> list[str]:
+    """Library names that match the patterns (``topology/*-n12-*``), and files; each once, in order.
+
+    Raises
+    ------
+    UnknownNameError
+        If a pattern matches nothing.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        names = [name for name in instances.names() if fnmatch.fnmatchcase(name, pattern)]
+        if not names and Path(pattern).is_file():
+            names = [pattern]
+        if not names:
+            raise UnknownNameError(f"'{pattern}' matches no bundled instance and is no file; see `ddlopt list`")
+        found |= dict.fromkeys(names)
+    return list(found)
+
+
+def configured(asked: str, family: str, solver: str = "highs") -> Method:
+    """A method by name, with options after a colon: ``link-exchange:effort=2,…``.
+
+    Raises
+    ------
+    UnknownNameError
+        If the family has no such method.
+    OptionError
+        If the method has no such option.
+    """
+    name, _, settings = asked.partition(":")
+    method = catalogue.method(name, family, solver)
+    if not settings:
+        return method
+    own = options_of(method)
+    given = {}
+    for setting in settings.split(","):
+        option, equals, value = setting.partition("=")
+        if not equals or option not in own:
+            known = ", ".join(own) or "none"
+            raise OptionError(f"method '{name}' has no option '{setting}'; write NAME=VALUE, it has: {known}")
+        try:
+            given[option] = json.loads(value)
+        except ValueError:
+            given[option] = value
+    if isinstance(method, Exact):
+        return dataclasses.replace(method, formulation=_replaced(method.formulation, given))
+    changed: Method = _replaced(method, given)
+    return changed
+
+
+def options_of(method: Method) -> dict[str, Any]:
+    """All options of a method that is a dataclass, or of its formulation, as plain data."""
+    described: Any = method.formulation if isinstance(method, Exact) else method
+    if not dataclasses.is_dataclass(described):
+        return {}
+    values = {field.name: getattr(described, field.name) for field in dataclasses.fields(described) if field.init}
+    return {name: _plain(value) for name, value in values.items() if name not in _NOT_OPTIONS and not callable(value)}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it; of a method or formulation inside another one its own options."""
+    if isinstance(value, Exact) or dataclasses.is_dataclass(value):
+        return options_of(value)  # type: ignore[arg-type]
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    # What else there is may show an address in memory, and keys must be the same in every process.
+    return value if isinstance(value, int | float | str | None) else type(value).__qualname__
+
+
+def _replaced(described: Any, given: dict[str, Any]) -> Any:
+    try:
+        return dataclasses.replace(described, **given)
+    except (TypeError, ValueError) as problem:
+        raise OptionError(f"{type(described).__name__}: {problem}") from None
+
+
+def _methods_for(instance: Instance, methods: Sequence[str]) -> list[str]:
+    """The methods of the instance's family that are meant, each once."""
+    entries = catalogue.entries(instance.family)
+    wanted: dict[str, None] = {}
+    for asked in methods:
+        if asked == "auto":
+            wanted[catalogue.default_method(instance)] = None
+        elif asked in ("all-heuristics", "all-exact"):
+            kind = asked.removeprefix("all-").removesuffix("s")
+            wanted |= dict.fromkeys(entry.name for entry in entries if entry.kind == kind)
+        elif asked.partition(":")[0] in {entry.name for entry in entries}:
+            wanted[asked] = None
+    return list(wanted)
+
+
+def _versions() -> dict[str, str]:
+    recorded = provenance(0, 1)
+    return {name: str(recorded[name]) for name in ("ddlopt", "highspy", "pyomo", "numpy", "python")}

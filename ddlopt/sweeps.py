@@ -1,0 +1,138 @@
+"""The commands on many solves at once: ``bench`` and ``results``."""
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+INTERRUPTED = 130
+
+Suites = Annotated[
+    list[str],
+    typer.Argument(metavar="SUITE…", help="Suites (default, quick), patterns of library names, or .json files."),
+]
+
+
+def bench(
+    suite: Suites,
+    store: Annotated[Path, typer.Option(metavar="FILE", help="Where results go; what is there is not done again.")],
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Methods, auto, all-heuristics, all-exact, or NAME:OPTION=VALUE."),
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="K,K,…", help="Seeds, e.g. 0,1,2 or 0-9.")] = "0",
+    solvers: Annotated[str, typer.Option(metavar="S,S,…", help="Solvers behind exact methods.")] = "highs",
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each solve.")] = 60.0,
+    gap: Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")] = 1e-4,
+    threads: Annotated[int, typer.Option(metavar="N", help="Threads of each solve.")] = 1,
+    memory: Annotated[float | None, typer.Option(metavar="GB", help="Memory of each solve.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Solves at a time; by default one a core.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster, e.g. tcp://host:8786.")
+    ] = None,
+    again: Annotated[
+        str | None, typer.Option(metavar="STATUS,…", help="Do runs again that ended so, e.g. crashed,error.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and stop.")] = False,
+) -> None:
+    """Answer the instances of suites with many methods and seeds; every result is stored as soon as it is there."""
+    from ddlopt.analysis.bench.cluster import executor_of
+    from ddlopt.analysis.bench.store import Store
+    from ddlopt.analysis.bench.suites import members
+    from ddlopt.analysis.bench.sweep import Sweep
+    from ddlopt.analysis.bench.tasks import plan
+    from ddlopt.solvers.contracts import Limits
+
+    names, suggested = members(suite)
+    tasks = plan(
+        names,
+        _words(methods) if methods else suggested,
+        _numbers(seeds),
+        Limits(time_limit, gap, threads),
+        _words(solvers),
+        None if memory is None else int(memory * 1e9),
+    )
+    if dry_run:
+        print(
+            f"{len(tasks)} solves of {len(names)} instances, at most {len(tasks) * time_limit / 3600:.1f} h of solving"
+        )
+        return
+    with executor_of(cluster) as (executor, width), Store(store) as opened:
+        if again:
+            opened.forget(_words(again))
+        width = jobs or width or max(1, (os.cpu_count() or 1) // threads)
+        sweep = Sweep(tasks, opened, width, executor)
+        try:
+            counts = _watched(sweep)
+        except KeyboardInterrupt:
+            _tell(f"interrupted; {sweep.done} of {len(tasks)} results are in {store}, the same command goes on")
+            raise typer.Exit(INTERRUPTED) from None
+    told = ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "nothing was left to do"
+    print(f"{len(tasks)} results in {store}; now: {told}")
+
+
+def results(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+) -> None:
+    """Write the results of a store as a table for other programs."""
+    from ddlopt.analysis.bench.export import write
+    from ddlopt.analysis.bench.store import Store
+
+    with Store(store, write=False) as opened:
+        write(opened, out)
+
+
+def _watched(sweep: Any) -> Counter[str]:
+    """Run the sweep under a progress bar on a terminal; how many solves ended how."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from ddlopt.analysis.tables import time_text
+
+    counts: Counter[str] = Counter()
+    console = Console(stderr=True)
+    columns = (
+        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[end]}"),
+        TextColumn("{task.fields[now]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task("", total=len(sweep.tasks), completed=sweep.done, end="", now="")
+        for finished in sweep.run():
+            counts[finished.run["status"]] += 1
+            left = sweep.expected_s
+            end = "" if left is None else f"about {time_text(left)} left"
+            now = "; ".join(f"{task.instance} {task.method}" for task in sweep.running.values())
+            progress.update(bar, completed=sweep.done, end=end, now=now)
+    return counts
+
+
+def _words(text: str) -> list[str]:
+    """The words of a list with commas; ``name:a=1,b=2`` is one of them."""
+    words: list[str] = []
+    for piece in text.split(","):
+        if "=" in piece and ":" not in piece and words and ":" in words[-1]:
+            words[-1] += f",{piece}"
+        elif piece.strip():
+            words.append(piece.strip())
+    if not words:
+        raise typer.BadParameter(f"'{text}' names nothing")
+    return words
+
+
+def _numbers(text: str) -> list[int]:
+    """Numbers of a list such as ``0,1,5-9``."""
+    numbers: list[int] = []
+    for word in _words(text):
+        first, dash, last = word.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+            raise typer.BadParameter(f"--seeds {text}: write whole numbers or ranges, e.g. 0,1,2 or 0-9")
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,188 @@
+"""Sweeps: what is done, what is stored, and what happens when solves or sweeps die."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ddlopt
+from ddlopt.analysis.bench import Store, Sweep, isolated, plan
+from ddlopt.analysis.bench.tasks import matching
+from ddlopt.solvers.contracts import Limits
+
+TINY = "topology/tiny-n4-d2"
+DDLOPT = Path(sys.executable).with_name("ddlopt")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "results.sqlite") as opened:
+        yield opened
+
+
+def done(tasks, store, **options):
+    return [finished.run for finished in Sweep(tasks, store, **options).run()]
+
+
+def test_results_are_those_of_solving_one_by_one(store):
+    tasks = plan([TINY, "compression/sfb-random-n60"], ["topology-finder", "exact", "tag"], [3], Limits(30.0))
+    runs = {run["key"]: run for run in done(tasks, store, jobs=2)}
+    assert set(runs) == {task.key for task in tasks}
+    assert len(tasks) == 4
+    for task in tasks:
+        run, alone = runs[task.key], ddlopt.solve(task.instance, task.method, seed=3)
+        assert (run["status"], run["objective"], run["bound"]) == (str(alone.status), alone.objective, alone.bound)
+        assert run["checked"]
+        assert run["wall_s"] >= run["runtime_s"] > 0
+        assert run["peak_memory_bytes"] > 10e6
+    stored = {run["key"]: run for run in store.runs(solutions=True)}
+    for task in tasks:
+        assert stored[task.key]["objective"] == runs[task.key]["objective"]
+        kind = ddlopt.models.catalogue.family(task.family).solution
+        again = ddlopt.check(task.instance, kind.from_data(stored[task.key]["solution"]))
+        assert float(again.objective) == pytest.approx(runs[task.key]["objective"], rel=1e-12)
+
+
+def test_nothing_is_done_twice(store):
+    tasks = plan([TINY], ["topology-finder", "expander"], [0, 1], Limits(30.0))
+    assert len(done(tasks[:3], store)) == 3
+    assert [run["key"] for run in done(tasks, store)] == [tasks[3].key]
+    assert done(tasks, store) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seeds": [1]},
+        {"limits": Limits(31.0)},
+        {"limits": Limits(30.0, gap=1e-3)},
+        {"methods": ["link-exchange:effort=2"]},
+        {"names": ["topology/tiny-n4-d2-duplex"]},
+        {"memory_bytes": 10**10},
+    ],
+)
+def test_keys_tell_apart_what_may_change_an_outcome(other):
+    usual = {"names": [TINY], "methods": ["link-exchange"], "seeds": [0], "limits": Limits(30.0)}
+    first, same, changed = (plan(**options)[0].key for options in (usual, usual, usual | other))
+    assert first == same
+    assert first != changed
+
+
+def test_keys_are_the_same_in_every_process():
+    names = ["topology/tiny-n4-d2", "scheduling/tiny-gangs", "compression/sfb-random-n60"]
+    code = (
+        "from ddlopt.analysis.bench import plan; from ddlopt.solvers.contracts import Limits;"
+        f"print(*(task.key for task in plan({names}, ['auto', 'all-exact', 'all-heuristics'], [0], Limits(1.0))))"
+    )
+    keys = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)]
+    assert keys[0] == keys[1]
+    assert len(keys[0].split()) > 20
+
+
+def test_a_file_has_the_key_of_the_library_instance(tmp_path):
+    file = tmp_path / "own.json"
+    file.write_text(ddlopt.load(TINY).to_json())
+    keys = [plan([name], ["expander"], [0], Limits(1.0))[0].key for name in (TINY, str(file))]
+    assert keys[0] == keys[1]
+
+
+def test_a_file_is_solved_where_it_is_not(tmp_path, store):
+    file = tmp_path / "own.json"
+    file.write_text(ddlopt.load(TINY).to_json())
+    tasks = plan(matching([str(file)]), ["topology-finder"], [0], Limits(30.0))
+    file.unlink()
+    assert [run["objective"] for run in done(tasks, store)] == [12.0]
+
+
+def test_what_dies_is_a_result_too(store, odd_methods, monkeypatch):
+    monkeypatch.setattr(isolated, "GRACE", (0.0, 1.0))
+    tasks = plan([TINY], ["crash", "hang", "hog", "topology-finder"], [0], Limits(1.0), memory_bytes=16 << 30)
+    runs = {run["method"]: run for run in done(tasks, store, jobs=2)}
+    assert {name: run["status"] for name, run in runs.items()} == {
+        "crash": "crashed",
+        "hang": "killed",
+        "hog": "out_of_memory",
+        "topology-finder": "feasible",
+    }
+    assert runs["crash"]["message"] == "the process ended by SIGSEGV"
+    assert "within its limit of 1 s" in runs["hang"]["message"]
+    assert runs["hang"]["trace"][-1][1:] == [17.0, 11.5]
+    assert runs["hang"]["bound"] == 11.5
+    assert runs["hog"]["message"] == "needs more than 17179869184 bytes"
+
+
+def test_forgotten_runs_are_done_again(store, odd_methods):
+    tasks = plan([TINY], ["crash", "topology-finder"], [0], Limits(5.0))
+    assert len(done(tasks, store)) == 2
+    assert store.forget(["crashed", "error"]) == 1
+    assert [run["method"] for run in done(tasks, store)] == ["crash"]
+
+
+def test_methods_of_other_packages_are_listed(odd_methods):
+    assert ("slow", "heuristic", "Takes its time") in ddlopt.describe("topology")
+    result = ddlopt.compare([TINY], ["slow"])[0]
+    assert result.checked
+    assert result.objective == 12
+
+
+def bench(path, odd_methods, *more):
+    words = [DDLOPT, "bench", "topology/tiny-n4-d2*", "--methods", "slow:seconds=0.5", "--seeds", "0-4", "--jobs", "2"]
+    environment = os.environ | {"PYTHONPATH": str(odd_methods)}
+    return subprocess.Popen(
+        [*words, "--store", path, *more], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def rows(path):
+    connection = sqlite3.connect(path)
+    try:
+        return dict(connection.execute("SELECT key, rowid FROM runs").fetchall())
+    except sqlite3.OperationalError:
+        return {}
+    finally:
+        connection.close()
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_killed_goes_on(tmp_path, odd_methods, how):
+    path = tmp_path / "results.sqlite"
+    first = bench(path, odd_methods)
+    wait_for(lambda: path.exists() and len(rows(path)) >= 3)
+    first.send_signal(how)
+    _, err = first.communicate()
+    kept = rows(path)
+    assert 3 <= len(kept) < 10
+    if how == signal.SIGINT:
+        assert first.returncode == 130
+        assert "interrupted; " in err
+    second = bench(path, odd_methods)
+    out, _ = second.communicate()
+    assert second.returncode == 0
+    assert f"now: {10 - len(kept)} feasible" in out
+    now = rows(path)
+    assert len(now) == 10
+    assert kept.items() <= now.items()
+
+
+def test_two_sweeps_on_one_store(tmp_path, odd_methods):
+    path = tmp_path / "results.sqlite"
+    with Store(path):
+        second = bench(path, odd_methods)
+        _, err = second.communicate()
+        assert second.returncode == 2
+        assert err == f"ddlopt: {path} is in use by another sweep; wait for it, or give another store\n"
+    # Reading is always possible.
+    with Store(path), Store(path, write=False) as reading:
+        assert list(reading.runs()) == []
