@@ -54,8 +54,7 @@ class OcsGreedy(Heuristic):
         bytes_by_pair = rings.direct_bytes(instance)
         demand = np.maximum(bytes_by_pair, bytes_by_pair.T)
         _serve(draft, demand, rng)
-        _join_free_ports(draft, rng)
-        _connect(draft, demand)
+        join_all(draft, demand, rng)
         return shortest_path_design(draft, rings, seed, self.name), {}
 
 
@@ -71,6 +70,18 @@ def _serve(draft: Draft, demand: Floats, rng: np.random.Generator) -> None:
         if draft.fits(links):
             draft.add(links)
             heapq.heappush(heap, (waiting / 2, tie, pair))
+
+
+def join_all(draft: Draft, demand: Floats, rng: np.random.Generator) -> None:
+    """Use the ports that a greedy has left, and connect what is not; see :class:`OcsGreedy`.
+
+    Parameters
+    ----------
+    demand : (n, n) array
+        Symmetric; tells which links are the cheapest to move.
+    """
+    _join_free_ports(draft, rng)
+    _connect(draft, demand)
 
 
 def _join_free_ports(draft: Draft, rng: np.random.Generator) -> None:

@@ -1,0 +1,350 @@
+"""Iteration times on networks of packet switches, each with the strategies that are best for it."""
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.codesign import CodesignInstance, job_of
+from ddlopt.models.codesign.bounds import refuse_too_large
+from ddlopt.models.codesign.strategy_bound import StrategyBound
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
+from ddlopt.models.topology import TopologyInstance
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.contracts import (
+    Limits,
+    ProgressCallback,
+    Result,
+    Status,
+    TracePoint,
+    empty_result,
+    provenance,
+    relative_gap,
+)
+from ddlopt.solvers.exact import build_model
+
+Racks = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Switched:
+    """Every server has one port into a network of switches; the rack switches' uplinks may be narrower than that.
+
+    Parameters
+    ----------
+    links_per_port : float
+        Bandwidth of a port relative to all d links of a server: 1 is d times the link bandwidth.
+    racks : tuple of tuple of int
+        Servers behind each rack switch; none where uplinks limit nothing.
+    oversubscription : float
+        Bandwidth of a rack's ports over that of its uplinks.
+    """
+
+    links_per_port: float = 1.0
+    racks: Racks = ()
+    oversubscription: float = 1.0
+
+    def busiest_bytes(self, job: TopologyInstance | None) -> float:
+        """Bytes on the busiest port or rack uplink, for each link that it is worth.
+
+        Over a ring every member sends and receives the same, which is bandwidth-optimal; model-parallel bytes go
+        straight to their target. A ring that visits one rack after the other leaves and enters each of them once, and
+        no ring does less. Between the racks there is a non-blocking network.
+        """
+        if job is None:
+            return 0.0
+        busiest = float(job.node_bytes.max()) / (job.degree * self.links_per_port)
+        for rack in self.racks:
+            inside = [server in rack for server in range(job.servers)]
+            outside = [not each for each in inside]
+            rings = sum(
+                group.hop_bytes
+                for group in job.allreduce_groups
+                if 0 < sum(inside[member] for member in group.members) < len(group.members)
+            )
+            traffic = job.traffic_bytes
+            crossing = rings + max(traffic[inside][:, outside].sum(), traffic[outside][:, inside].sum())
+            uplinks = job.degree * self.links_per_port * len(rack) / self.oversubscription
+            busiest = max(busiest, float(crossing) / uplinks)
+        return busiest
+
+    def time_s(self, instance: CodesignInstance, choices: tuple[int, ...]) -> float:
+        """Time of an iteration with these strategies."""
+        return instance.iteration_time_s(
+            instance.tables.compute_of(choices), self.busiest_bytes(job_of(instance, choices))
+        )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best strategies found for a network of switches.
+
+    Parameters
+    ----------
+    choices : tuple of int
+        Index of each layer's strategy.
+    time_s : float
+        Of an iteration, from the job that they make.
+    bound_s : float or None
+        No strategies take less.
+    trace : tuple of TracePoint
+    versions, figures : mapping
+        Of the solver and of its run.
+    message : str
+    interrupted : bool
+    """
+
+    choices: tuple[int, ...]
+    time_s: float
+    bound_s: float | None
+    trace: tuple[TracePoint, ...] = ()
+    versions: dict[str, Any] = dataclasses.field(default_factory=dict)
+    figures: dict[str, Any] = dataclasses.field(default_factory=dict)
+    message: str = ""
+    interrupted: bool = False
+
+
+def best_strategies(
+    instance: CodesignInstance,
+    network: Switched,
+    limits: Limits,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> Chosen:
+    """Strategies of least iteration time on a network of switches, by integer programming from data parallelism.
+
+    Raises
+    ------
+    InfeasibleError
+        If no strategies fit into memory.
+    NoSolutionError
+        If the time limit passes before any are found.
+    """
+    began = time.perf_counter()
+    refuse_too_large(instance)
+    formulation = StrategyBound("switch", network.links_per_port, network.racks, network.oversubscription)
+    model = build_model(instance.family, formulation, instance)
+    block = model.component(instance.family)
+    known = _data_parallel(instance)
+    for choices in known:
+        formulation.start(block, instance, choices)
+    building_s = time.perf_counter() - began
+
+    def seconds(value: float | None) -> float | None:
+        return None if value is None else formulation.objective_value(instance, value)
+
+    def shown(point: TracePoint) -> TracePoint:
+        return TracePoint(building_s + point.time_s, seconds(point.incumbent), seconds(point.bound))
+
+    watcher = None if progress is None else lambda point: progress(shown(point))
+    # Building counts; a solver without time says by itself that it found nothing.
+    left = None if limits.time_s is None else max(1e-3, limits.time_s - building_s)
+    solver = Highs()
+    outcome = solver.solve(model, dataclasses.replace(limits, time_s=left), seed, watcher, warm=bool(known))
+    if outcome.status is Status.INFEASIBLE:
+        raise InfeasibleError(f"codesign instance '{instance.name}': no strategies fit into the memory of the servers")
+    if outcome.objective is not None:
+        known.append(formulation.read(block, instance))
+    if not known:
+        raise NoSolutionError(f"no strategies found for '{instance.name}': {outcome.message}")
+    time_s, choices = min((network.time_s(instance, choices), choices) for choices in known)
+    bound = seconds(outcome.bound)
+    return Chosen(
+        choices,
+        time_s,
+        None if bound is None else min(bound, time_s),
+        tuple(shown(point) for point in outcome.trace),
+        {"solver": outcome.solver, "solver_options": dict(solver.options)},
+        dict(outcome.figures),
+        outcome.message,
+        outcome.interrupted,
+    )
+
+
+def _data_parallel(instance: CodesignInstance) -> list[tuple[int, ...]]:
+    try:
+        return [data_parallel(instance)]
+    except NoSolutionError:
+        return []
+
+
+class _Reference(ABC):
+    """The best strategies on a network of switches, as a figure to compare with."""
+
+    family: ClassVar[str] = "codesign"
+    name: ClassVar[str]
+
+    @abstractmethod
+    def network(self, servers: int) -> Switched:
+        """The network for so many servers."""
+
+    def refuses(self, instance: CodesignInstance) -> str | None:
+        """Every instance has this figure."""
+        return None
+
+    def solve(
+        self,
+        instance: CodesignInstance,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """The iteration time with the best strategies, with status ``reference`` and no plan.
+
+        ``scope_bound`` is the solver's: it meets the time if the strategies are proven to be the best for this network.
+        """
+        began = time.perf_counter()
+        network = self.network(instance.servers)
+        try:
+            best = best_strategies(instance, network, limits, seed, progress)
+        except (InfeasibleError, NoSolutionError) as problem:
+            return without_figure(instance, self.name, problem, time.perf_counter() - began, limits, seed)
+        compute_s = instance.tables.compute_of(best.choices)
+        gap = relative_gap(best.time_s, best.bound_s)
+        proven = gap is not None and gap <= max(limits.gap, 1e-6)
+        described = f"reference: ports of {network.links_per_port:.3g} times d link bandwidths"
+        if network.racks:
+            described += f", racks of {len(network.racks[0])} oversubscribed {network.oversubscription:g}:1"
+        return empty_result(
+            instance,
+            self.name,
+            Status.REFERENCE,
+            objective=best.time_s,
+            bound=best.bound_s if network == Switched() else None,
+            scope="strategies on this network",
+            scope_bound=best.bound_s,
+            runtime_s=time.perf_counter() - began,
+            details={
+                "compute_s": compute_s,
+                "communication_s": network.busiest_bytes(job_of(instance, best.choices))
+                / instance.link_bandwidth_bytes_per_s,
+                "strategies": strategy_names(instance, best.choices),
+                **best.figures,
+            },
+            provenance=provenance(seed, limits.threads, **best.versions),
+            trace=best.trace,
+            message=described if proven else f"{described}; strategies are not proven the best ({best.message})",
+            interrupted=best.interrupted,
+        )
+
+
+def strategy_names(instance: CodesignInstance, choices: tuple[int, ...]) -> tuple[str, ...]:
+    """The name of each layer's strategy."""
+    return tuple(layer.strategies[a].name for layer, a in zip(instance.layers, choices, strict=True))
+
+
+def without_figure(
+    instance: CodesignInstance, method: str, problem: Exception, runtime_s: float, limits: Limits, seed: int
+) -> Result:
+    """The result of a reference that has no figure to give."""
+    return empty_result(
+        instance,
+        method,
+        Status.INFEASIBLE if isinstance(problem, InfeasibleError) else Status.NO_SOLUTION,
+        runtime_s=runtime_s,
+        provenance=provenance(seed, limits.threads),
+        message=str(problem),
+    )
+
+
+@dataclass(frozen=True)
+class IdealSwitch(_Reference):
+    """A non-blocking switch; every server has one port of bandwidth d · B.
+
+    No plan is faster, as the d links out of (into) a server carry at least what the port does: here, what the solver
+    proves about the time is a bound for the instance too.
+    """
+
+    name: ClassVar[str] = "ideal-switch"
+
+    def network(self, servers: int) -> Switched:
+        """All d links' bandwidth."""
+        return Switched()
+
+
+@dataclass(frozen=True)
+class FatTree(_Reference):
+    """A full-bisection fat-tree that costs as much as the optical network: the ideal switch at a lower bandwidth.
+
+    Cost is taken to be proportional to bandwidth, so that the port bandwidth is d · B / ``cost_ratio``.
+
+    Parameters
+    ----------
+    cost_ratio : float
+        How many times more a full-bisection switch of the same bandwidth costs than the optical network. The published
+        figure is 3.2, for 128 servers; it is used for every size here.
+
+    References
+    ----------
+    Thesis on TopoOpt, MIT, https://hdl.handle.net/1721.1/147321 (abstract).
+    """
+
+    cost_ratio: float = 3.2
+
+    name: ClassVar[str] = "fat-tree"
+
+    def __post_init__(self) -> None:
+        if not self.cost_ratio > 0:
+            raise OptionError(f"cost_ratio must be positive, got {self.cost_ratio}")
+
+    def network(self, servers: int) -> Switched:
+        """The bandwidth that the same money buys."""
+        return Switched(1 / self.cost_ratio)
+
+
+@dataclass(frozen=True)
+class OversubscribedFatTree(_Reference):
+    """A fat-tree with fewer uplinks: ports of d · B, racks whose uplinks together have 1/``oversubscription`` of that.
+
+    Racks are consecutive servers, the last one possibly smaller. A pod of a k-ary fat-tree has k/2 racks of k/2
+    servers, and its own uplinks are as much narrower; no more leaves a pod than leaves its racks, so racks decide. What
+    goes on inside a rack is not slowed down, and a ring crosses the uplinks of a rack only once each way: all-reduces
+    hardly notice unless racks are smaller than the oversubscription; all-to-alls do.
+
+    Parameters
+    ----------
+    rack_servers : int or None
+        None: k/2 of the smallest k-ary fat-tree, k even, which has k³/4 servers; 4 for 128 servers.
+    oversubscription : float
+        At least 1.
+    links_per_port : float
+        Bandwidth of a port relative to d · B. The default, 1, is no network of similar cost but one between the ideal
+        switch and that.
+
+    References
+    ----------
+    M. Al-Fares, A. Loukissas and A. Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008
+    (k-ary fat-trees). TopoOpt's simulator leaves out uplinks of the racks likewise, ``AggOverSubscribedFatTree`` of
+    https://github.com/Flasew/ffsim-opera.
+    """
+
+    rack_servers: int | None = None
+    oversubscription: float = 2.0
+    links_per_port: float = 1.0
+
+    name: ClassVar[str] = "oversubscribed-fat-tree"
+
+    def __post_init__(self) -> None:
+        if self.rack_servers is not None and self.rack_servers < 1:
+            raise OptionError(f"rack_servers must be at least 1, got {self.rack_servers}")
+        if not self.oversubscription >= 1:
+            raise OptionError(f"oversubscription must be at least 1, got {self.oversubscription}")
+        if not self.links_per_port > 0:
+            raise OptionError(f"links_per_port must be positive, got {self.links_per_port}")
+
+    def network(self, servers: int) -> Switched:
+        """Racks of consecutive servers."""
+        size = self.rack_servers or _rack_size(servers)
+        racks = tuple(tuple(range(first, min(first + size, servers))) for first in range(0, servers, size))
+        return Switched(self.links_per_port, racks, self.oversubscription)
+
+
+def _rack_size(servers: int) -> int:
+    """k/2 of the smallest even k with k³/4 >= servers."""
+    half = 1
+    while 2 * half**3 < servers:
+        half += 1
+    return half
