@@ -20,6 +20,13 @@ def brute_force(instance):
     return best
 
 
+def routed_congestion(instance, links):
+    """Least bytes on the busiest of given links; inf if they are too few."""
+    if not links or (instance.host_forwarding and _volume_bound(instance, links) == inf):
+        return inf
+    return _congestion(instance, links, list(_rings(instance)))
+
+
 def link_choices(instance):
     """Links by ordered pair, for every choice to which no link can be added (one more link never hurts)."""
     n, d, most = instance.servers, instance.degree, instance.most_links_of_a_pair

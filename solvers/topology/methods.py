@@ -1,8 +1,10 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from functools import partial
+from importlib import import_module
 
 from ddlopt.models.topology import TopologyInstance
+from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.opened import Opened
@@ -20,6 +22,11 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
         return _min_congestion(solver)
     every_ring = _all_rings(solver)
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
+
+
+def _metric_cuts(solver: str) -> Method:
+    made: Method = import_module("ddlopt.solvers.topology.metric_cuts").MetricCuts(backend=backend(solver))
+    return made
 
 
 _formulation = partial(formulation, FAMILY)
@@ -42,6 +49,7 @@ _fat_tree = _heuristic("references", "FatTree")
 ENTRIES = (
     Entry("exact", FAMILY, "exact", "link-exchange, then from its design the model that fits", _exact),
     Entry("min-congestion", FAMILY, "exact", "any links and routes, traffic without all-reduce", _min_congestion),
+    Entry("metric-cuts", FAMILY, "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
     Entry("rings-and-routes", FAMILY, "exact", "any links and routes, rings from generators", _rings_and_routes),
     Entry("all-rings", FAMILY, "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
     Entry("circulant", FAMILY, "exact", "the best circulant for traffic that looks alike everywhere", _circulant),

@@ -1,0 +1,142 @@
+"""MIPLIB's dano3mip (24 servers, degree 2): HiGHS on MIPLIB's own file, and beside it our design under our bounds.
+
+Two processes at the same time, one thread each, both for as long. Ours spends a quarter of the time on link exchange
+from different seeds; then come the bounds: combinatorial, branch and bound, the relaxation of MinVolume by interior
+points, and MinVolume with integer links for what is left. The file is public and not part of the project;
+DDLOPT_SHARED_DATA says where the folder with ``miplib/dano3mip.mps.gz`` is.
+"""
+
+import argparse
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import highspy
+import pyomo.environ as pyo
+from rich.console import Console
+from rich.table import Table
+
+from ddlopt.instances.readers.miplib import read_miplib
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.min_congestion import unit_bytes
+from ddlopt.models.topology.min_volume import MinVolume
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.topology.link_exchange import LinkExchange
+from ddlopt.solvers.topology.methods import ENTRIES
+
+FILE = (
+    Path(os.environ.get("DDLOPT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    / "miplib"
+    / "dano3mip.mps.gz"
+)
+DESIGN_SHARE = 0.25
+BRANCHING_SHARE = 0.4
+SHORT_S = 300.0
+
+
+def stock(seconds, tell):
+    """Rows (what, seconds, best, bound) while HiGHS solves MIPLIB's file as it is."""
+    highs, started, last = highspy.Highs(), time.perf_counter(), -1e9
+    highs.silent()
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("time_limit", float(seconds))
+    if highs.readModel(str(FILE)) != highspy.HighsStatus.kOk:
+        raise SystemExit(f"{FILE} cannot be read")
+
+    def note(event):
+        nonlocal last
+        now = time.perf_counter() - started
+        if now - last >= seconds / 12:
+            last = now
+            tell(("MIPLIB's file", now, finite(event.data_out.mip_primal_bound), finite(event.data_out.mip_dual_bound)))
+
+    highs.cbMipInterrupt += note
+    highs.run()
+    info = highs.getInfo()
+    used = time.perf_counter() - started
+    tell(("MIPLIB's file, end", used, finite(info.objective_function_value), finite(info.mip_dual_bound)))
+
+
+def finite(value):
+    return value if abs(value) < highspy.kHighsInf else None
+
+
+def ours(seconds, tell):
+    """The same by our methods, one after the other."""
+    instance, started = read_miplib(FILE), time.perf_counter()
+
+    def used():
+        return time.perf_counter() - started
+
+    tell(("combinatorial bounds", used(), None, max(congestion_bounds(instance).values())))
+    best = None
+    seed = 0
+    while used() < DESIGN_SHARE * seconds:
+        found = LinkExchange().solve(instance, Limits(time_s=DESIGN_SHARE * seconds - used()), seed=seed)
+        seed += 1
+        if found.objective is not None and (best is None or found.objective < best.objective):
+            best = found
+            tell((f"link-exchange, seed {seed - 1}", used(), best.objective, found.bound))
+    relaxed(instance, min(SHORT_S, 0.3 * (seconds - used())), used, tell)
+    for entry in ENTRIES:
+        if entry.name == "branch-and-bound":
+            method = entry.make("highs")
+            limits = Limits(time_s=BRANCHING_SHARE * (seconds - used()))
+            found = method.solve(instance, limits, start=None if best is None else best.solution)
+            tell((entry.name, used(), found.objective, found.bound))
+    whole(instance, max(1.0, seconds - used()), used, tell)
+
+
+def relaxed(instance, seconds, used, tell):
+    """MinVolume with links in parts, by interior points: the simplex method takes many times as long."""
+    model = build_model("topology", MinVolume(numbering=False), instance)
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
+    options = {"solver": "ipm", "run_crossover": "off"}
+    outcome = Highs(options).solve(model, Limits(time_s=seconds))
+    bound = None if outcome.objective is None else outcome.objective * unit_bytes(instance) * (1 - 1e-6)
+    tell(("MinVolume, links in parts", used(), None, bound))
+
+
+def whole(instance, seconds, used, tell):
+    """MinVolume as it is."""
+    model = build_model("topology", MinVolume(), instance)
+    outcome = Highs({"mip_lp_solver": "ipm"}).solve(model, Limits(time_s=seconds, gap=1e-6))
+    bound = None if outcome.bound is None else outcome.bound * unit_bytes(instance)
+    tell(("MinVolume, whole links", used(), None, bound))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600, help="for each of the two")
+    seconds = parser.parse_args().seconds
+    if not FILE.exists():
+        raise SystemExit(f"there is no {FILE}; set DDLOPT_SHARED_DATA to the folder that holds miplib/")
+    queue = multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=way, args=(seconds, queue.put)) for way in (stock, ours)]
+    for worker in workers:
+        worker.start()
+    rows = []
+    while any(worker.is_alive() for worker in workers) or not queue.empty():
+        try:
+            rows.append(queue.get(timeout=1))
+        except Exception:  # nothing new within a second
+            continue
+        print(*rows[-1], flush=True)
+    table = Table(title=f"dano3mip (24 servers, degree 2), {seconds:g} s on one thread each")
+    for column in ("", "best", "bound", "gap"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, of in (("HiGHS on MIPLIB's file", True), ("ours", False)):
+        mine = [row for row in rows if row[0].startswith("MIPLIB") == of]
+        best = min((row[2] for row in mine if row[2] is not None), default=None)
+        bound = max((row[3] for row in mine if row[3] is not None), default=None)
+        gap = None if best is None or bound is None else (best - bound) / best
+        shown = ["-" if value is None else f"{value:.4f}" for value in (best, bound)]
+        table.add_row(name, *shown, "-" if gap is None else f"{100 * gap:.2f} %")
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
