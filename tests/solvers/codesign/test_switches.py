@@ -99,6 +99,13 @@ def test_all_to_all_between_racks():
     assert narrow.solve(instance, LIMITS).objective == pytest.approx(3 + 2 * 3)
 
 
+def test_what_comes_into_a_rack():
+    gathered = {"name": "gathered", "writes": 0, "traffic": [(s, 4, 2.0) for s in range(4)]}
+    instance = one_layer([gathered], servers=6)
+    assert IdealSwitch().solve(instance, LIMITS).objective == pytest.approx(8 / 4)
+    assert PAIRS.solve(instance, LIMITS).objective == pytest.approx(8 / (8 / 3))
+
+
 def test_nothing_to_send():
     result = IdealSwitch().solve(one_layer([DATA | {"reductions": []}]), LIMITS)
     assert (result.objective, result.bound, result.details["communication_s"]) == (3.0, 3.0, 0.0)
