@@ -4,7 +4,7 @@ A family's own list is ``ddlopt.solvers.<family>.methods``: its ``ENTRIES``, and
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
@@ -13,6 +13,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.makers import Maker
 
 
 def _methods(family: str) -> Any:
@@ -35,6 +36,10 @@ def _is_new(entry: Entry, taken: set[tuple[str, str]]) -> bool:
     return new
 
 
+def _maker(made: Callable[[], Method]) -> Maker:
+    return lambda _: made()
+
+
 def _plugins() -> Iterator[Entry]:
     """Methods that other packages announce under the entry point ``ddlopt.methods``.
 
@@ -45,7 +50,7 @@ def _plugins() -> Iterator[Entry]:
             made = point.load()
             method = made()
             summary = (made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-            yield Entry(method.name, method.family, "heuristic", summary, lambda _, made=made: made())
+            yield Entry(method.name, method.family, "heuristic", summary, _maker(made))
         except Exception as problem:  # a broken package must not take the others with it
             warnings.warn(f"the method '{point.value}' of another package cannot be used: {problem}", stacklevel=2)
 

@@ -10,7 +10,7 @@ from ddlopt.models.codesign.instance import CodesignInstance, Layout, Strategy
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.topology.evaluate import evaluate as evaluate_design
-from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 Kind = type[Fraction] | type[float]
 
@@ -127,7 +127,7 @@ def _job(instance: CodesignInstance, chosen: Sequence[Strategy], compute_s: floa
         optics=instance.optics,
         parallel_links=instance.parallel_links,
         host_forwarding=instance.host_forwarding,
-        allreduce_groups=[{"members": members, "gradient_bytes": reduced[members]} for members in groups],
+        allreduce_groups=tuple(AllReduceGroup(members=each, gradient_bytes=reduced[each]) for each in groups),
         traffic_bytes=traffic,
         compute_s=compute_s,
         overlap=instance.overlap,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 
 def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstance | None:
@@ -37,11 +37,11 @@ def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstan
         optics=instance.optics,
         parallel_links=instance.parallel_links,
         host_forwarding=instance.host_forwarding,
-        allreduce_groups=[
-            {"members": members, "gradient_bytes": amount}
+        allreduce_groups=tuple(
+            AllReduceGroup(members=members, gradient_bytes=amount)
             for members, amount in zip(tables.groups, tables.group_bytes(reduced).tolist(), strict=True)
             if amount > 0
-        ],
+        ),
         traffic_bytes=traffic,
         compute_s=tables.compute_of(choices),
         overlap=instance.overlap,
