@@ -13,7 +13,7 @@ from ddlopt.models.errors import NoSolutionError, NotApplicableError, OptionErro
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import StrategyPlane, TopologyPlane, best_on_routes, links_for
+from ddlopt.solvers.codesign.half_rounds import StrategyPlane, TopologyPlane, best_on_links, best_on_routes, links_for
 from ddlopt.solvers.codesign.mcmc import Metropolis
 from ddlopt.solvers.codesign.planes import plan_of
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -26,6 +26,8 @@ _NAMES: Mapping[tuple[str, str], str] = {
 }
 _BETTER = 1e-9
 """Relative improvement of the iteration time that counts as one."""
+_FREE_ROUTES = 16
+"""Servers up to which the exact strategy plane also chooses rings and routes anew."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Alternating(Heuristic):
 
     - *Comp × Comm*: better strategies on the links, rings and routes there are (:class:`.FixedRoutes`), by a Metropolis
       walk (:class:`.Metropolis`) or by the integer program
-      :class:`~ddlopt.models.codesign.strategies_on_routes.StrategiesOnRoutes`.
+      :class:`~ddlopt.models.codesign.strategies_on_routes.StrategiesOnRoutes`; up to 16 servers then with new rings and
+      routes on the same links, by :class:`~ddlopt.models.codesign.strategies_on_links.StrategiesOnLinks`.
     - *Comm × Topo*: links, rings and routes for these strategies, by TopologyFinder or by the best method that the
       family ``topology`` has for the size. TopologyFinder's links are taken even where they are worse than those in
       hand, as TopoOpt does; those of the other method only where they are better.
@@ -155,8 +158,17 @@ class _Run:
         changed = found != self.choices
         if changed:
             self.choices, self.design = found, routes.design_for(found)
+        if self.method.strategies == "exact" and self.instance.servers <= _FREE_ROUTES:
+            changed |= self._free_routes()
         self._note("strategies", self.choices, self.design)
         return changed
+
+    def _free_routes(self) -> bool:
+        """Other strategies, rings and routes on the links in hand; whether the strategies are others."""
+        plan = plan_of(self.instance, self.choices, self.design)
+        found = best_on_links(self.instance, plan, self.clock, self._seed(), self.method.plane_s)
+        before, self.choices, self.design = self.choices, found.choices(self.instance), found.design
+        return self.choices != before
 
     def improve_links(self) -> bool:
         """Links for the strategies in hand; False if the method has none."""

@@ -4,8 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyDesign
@@ -13,7 +16,7 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.exact import Exact, build_model
 from ddlopt.solvers.heuristic import Clock
 
 StrategyPlane = Literal["mcmc", "exact"]
@@ -69,3 +72,20 @@ def best_on_routes(
     bound = 0.0 if outcome.bound is None else formulation.objective_value(instance, outcome.bound)
     found = tuple(choices) if outcome.objective is None else formulation.read(block, instance)
     return (found if routes.time_s(found) < routes.time_s(choices) else tuple(choices)), bound
+
+
+def best_on_links(
+    instance: CodesignInstance, plan: CodesignPlan, clock: Clock, seed: int, most_s: float = math.inf
+) -> CodesignPlan:
+    """A plan of less iteration time on the links of a plan, rings and routes included, by an integer program.
+
+    The plan given is the first incumbent, and the answer where the limits leave no other.
+    """
+    method = Exact("strategies-on-links", instance.family, StrategiesOnLinks(plan.design.links))
+    with clock.lending_ctrl_c():
+        result = method.solve(instance, limits_of(clock, most_s), seed, start=plan)
+    before = evaluate(instance, plan).objective
+    if before is None or result.objective is None or result.objective >= before:
+        return plan
+    assert isinstance(result.solution, CodesignPlan)
+    return result.solution

@@ -14,7 +14,7 @@ from ddlopt.solvers.codesign.alternating_released import AlternatingReleased, _L
 from ddlopt.solvers.codesign.data_parallel import DataParallel
 from ddlopt.solvers.codesign.expander import Expander
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import best_on_routes
+from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -181,3 +181,18 @@ def test_options_out_of_range(options):
 def test_the_expander_needs_forwarding():
     instance = random_job(np.random.default_rng(1), host_forwarding=False)
     assert "host_forwarding" in Expander().refuses(instance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_new_routes_on_the_same_links_never_hurt(seed):
+    instance = random_job(np.random.default_rng(seed), servers=4, degree=2, layers=3)
+    plan = DataParallel().solve(instance, Limits()).solution
+    clock = Clock(Limits(), None)
+    found = best_on_links(instance, plan, clock, 0)
+    assert found.design.links == plan.design.links
+    before, after = (float(evaluate(instance, each).objective) for each in (plan, found))
+    routes = FixedRoutes.of(instance, plan.design, plan.choices(instance))
+    fixed, _ = best_on_routes(routes, plan.choices(instance), clock, 0)
+    assert after <= min(before, routes.time_s(fixed)) * (1 + 1e-6)
+    # With no time at all the plan given is the answer.
+    assert best_on_links(instance, found, clock, 0, most_s=1e-3) is found
