@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from ddlopt.models.codesign.coupling import add_bytes
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -43,7 +44,7 @@ class StrategiesOnRoutes:
     Those of ``add_strategies``, in units of :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`, and
     ``reduced_bytes[q]``, ``moved_bytes[p]``
         The same as ``reduced[q]`` and ``moved[p]``, as variables.
-    ``communication``
+    ``congestion``
         z over the bandwidth of a link.
     ``time``, ``objective``
         T.
@@ -71,18 +72,9 @@ class StrategiesOnRoutes:
 
     def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
         """Fill ``block`` with strategies and the load of every arc that may be the busiest."""
-        add_strategies(block, instance, time_unit_s(instance))
-        block.reduced_bytes = pyo.Var(block.SETS, bounds=(0, None), doc="gradient bytes of each group of a set")
-        block.moved_bytes = pyo.Var(block.PATTERNS, bounds=(0, None), doc="bytes of a pattern")
-        block.communication = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
-
-        @block.Constraint(block.SETS, doc="gradient bytes follow from the strategies")
-        def bytes_are_reduced(b: Any, q: int) -> Any:
-            return b.reduced[q] - b.reduced_bytes[q] == 0
-
-        @block.Constraint(block.PATTERNS, doc="bytes of patterns follow from the strategies")
-        def bytes_are_moved(b: Any, p: int) -> Any:
-            return b.moved[p] - b.moved_bytes[p] == 0
+        add_strategies(block, instance, time_unit_s(instance), collapse=True)
+        add_bytes(block)
+        block.congestion = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
 
         variables = [*block.reduced_bytes.values(), *block.moved_bytes.values()]
         loads = np.hstack([np.asarray(part, dtype=np.float64) for part in self.arc_loads])
@@ -98,11 +90,11 @@ class StrategiesOnRoutes:
             carried = np.flatnonzero(row).tolist()
             terms = LinearExpression(
                 linear_coefs=[*row[carried].tolist(), -1.0],
-                linear_vars=[*(variables[column] for column in carried), b.communication],
+                linear_vars=[*(variables[column] for column in carried), b.congestion],
             )
             return terms <= 0
 
-        add_iteration_time(block, instance, block.communication)
+        add_iteration_time(block, instance, block.congestion)
 
     def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan | tuple[int, ...]) -> None:
         """Set the strategies of a plan, or of a choice; the rest follows."""

@@ -183,7 +183,8 @@ class RingsAndRoutes:
         _add_links(block, instance)
         if self.form == "throughput":
             block.throughput = pyo.Var(
-                bounds=(min(1.0, 1 / worst), most_rate), doc="combinatorial bound over busiest link's load"
+                bounds=(1 / worst if is_open else min(1.0, 1 / worst), most_rate),
+                doc="combinatorial bound over busiest link's load",
             )
             block.objective = pyo.Expression(expr=-block.throughput)
             rate: Any = block.throughput
@@ -209,7 +210,7 @@ class RingsAndRoutes:
 
         else:
             _add_copies(block, instance, worst)
-            if self.strengthening != "none":
+            if self.strengthening != "none" or is_open:
                 _add_node_capacities(block, instance)
         if self.strengthening != "none" and instance.host_forwarding:
             assert most_rate is not None  # seen to at construction
