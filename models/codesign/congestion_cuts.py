@@ -18,8 +18,6 @@ _MARGIN = 1e-5
 """Bytes a little below those of the cut count as no less, and the cut says as much less, so that rounding is on the
 safe side."""
 
-Terms = list[tuple[float, Any]]
-
 
 def add_cuts(
     block: pyo.Block,
@@ -51,7 +49,7 @@ def add_cuts(
 
     with :math:`M_i` the most that any choice has. The last rows, for λ = 1, say the same in whole numbers: figure i is
     less only if some layer that adds to it takes a strategy that adds less or, at an end of an edge, another layout;
-    :math:`D_{li}` are those that do not. They are left out for a class of twins that the cut divides among strategies.
+    :math:`D_{li}` are those that do not.
     """
     tables = instance.tables
     most = _most(tables)
@@ -76,9 +74,7 @@ def add_cuts(
     @block.Constraint(block.REASONS, doc="a figure is less only if some layer adds less to it")
     def less_has_a_reason(b: Any, place: int, i: int) -> Any:
         reasons = _reasons(b, tables, cuts[stated[place][0]][0], i)
-        if reasons is None:
-            return pyo.Constraint.Skip
-        return linear([(1.0, b.below[place, i]), *((-c, x) for c, x in reasons)]) <= 0
+        return linear([(1.0, b.below[place, i]), *((-1.0, x) for x in reasons)]) <= 0
 
     @block.Constraint(block.CUTS, doc="with no less to send, the busiest link carries no less")
     def no_less_is_carried(b: Any, place: int) -> Any:
@@ -105,14 +101,19 @@ def _most(tables: Tables) -> Floats:
     return most
 
 
-def _reasons(block: pyo.Block, tables: Tables, choices: Sequence[int], figure: int) -> Terms | None:
-    """Strategies, one of which is taken wherever the figure is less than that of the choices; None if not known."""
+def _reasons(block: pyo.Block, tables: Tables, choices: Sequence[int], figure: int) -> list[Any]:
+    """Strategies, one of which is taken wherever the figure is less than that of the choices.
+
+    Layers that add to the figure have strategies with which they add no less, whatever their neighbours take of such.
+    Twins have those that are no less for each of them: whoever takes one stands for any of them.
+    """
     sets = len(tables.groups_of)
     kinds, i = (tables.reductions, figure) if figure < sets else (tables.sent, figure - sets)
+    first = {layer: layers[0] for layers in block.twins for layer in layers}
     safe: dict[int, npt.NDArray[np.bool_]] = {}
 
     def keep(layer: int, harmless: npt.NDArray[np.bool_]) -> None:
-        safe[layer] = safe.get(layer, np.ones(len(harmless), dtype=bool)) & harmless
+        safe[first[layer]] = safe.get(first[layer], np.ones(len(harmless), dtype=bool)) & harmless
 
     for layer, a in enumerate(choices):
         own = np.array([amounts.get(i, 0.0) for amounts in kinds[layer]])
@@ -125,13 +126,4 @@ def _reasons(block: pyo.Block, tables: Tables, choices: Sequence[int], figure: i
             if moves[a, b] == i and tables.edge_bytes[edge] > 0:
                 keep(source, (moves == moves[a]).all(axis=1))
                 keep(target, (moves[:, b] == moves.T).all(axis=1))
-    terms: Terms = []
-    for layers in block.twins:
-        first = layers[0]
-        of_class = [safe[layer] for layer in layers if layer in safe]
-        if not of_class:
-            continue
-        if len(of_class) < len(layers) or not all(np.array_equal(each, of_class[0]) for each in of_class):
-            return None
-        terms += [(1.0, block.strategy[first, b]) for b in np.flatnonzero(~of_class[0]).tolist()]
-    return terms
+    return [block.strategy[layer, b] for layer, of_layer in safe.items() for b in np.flatnonzero(~of_layer).tolist()]
