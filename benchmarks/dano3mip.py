@@ -17,19 +17,20 @@ import time
 from pathlib import Path
 
 import highspy
-import pyomo.environ as pyo
 from rich.console import Console
 from rich.table import Table
 
 from ddlopt.instances.readers.miplib import read_miplib
+from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.min_congestion import unit_bytes
 from ddlopt.models.topology.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange import LinkExchange
-from ddlopt.solvers.topology.methods import ENTRIES
+from ddlopt.solvers.topology.root_relaxation import RootRelaxation
 
 FILE = (
     Path(os.environ.get("DDLOPT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -37,7 +38,7 @@ FILE = (
     / "dano3mip.mps.gz"
 )
 DESIGN_SHARE = 0.25
-BRANCHING_SHARE = 0.4
+BRANCHING_SHARE = 0.3
 SHORT_S = 300.0
 
 
@@ -122,23 +123,25 @@ def ours(seconds, tell):
         broken = broken_rows(instance, best.solution, sides)
         print(f"our design ({best.objective:.4f}) breaks rows TOT of the sources {broken}", flush=True)
     relaxed(instance, min(SHORT_S, 0.3 * (seconds - used())), used, tell)
-    for entry in ENTRIES:
-        if entry.name == "branch-and-bound":
-            method = entry.make("highs")
-            limits = Limits(time_s=BRANCHING_SHARE * (seconds - used()))
-            found = method.solve(instance, limits, start=None if best is None else best.solution)
-            tell((entry.name, used(), found.objective, found.bound))
+    branching(instance, BRANCHING_SHARE * (seconds - used()), best, used, tell)
     whole(instance, max(1.0, seconds - used()), used, tell)
 
 
 def relaxed(instance, seconds, used, tell):
     """MinVolume with links in parts, by interior points: the simplex method takes many times as long."""
-    model = build_model("topology", MinVolume(numbering=False), instance)
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-    options = {"solver": "ipm", "run_crossover": "off"}
-    outcome = Highs(options).solve(model, Limits(time_s=seconds))
-    bound = None if outcome.objective is None else outcome.objective * unit_bytes(instance) * (1 - 1e-6)
+    options = {"solver": "ipm", "run_crossover": "off", "threads": 1, "time_limit": float(seconds)}
+    try:
+        bound = RootRelaxation(instance, options=options).solve()
+    except SolverError:
+        bound = None
     tell(("MinVolume, links in parts", used(), None, bound))
+
+
+def branching(instance, seconds, best, used, tell):
+    """Branch and bound from our design."""
+    design = None if best is None else best.solution
+    found = BranchAndBound().solve(instance, Limits(time_s=seconds), start=design)
+    tell((found.method, used(), found.objective, found.bound))
 
 
 def whole(instance, seconds, used, tell):

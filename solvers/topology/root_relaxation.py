@@ -1,5 +1,6 @@
 """A linear relaxation that is solved again and again with other bounds, and whose bounds are safe from rounding."""
 
+from collections.abc import Mapping
 from math import inf
 from typing import Any
 
@@ -24,6 +25,8 @@ _EPS = float(np.finfo(float).eps)
 class RootRelaxation:
     """The relaxation of :class:`MinVolume`, or of :class:`MinCongestion` (``flows``, or without host forwarding).
 
+    ``options`` are HiGHS options, such as ``{"solver": "ipm", "run_crossover": "off"}`` where there are many servers.
+
     Attributes
     ----------
     unit : float
@@ -36,7 +39,9 @@ class RootRelaxation:
         Linear programs solved.
     """
 
-    def __init__(self, instance: TopologyInstance, flows: bool = False) -> None:
+    def __init__(
+        self, instance: TopologyInstance, flows: bool = False, options: Mapping[str, Any] | None = None
+    ) -> None:
         flows = flows or not instance.host_forwarding
         formulation: Any = MinCongestion(numbering=False) if flows else MinVolume(numbering=False)
         model = build_model("topology", formulation, instance)
@@ -52,6 +57,8 @@ class RootRelaxation:
         self._upper = np.minimum(linear.upper, most)
         self._highs = highspy.Highs()
         self._highs.silent()
+        for name, value in (options or {}).items():
+            self._must(self._highs.setOptionValue(name, value))
         pass_model(self._highs, linear)
         everything = np.arange(len(linear.columns), dtype=np.int32)
         self._must(
