@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import sweeps
+from ddlopt import exchange, sweeps
 
 NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -313,6 +313,9 @@ def schema(
 
 app.command()(sweeps.bench)
 app.command()(sweeps.results)
+app.command()(exchange.export)
+app.command()(exchange.import_solution)
+app.command()(exchange.submit)
 
 
 _ARGUMENTS = ("family", "family_name", "kind", "path", "source_format")

@@ -10,9 +10,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ddlopt.models.catalogue import FAMILY_NAMES
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.makers import Maker
 
 
@@ -74,6 +75,21 @@ def method(name: str, family: str, solver: str = "highs") -> Method:
         if entry.name == name:
             return entry.make(solver)
     raise UnknownNameError(f"{family} has no method '{name}'; it has: {', '.join(method_names(family))}")
+
+
+def formulation_named(name: str, family: str) -> Formulation:
+    """The formulation behind the exact method of that name.
+
+    Raises
+    ------
+    UnknownNameError
+        If the family has no such method, or it is no formulation.
+    """
+    made = {entry.name: entry.make("highs") for entry in entries(family) if entry.kind == "exact"}
+    formulations = {each: method.formulation for each, method in made.items() if isinstance(method, Exact)}
+    if name not in formulations:
+        raise UnknownNameError(f"{family} has no formulation '{name}'; it has: {', '.join(formulations)}")
+    return formulations[name]
 
 
 def default_method(instance: Instance) -> str:

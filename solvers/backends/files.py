@@ -1,18 +1,29 @@
 """Models as files that other solvers read."""
 
 import json
+import math
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.contracts import Formulation
-from ddlopt.models.errors import NotApplicableError, OptionError
+from ddlopt.models.contracts import Formulation, Solution
+from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError
+from ddlopt.solvers.backends.matrix import linear_model, load_values
+from ddlopt.solvers.backends.solution_files import read_values
 from ddlopt.solvers.exact import build_model
 
-Kind = Literal["mps", "lp", "nl"]
-KINDS: tuple[Kind, ...] = ("mps", "lp", "nl")
+Kind = Literal["mps", "lp", "nl", "json"]
+KINDS: tuple[Kind, ...] = ("mps", "lp", "nl", "json")
+
+_CONSTANT = "ONE_VAR_CONSTANT"
+"""A column of the writers' own, for the constant of the objective."""
+_INTEGRALITY = 1e-4
+_MINIMISE = "OBJSENSE\n MIN\n"
+"""A section that CBC overlooks and GLPK does not accept; without it a file in MPS is to be minimised."""
 
 
 def write_model(
@@ -28,8 +39,10 @@ def write_model(
     instance : Instance
     path : path
         Where to; its ending says which format unless ``kind`` does.
-    kind : {"mps", "lp", "nl"}, optional
-        Free MPS, CPLEX LP, or AMPL's NL (with ``.row`` and ``.col``).
+    kind : {"mps", "lp", "nl", "json"}, optional
+        Free MPS (always minimised: a maximised objective has its sign changed, as solvers disagree about the section
+        that tells), CPLEX LP, AMPL's NL (with ``.row`` and ``.col``), or the matrix by compressed rows as JSON, where
+        names are those of the model and None is infinite.
 
     Returns
     -------
@@ -40,7 +53,7 @@ def write_model(
     Raises
     ------
     OptionError
-        If the format is none of the three, or the folder cannot be written to.
+        If the format is none of these, or the folder cannot be written to.
     NotApplicableError
         If the formulation does not cover the instance.
     """
@@ -48,9 +61,7 @@ def write_model(
     kind = kind or path.suffix.removeprefix(".")  # type: ignore[assignment]
     if kind not in KINDS:
         raise OptionError(f"a model is written as {', '.join(KINDS)}, not as '{kind}' ({path.name})")
-    reason = formulation.refuses(instance)
-    if reason is not None:
-        raise NotApplicableError(f"{type(formulation).__name__} does not cover '{instance.name}': {reason}")
+    _refuse(formulation, instance)
     model = build_model(instance.family, formulation, instance)
     try:
         return _write(model, path, kind)
@@ -58,17 +69,107 @@ def write_model(
         raise OptionError(f"{path} cannot be written: {problem.strerror}") from None
 
 
+def read_solution(formulation: Formulation, instance: Any, path: str | Path) -> Solution:
+    """The solution that another solver's file describes, of the model that :func:`write_model` writes.
+
+    Raises
+    ------
+    SolutionError
+        If the file is no solution, names what the model does not have, or gives a whole number a fraction.
+    SolverError
+        If the values describe no solution of the instance.
+    NotApplicableError
+        If the formulation does not cover the instance.
+    """
+    _refuse(formulation, instance)
+    model = build_model(instance.family, formulation, instance)
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "model.lp"
+        variables = _names(model, _written(model, draft))["variables"]
+        solver, values = read_values(path, _in_order(draft.read_text(encoding="utf-8"), variables))
+    unknown = [name for name in values if name not in variables and name != _CONSTANT]
+    if unknown:
+        raise SolutionError(
+            f"{path} names '{unknown[0]}', which {type(formulation).__name__} for '{instance.name}' does not have"
+            + (f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else "")
+            + "; export the model again with this version and solve that"
+        )
+    by_name = {component: values.get(name, 0.0) for name, component in variables.items()}
+    linear = linear_model(model)
+    for column, integer in zip(linear.columns, linear.integer, strict=True):
+        value = by_name.get(column.name, 0.0)
+        if integer and abs(value - round(value)) > _INTEGRALITY:
+            raise SolutionError(f"{path}: {column.name} = {value:.6g} must be whole; {solver} did not solve to that")
+    load_values(linear, np.array([by_name.get(column.name, 0.0) for column in linear.columns]))
+    solution: Solution = formulation.read(model.component(instance.family), instance)
+    return solution
+
+
+def _refuse(formulation: Formulation, instance: Any) -> None:
+    reason = formulation.refuses(instance)
+    if reason is not None:
+        raise NotApplicableError(f"{type(formulation).__name__} does not cover '{instance.name}': {reason}")
+
+
+def _in_order(text: str, names: Iterable[str]) -> list[str]:
+    """Names in the order of their first appearance in a model file, which is how solvers number columns."""
+    known = set(names)
+    return list(dict.fromkeys(word for word in text.split() if word in known or word == _CONSTANT))
+
+
+def _written(model: pyo.ConcreteModel, path: Path) -> Any:
+    """Write the model with names of its own; which symbol is which component."""
+    if path.suffix == ".mps" and model.objective.sense == pyo.maximize:
+        model.objective.set_value(-model.objective.expr)
+        model.objective.sense = pyo.minimize
+    _, symbols = model.write(str(path), io_options={"symbolic_solver_labels": True})
+    if path.suffix == ".mps":
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(_MINIMISE, "", 1), encoding="utf-8")
+    return model.solutions.symbol_map[symbols]
+
+
 def _write(model: pyo.ConcreteModel, path: Path, kind: Kind) -> tuple[Path, ...]:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         draft = Path(folder) / f"model.{kind}"
-        _, symbols = model.write(str(draft), io_options={"symbolic_solver_labels": True})
-        names = _names(model, model.solutions.symbol_map[symbols])
+        if kind == "json":
+            draft.write_text(json.dumps(_matrix_form(model)) + "\n", encoding="utf-8")
+            draft.replace(path)
+            return (path,)
+        names = _names(model, _written(model, draft))
         (Path(folder) / "model.names").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
         ends = {draft: path, draft.with_suffix(".names"): path.with_name(path.name + ".names.json")}
         ends |= {other: path.with_suffix(other.suffix) for other in sorted(Path(folder).iterdir()) if other not in ends}
         for source, target in ends.items():
             source.replace(target)
     return tuple(ends.values())
+
+
+def _matrix_form(model: pyo.ConcreteModel) -> dict[str, Any]:
+    """Optimise cost · x + offset, row_lower <= A x <= row_upper, lower <= x <= upper, A by compressed rows."""
+    linear = linear_model(model)
+
+    def plain(values: Any) -> list[float | None]:
+        return [value if math.isfinite(value) else None for value in values.tolist()]
+
+    return {
+        "name": model.name,
+        "sense": "maximize" if linear.maximise else "minimize",
+        "offset": linear.offset,
+        "cost": linear.cost.tolist(),
+        "columns": [column.name for column in linear.columns],
+        "lower": plain(linear.lower),
+        "upper": plain(linear.upper),
+        "integer": linear.integer.tolist(),
+        "rows": [row.name for row in linear.rows],
+        "row_lower": plain(linear.row_lower),
+        "row_upper": plain(linear.row_upper),
+        "matrix": {
+            "indptr": linear.matrix.indptr.tolist(),
+            "indices": linear.matrix.indices.tolist(),
+            "data": linear.matrix.data.tolist(),
+        },
+    }
 
 
 def _names(model: pyo.ConcreteModel, symbols: Any) -> dict[str, dict[str, str]]:
