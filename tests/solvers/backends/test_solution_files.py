@@ -43,11 +43,11 @@ def by_cbc(model, solution):
 
 
 def by_glpk(model, solution):
-    _run("glpsol", "--lp" if model.suffix == ".lp" else "--freemps", model, "--mipgap", "1e-7", "-w", solution)
+    _run("glpsol", "--lp", model, "--mipgap", "1e-7", "-w", solution)
 
 
 def by_glpk_printed(model, solution):
-    _run("glpsol", "--lp", model, "--mipgap", "1e-7", "-o", solution)
+    _run("glpsol", "--freemps", model, "--mipgap", "1e-7", "-o", solution)
 
 
 def by_scip(model, solution):
@@ -67,8 +67,8 @@ def _run(program, *words):
 
 SOLVERS = {
     "highs-mps": (by_highs, "mps"), "highs-lp": (by_highs, "lp"), "cbc-mps": (by_cbc, "mps"), "cbc-lp": (by_cbc, "lp"),
-    "scip-mps": (by_scip, "mps"), "scip-lp": (by_scip, "lp"), "glpk-lp": (by_glpk, "lp"), "glpk-mps": (by_glpk, "mps"),
-    "glpk-printed": (by_glpk_printed, "lp"),
+    "scip-mps": (by_scip, "mps"), "scip-lp": (by_scip, "lp"), "glpk-lp": (by_glpk, "lp"),
+    "glpk-printed": (by_glpk_printed, "mps"),
 }  # fmt: skip
 
 
