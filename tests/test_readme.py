@@ -23,7 +23,8 @@ def test_python_blocks_run(code, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "script", ["own_instance", "own_heuristic", "embed_formulation", "embed_scheduling", "embed_compression"]
+    "script",
+    ["own_instance", "own_heuristic", "embed_formulation", "embed_scheduling", "embed_compression", "embed_codesign"],
 )
 def test_examples_run(script, tmp_path):
     words = [sys.executable, ROOT / "examples" / f"{script}.py"]

@@ -80,7 +80,8 @@ class JointStrategyTopology:
         form the volume also times λ.
     achievable_s : float, optional
         Iteration time of some plan in scope; worse ones are excluded. Default: that of a plan on one cycle of links,
-        :func:`~ddlopt.models.codesign.coupling.cycle_time_s`.
+        :func:`~ddlopt.models.codesign.coupling.cycle_time_s`. A host whose objective is another one than ``objective``
+        gives ``inf``: then nothing is excluded.
     tangent_gap : float
         Relative error of 1/λ in the throughput form.
     most_servers : int
