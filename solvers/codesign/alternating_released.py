@@ -160,7 +160,7 @@ class _Loop:
         if propose(method.propagation, *self.arrays, walker.trial, walker.scratch) < 0:
             return
         after = walker.trial.choice.copy()
-        if not self.instance.tables.fits(after):
+        if not self.instance.tables.fits(after.tolist()):
             return
         time_s = walker.restart(after)
         self.proposed += 1

@@ -25,8 +25,8 @@ GENTLE = {"alpha": 1e-4}
 ALL = (
     Alternating(**GENTLE),
     Alternating("exact"),
-    Alternating("mcmc", "exact", plane_s=1.0, **GENTLE),
-    Alternating("exact", "exact", plane_s=1.0),
+    Alternating("mcmc", "exact", **GENTLE),
+    Alternating("exact", "exact"),
     AlternatingReleased(150, link_alpha=1e-4, **GENTLE),
     DataParallel(),
     Expander(),
@@ -37,7 +37,7 @@ ALL = (
 def tiny(seed):
     """Three servers, so that all links, rings and routes of all strategies can be tried."""
     options = {"overlap": ("none", "full")[seed % 2], "optics": ("one_way", "duplex")[seed % 2]}
-    return random_job(np.random.default_rng(seed), servers=3, degree=2, layers=3, traffic=0.3, **options)
+    return random_job(np.random.default_rng(seed), servers=3, degree=2, layers=3, strategies=2, traffic=0.3, **options)
 
 
 def optimum(instance):
@@ -92,16 +92,16 @@ def test_the_exact_strategy_plane_is_the_best_of_all_choices(seed):
     assert bound == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("method", ALL, ids=lambda method: f"{method.name}-{id(method) % 97}")
+@pytest.mark.parametrize("method", [ALL[0], *ALL[3:]], ids=lambda method: method.name)
 def test_a_seed_gives_one_plan(method):
-    instance = random_job(np.random.default_rng(8), servers=4, degree=2, layers=4)
+    instance = tiny(5)
     one, other = (method.solve(instance, Limits(), seed=4) for _ in range(2))
     assert one.solution.model_dump() == other.solution.model_dump()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_trace_and_the_half_rounds_tell_the_same(seed):
-    instance = random_job(np.random.default_rng(seed), servers=6, degree=2, layers=5)
+    instance = random_job(np.random.default_rng(seed), servers=4, degree=2, layers=5)
     for method in ALL[:2]:
         result = method.solve(instance, Limits())
         halves = result.details["half_rounds"]
