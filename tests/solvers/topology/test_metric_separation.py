@@ -57,7 +57,7 @@ def test_every_design_satisfies_every_separated_cut(n, seed, options, kinds):
     instance = instance_of(n, seed, 1.0, **options)
     designs = designs_of(instance)
     best = min(load for _, load in designs)
-    for achievable, kind in itertools.product((None, best * 1.15), KINDS):
+    for achievable, kind in itertools.product((None, best), KINDS):
         found = MetricSeparation((kind,), rounds=2, achievable_bytes=achievable, flows=True).run(instance)
         assert found.first_bound_bytes <= found.bound_bytes <= best * (1 + 1e-9)
         assert all(cut.kind == kind for cut in found.cuts)
@@ -65,7 +65,7 @@ def test_every_design_satisfies_every_separated_cut(n, seed, options, kinds):
             assert found.cuts
             assert found.bound_bytes > found.first_bound_bytes * 1.0001
         for cut, (links, load) in itertools.product(found.cuts, designs):
-            if achievable is None or load <= achievable:
+            if achievable is None or load <= achievable * (1 + 1e-9):
                 assert cut.violation(load, links) <= 1e-9 * load
 
 
