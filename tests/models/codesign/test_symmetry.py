@@ -185,6 +185,23 @@ def test_tables_dealt_in_turn_move_with_the_servers():
     assert not is_automorphism(wired.tables, shift)
 
 
+def test_strategies_that_look_alike_may_meet_others():
+    # Exchanging 0 with 2 and 1 with 3 exchanges what moves between equal choices with what moves between unequal ones.
+    layouts = [{"batch_parts": 2, "servers": pair} for pair in ([0, 2], [1, 3], [1, 2], [0, 3])]
+    layouts.append({"batch_parts": 4, "servers": [0, 1, 2, 3]})
+    writes = [{"name": f"w{a}", "writes": a, "measured_s": float(a)} for a in range(2)]
+    reads = [{"name": f"r{b}", "reads": 2 + b, "writes": 4, "measured_s": float(b)} for b in range(2)]
+
+    def made(second):
+        layers = [{"output_bytes": 1.0, "strategies": writes}, {"strategies": second}]
+        return instance_of(layers, [(0, 1)], servers=4, layouts=layouts, group_sets=[]).tables
+
+    exchange = (2, 3, 0, 1)
+    assert not is_automorphism(made(reads), exchange)
+    # Alone with what it reads the same either way, it is one.
+    assert is_automorphism(made([{"name": "r", "reads": 4, "writes": 4}]), exchange)
+
+
 def test_an_automorphism_takes_a_job_to_one_that_is_as_fast():
     layers = [table(range(N)), dense(), dense()]
     instance = instance_of(layers, [(0, 1), (1, 2)])
