@@ -36,6 +36,7 @@ _rings_and_routes = _formulation("rings-and-routes", "rings_and_routes", "RingsA
 _all_rings = _formulation("all-rings", "rings_and_routes", "RingsAndRoutes", rings="all")
 _circulant = _formulation("circulant", "circulant", "CirculantDesign")
 _circulant_enumeration = _heuristic("circulant_enumeration", "CirculantEnumeration")
+_branch_and_bound = _heuristic("branch_and_bound", "BranchAndBound")
 _topology_finder = _heuristic("topology_finder", "TopologyFinder", variant="paper")
 _topology_finder_released = _heuristic("topology_finder", "TopologyFinder", variant="released")
 _concave_matching = _heuristic("concave_matching", "ConcaveMatchingFinder")
@@ -51,6 +52,9 @@ ENTRIES = (
     Entry("min-congestion", FAMILY, "exact", "any links and routes, traffic without all-reduce", _min_congestion),
     Entry("rings-and-routes", FAMILY, "exact", "any links and routes, rings from generators", _rings_and_routes),
     Entry("all-rings", FAMILY, "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
+    Entry(
+        "branch-and-bound", FAMILY, "exact", "any links, routes and rings, by refuting neighbours", _branch_and_bound
+    ),
     Entry("circulant", FAMILY, "exact", "the best circulant for traffic that looks alike everywhere", _circulant),
     Entry(
         "circulant-enumeration",
