@@ -22,7 +22,7 @@ PROVEN = 1e-4
 """Relative gap up to which a table calls something proven."""
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_LEFT = {"instance", "method", "status", "checked"}
+_LEFT = {"instance", "method", "solver", "status", "checked"}
 _COLOURS = {Status.OPTIMAL: "green", Status.REFERENCE: "dim", Status.ERROR: "red", Status.NO_SOLUTION: "red"}
 
 
@@ -80,9 +80,20 @@ def cells(result: Result, instance: Instance | None = None) -> dict[str, str]:
 
 def _rows(results: Iterable[Result], instances: Iterable[Instance]) -> tuple[list[str], list[dict[str, str]]]:
     known = {instance.digest: instance for instance in instances}
+    results = list(results)
     rows = [cells(result, known.get(result.instance_digest)) for result in results]
+    solvers = [str(result.provenance.get("solver", NONE)) for result in results]
+    if len(set(solvers) - {NONE}) > 1:
+        rows = [_with_solver(row, solver) for row, solver in zip(rows, solvers, strict=True)]
     widest: dict[str, None] = max((dict.fromkeys(row) for row in rows), key=len, default={})
     return list(widest), rows
+
+
+def _with_solver(row: dict[str, str], solver: str) -> dict[str, str]:
+    """The row with the solver after the method."""
+    place = list(row).index("method") + 1
+    items = list(row.items())
+    return dict([*items[:place], ("solver", solver), *items[place:]])
 
 
 def table(results: Sequence[Result], instances: Iterable[Instance] = (), title: str | None = None) -> Table:

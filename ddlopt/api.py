@@ -12,6 +12,7 @@ from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.exact import Exact
 
 AUTO = "auto"
 """The name that stands for :func:`default_method` where a method is asked for."""
@@ -114,7 +115,7 @@ def compare(
     names: Sequence[Instance | str | Path],
     methods: Sequence[str | Method],
     *,
-    solver: str = "highs",
+    solver: str | Sequence[str] = "highs",
     time_limit: float | None = None,
     gap: float = 1e-4,
     threads: int = 1,
@@ -132,6 +133,8 @@ def compare(
         See :func:`load`.
     methods : sequence of str or Method
         See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
+    solver : str or sequence of str
+        Of several, each solves every formulation among the methods; the other methods are asked once.
     progress : callable, optional
         Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve begins.
     on_result : callable, optional
@@ -149,7 +152,10 @@ def compare(
     """
     limits = _limits(time_limit, gap, threads, seed)
     problems = [load(name) for name in names]
-    pairs = [(problem, _method(name, problem, solver)) for problem in problems for name in methods]
+    solvers = [solver] if isinstance(solver, str) else list(solver)
+    pairs = [
+        (problem, method) for problem in problems for name in methods for method in _by_solver(name, problem, solvers)
+    ]
     results = []
     for result in run(pairs, limits, seed, progress):
         results.append(result)
@@ -231,6 +237,12 @@ def _method(method: str | Method | None, instance: Instance, solver: str) -> Met
         return method
     name = catalogue.default_method(instance) if method in (None, AUTO) else method
     return catalogue.method(str(name), instance.family, solver)
+
+
+def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str]) -> list[Method]:
+    """The method with each solver if it is a formulation, once otherwise."""
+    made = [_method(method, instance, solver) for solver in solvers]
+    return made if isinstance(made[0], Exact) else made[:1]
 
 
 def _solution(instance: Instance, solution: Solution | str | Path) -> Solution:

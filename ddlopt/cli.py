@@ -171,7 +171,9 @@ def solve(
 def compare(
     names: Annotated[list[str], typer.Argument(metavar="NAME|FILE…", help="Bundled instances or .json files.")],
     methods: Annotated[str, typer.Option(metavar="A,B,…", help="Methods; `auto` is the family's choice for the size.")],
-    solver: Solver = "highs",
+    solvers: Annotated[
+        str, typer.Option("--solvers", "--solver", metavar="S,S,…", help="Solvers behind formulations, side by side.")
+    ] = "highs",
     time_limit: TimeLimit = None,
     gap: Gap = 1e-4,
     threads: Threads = 1,
@@ -190,15 +192,13 @@ def compare(
     if plot:
         _picture(plot)
     instances = [ddlopt.load(name) for name in names]
-    wanted = [method.strip() for method in methods.split(",") if method.strip()]
-    if not wanted:
-        raise typer.BadParameter("--methods names no method")
+    wanted = _names(methods)
     results: list[ddlopt.Result] = []
     interrupted = False
     try:
         with LiveLine(instances) as line:
             ddlopt.compare(
-                instances, wanted, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
+                instances, wanted, solver=_names(solvers), time_limit=time_limit, gap=gap, threads=threads, seed=seed,
                 progress=line, on_result=results.append,
             )  # fmt: skip
     except KeyboardInterrupt:  # what was found until then is still worth printing
@@ -331,6 +331,14 @@ def _options_of(settings: Sequence[str] | None, **given: Any) -> dict[str, Any]:
             raise typer.BadParameter(f"--set {setting}: {name} is given elsewhere on the command line")
         options[name] = value
     return options
+
+
+def _names(text: str) -> list[str]:
+    """The words between commas, at least one."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise typer.BadParameter(f"'{text}' names nothing")
+    return words
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -1,5 +1,7 @@
 """The command line: what it prints, what it writes, how it ends."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -273,3 +275,22 @@ def test_control_c_ends_with_what_was_found(tmp_path):
         assert "interrupted" in data["message"]
         assert (data["objective"] is not None) == out.exists()
         assert process.returncode == (0 if out.exists() else 1)
+
+
+def test_solvers_side_by_side(command):
+    code, out, _ = command(
+        "compare", TINY, "--methods", "rings-and-routes,topology-finder", "--solvers", "highs,scip", "--csv"
+    )
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["method"], row["status"]) for row in rows] == [
+        ("rings-and-routes", "optimal"),
+        ("rings-and-routes", "optimal"),
+        ("topology-finder", "feasible"),
+    ]
+    assert [float(row["objective"]) for row in rows[:2]] == pytest.approx([11.5, 11.5])
+    code, out, _ = command("compare", TINY, "--methods", "rings-and-routes", "--solvers", "highs,scip")
+    assert code == 0
+    assert " solver " in out
+    assert "HiGHS" in out
+    assert "scip" in out

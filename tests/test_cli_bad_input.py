@@ -64,7 +64,7 @@ def refused(capsys, tmp_path):
         (["solve", TINY, "--colour", "red"], "--colour"),
         (["solve", TINY, "--start", "missing.json"], "missing.json: cannot be read"),
         (["compare", TINY], "--methods"),
-        (["compare", TINY, "--methods", ","], "names no method"),
+        (["compare", TINY, "--methods", ","], "',' names nothing"),
         (["compare", TINY, "--methods", "topology-finder,magic"], "no method 'magic'"),
         (["compare", TINY, "--methods", "ideal-switch", "--json", "--csv"], "cannot both"),
         (["compare", TINY, "--methods", "ideal-switch", "--plot", "a.bmp"], "must end in .png, .svg, .pdf"),
