@@ -11,11 +11,12 @@ from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.min_sum import Elimination
 from ddlopt.models.codesign.tables import Floats, Ints, Tables
 
-STEPS = 40
+STEPS = 80
 _CLOSE = 1e-5
 _SAFE = 1e-9
-_AMBITION = 1.1
-"""Where a choice is far above its bound, steps aim at this multiple of the bound instead."""
+_AMBITION = 0.2
+"""How far above the best bound a step aims at first, as a part of it."""
+_PATIENCE = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,22 +166,32 @@ class PricedSum:
 def best_prices(tables: Tables, steps: int = STEPS) -> PricedBound:
     """The best bound of ``steps`` steps of subgradient ascent; each of them is valid.
 
-    They start from compute time and bytes times hops averaged over all servers.
+    They start from compute time and bytes times hops averaged over all servers. A step aims a little above the best
+    bound so far, at most at what a choice is known to need; where some steps have not improved it, half as far, and
+    from the best prices again.
     """
     priced = PricedSum(tables)
     prices = priced.first_prices()
     best = PricedBound(-inf, (), inf, prices)
+    best_slope, ambition, idle = prices, _AMBITION, 0
     for _ in range(steps):
         value_s, choices = priced.minimum(prices)
         slope, choices_s = priced.at(choices)
+        idle = 0 if value_s > best.value_s * (1 + _CLOSE) else idle + 1
         if value_s > best.value_s:
-            best = replace(best, value_s=value_s, prices=prices)
+            best, best_slope = replace(best, value_s=value_s, prices=prices), slope
         if choices_s < best.choices_s or not best.choices:
             best = replace(best, choices=choices, choices_s=choices_s)
         if best.value_s >= (1 - _CLOSE) * best.choices_s:
             break
-        target_s = min(best.choices_s, _AMBITION * best.value_s)
-        prices = priced.ascended(prices, slope, target_s - value_s, abs(target_s))
+        if idle == _PATIENCE:
+            ambition, idle = ambition / 2, 0
+            prices, slope, value_s = best.prices, best_slope, best.value_s
+        above_s = (1 + ambition) * best.value_s if best.value_s > 0 else ambition * best.choices_s
+        target_s = min(best.choices_s, above_s)
+        if not 0 < target_s < inf:
+            break
+        prices = priced.ascended(prices, slope, target_s - value_s, target_s)
     return replace(best, value_s=max(0.0, best.value_s * (1 - _SAFE)))
 
 
