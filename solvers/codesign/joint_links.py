@@ -17,10 +17,14 @@ from ddlopt.models.topology.permutations import ring, totients
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance_kernel import seed_kernels
+from ddlopt.solvers.topology.balance_lp import polish
 from ddlopt.solvers.topology.link_starts import LinkStart, random_start, spanning_groups
 
 QUICK = Effort(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
 FINE = Effort(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
+_SMALL = Effort(sweeps=60, sharpest=1000.0, kicks=6, columns=48, tolerance=1e-4)
+_POLISHED_SERVERS = 24
+"""Up to so many servers more rings are looked for, and shares and routes end with a linear program."""
 
 _FAMILIES = 3
 """Families of groups, the heaviest ones, that may have columns of their own; fewer where there are many columns."""
@@ -82,18 +86,14 @@ def constructed(
     NoSolutionError
         If none of the links join everybody.
     """
-    seed_kernels(seed)
-    rng = np.random.default_rng(seed)
-    job, shape = Job(instance), _Shape(instance)
-    effort = FINE if fine else QUICK
     enough = max(congestion_bounds(instance).values()) * (1 + clock.gap / 2)
     best: Balance | None = None
     built = 0
-    for start in itertools.islice(shape.starts(rng), trials):
+    for start in itertools.islice(starts_for(instance, seed), trials):
         if best is not None and (clock.expired or best.congestion_bytes <= enough):
             break
         try:
-            found = balance(job, start.heads, job.orders(start.rings, effort.columns), effort)
+            found = balanced(instance, start, fine, polished=False)
         except InfeasibleError:
             continue
         built += 1
@@ -101,7 +101,28 @@ def constructed(
             best = found
     if best is None:
         raise NoSolutionError(f"'{instance.name}': no links made of rings join all servers that communicate")
-    return best, built
+    polishable = fine and instance.servers <= _POLISHED_SERVERS and best.congestion_bytes > enough
+    return polish(best) if polishable else best, built
+
+
+def starts_for(instance: TopologyInstance, seed: int) -> Iterator[LinkStart]:
+    """Links of different composition, the most promising first, with their rings."""
+    seed_kernels(seed)
+    return _Shape(instance).starts(np.random.default_rng(seed))
+
+
+def balanced(instance: TopologyInstance, start: LinkStart, fine: bool, polished: bool = True) -> Balance:
+    """Routes and shares on these links; exact ones for few servers, if it is to be ``fine`` and ``polished``.
+
+    Raises
+    ------
+    InfeasibleError
+        If the links leave something without a path.
+    """
+    job, small = Job(instance), instance.servers <= _POLISHED_SERVERS
+    effort = _SMALL if small and fine else FINE if fine else QUICK
+    found = balance(job, start.heads, job.orders(start.rings, effort.columns), effort)
+    return polish(found) if small and fine and polished else found
 
 
 @dataclass(frozen=True)

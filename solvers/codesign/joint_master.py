@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.strategy_bound import StrategyBound
+from ddlopt.models.codesign.whole_ports import WholePorts
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
@@ -47,7 +47,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Master:
-    """:class:`~ddlopt.models.codesign.strategy_bound.StrategyBound` with cuts for choices that are known better.
+    """:class:`~ddlopt.models.codesign.whole_ports.WholePorts` with cuts for choices that are known better.
 
     Parameters
     ----------
@@ -58,25 +58,39 @@ class Master:
     instance: CodesignInstance
     backend: Backend = field(default_factory=Highs)
 
-    def propose(self, assumed: Mapping[Choices, float], limits: Limits, seed: int, start: Choices | None) -> Proposal:
+    def propose(
+        self,
+        assumed: Mapping[Choices, float],
+        limits: Limits,
+        seed: int,
+        start: Choices | None = None,
+        most_s: float | None = None,
+        detour_hops: float = 2.0,
+    ) -> Proposal:
         """The choices of least bound if those ``assumed`` have so many bytes on their busiest link.
+
+        Plans that take longer than ``most_s`` are of no interest, and it is a bound if there are no others. With
+        ``detour_hops`` above 2 there is no bound, see :class:`~ddlopt.models.codesign.whole_ports.WholePorts`.
 
         Raises
         ------
         InfeasibleError
             If no choice fits into memory, or none can be sent.
         """
-        formulation = StrategyBound(cuts=tuple(assumed.items()))
+        formulation = WholePorts(cuts=tuple(assumed.items()), most_s=most_s, detour_hops=detour_hops)
         model = build_model(self.instance.family, formulation, self.instance)
         block = model.component(self.instance.family)
         if start is not None:
             formulation.start(block, self.instance, start)
         outcome = self.backend.solve(model, limits, seed, warm=start is not None)
+        if outcome.status is Status.INFEASIBLE and most_s is not None:
+            return Proposal(None, most_s if detour_hops <= 2 else 0.0, dict(assumed), outcome.interrupted)
         if outcome.status is Status.INFEASIBLE:
             raise InfeasibleError(
                 f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of every "
                 f"server and can be sent over links of degree {self.instance.degree}"
             )
-        bound = 0.0 if outcome.bound is None else formulation.objective_value(self.instance, outcome.bound)
+        known = outcome.bound is not None and detour_hops <= 2
+        bound = 0.0 if not known else formulation.objective_value(self.instance, outcome.bound)
         choices = None if outcome.objective is None else formulation.read(block, self.instance)
         return Proposal(choices, bound if math.isfinite(bound) else 0.0, dict(assumed), outcome.interrupted)

@@ -19,8 +19,7 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import best_on_routes
+from ddlopt.solvers.codesign.joint_descent import Step, descend
 from ddlopt.solvers.codesign.joint_master import Choices, Master, Proposal
 from ddlopt.solvers.codesign.joint_topology import (
     SEARCHED_SERVERS,
@@ -28,8 +27,8 @@ from ddlopt.solvers.codesign.joint_topology import (
     deepened,
     first_answer,
     levels_left,
+    next_kind,
     provable,
-    proves_next,
 )
 from ddlopt.solvers.codesign.planes import plan_of
 from ddlopt.solvers.contracts import Limits
@@ -40,6 +39,17 @@ _NEAR = 1.02
 _DIGITS = 9
 """Candidates whose bytes and compute time agree in so many digits are the same."""
 _TIGHTER = 1e-9
+_FINER = 20.0
+"""Programs on strategies are solved to the gap that is left over this, and finer where that is not enough."""
+_ACCURATE = 8
+_DETOURS = (None, 3.0, None, 2.0)
+"""Programs in turn: without whole ports, and with them, by the hops of what finds no link; see ``WholePorts``."""
+_WHOLE_S, _WHOLE_GAP = 10.0, 3e-3
+"""Seconds and relative gap for a program with whole ports."""
+_ROUTES_S, _ROUTES_GAP = 3.0, 1e-3
+"""Seconds and relative gap for strategies on given routes."""
+_PER_SEARCH = 3
+"""Choices that get a cheap design for each that gets an expensive one."""
 _UNSERVED = 10.0
 """A choice that nothing serves is taken for so many times slower than the bound, before any plan is known."""
 
@@ -64,6 +74,11 @@ class Candidate:
     def bound_s(self) -> float:
         """Iteration time that no design can beat."""
         return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
+
+    @property
+    def next_kind(self) -> str:
+        """What the next level of effort is."""
+        return "" if self.job is None else next_kind(self.job, self.answer)
 
     def bytes_for(self, time_s: float) -> float:
         """Bytes on the busiest link with which an iteration takes so long; 0 where it takes longer anyway."""
@@ -91,18 +106,17 @@ class Search:
     counts: Counter[str] = field(default_factory=Counter)
     best: Candidate | None = None
     exhausted: bool = False
+    finer: float = _FINER
 
     def run(self, start: CodesignPlan | None) -> None:
         """Propose and answer in turn until the gap is closed, nothing is left to try, or the time is up."""
         self.floor_s = lower_bound(self.instance)
         if start is not None:
             self._offer_plan(start)
+        self._work_on([self._candidate(self._first_choices())[0]])
         while not self.done:
-            explored = not self.exhausted and self._explore()
-            if self.done:
-                return
-            deepened_any = self._deepen()
-            if not explored and not deepened_any:
+            explored = self._explore()
+            if self.done or not (self._deepen() or explored):
                 return
 
     @property
@@ -145,32 +159,53 @@ class Search:
             self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=plan.design, method="start"))
 
     def _explore(self) -> bool:
-        """Ask the master for the most promising choices and find links for them; False if that brought nothing new."""
-        if self.counts["choices"] >= self.most_choices:
+        """Ask the master for promising choices and find links for them; False if it has nothing to add."""
+        if self.exhausted or self.counts["choices"] >= self.most_choices:
+            self.exhausted = True
             return False
-        began = time.perf_counter()
-        limits = Limits(self._seconds(1 / 3), self.clock.gap / 8, 1)
-        with self.clock.lending_ctrl_c():
-            proposal = self.master.propose(self._assumed(), limits, self.seed, self._first_choices())
-        self.clock.interrupted |= proposal.interrupted
-        self.spent_s["master"] += time.perf_counter() - began
-        self.counts["masters"] += 1
-        self.proposals.append(proposal)
+        place = self.counts["masters"] % len(_DETOURS)
+        detour = _DETOURS[place] if self.best is not None else None
+        proposal = self._proposal(detour)
         self._report()
         if proposal.bound_s >= self.target_s * (1 - _TIGHTER):
             self.exhausted = True
             return True
-        choices = proposal.choices or self._first_choices()
         if self.clock.expired:
             return False
-        candidate, new = self._candidate(choices)
-        if not new:
-            # The time was up, or the cut is too blunt to see the difference.
-            self.exhausted = True
-            return False
-        self.counts["choices"] += 1
-        self._work_on([candidate])
-        return True
+        candidate, new = self._candidate(proposal.choices or self._first_choices())
+        if new:
+            self.counts["choices"] += 1
+            self._work_on([candidate])
+            if candidate.time_s <= self.best_s * _NEAR:
+                self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
+        elif detour is None:
+            # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
+            self.exhausted = self._fine_gap <= self.clock.gap / _ACCURATE
+            self.finer *= _FINER
+        return not self.exhausted
+
+    def _proposal(self, detour: float | None) -> Proposal:
+        """What the master says, with whole ports if there is a number of hops for what finds no link."""
+        began = time.perf_counter()
+        if detour is None:
+            limits, most_s = Limits(self._seconds(1 / 3), self._fine_gap), None
+        else:
+            limits, most_s = Limits(self._seconds(1 / 6, _WHOLE_S), max(self._fine_gap, _WHOLE_GAP)), self.best_s
+        with self.clock.lending_ctrl_c():
+            proposal = self.master.propose(
+                self._assumed(), limits, self.seed, self._first_choices(), most_s, detour or 2.0
+            )
+        self.clock.interrupted |= proposal.interrupted
+        self.spent_s["master"] += time.perf_counter() - began
+        self.counts["masters"] += 1
+        self.proposals.append(proposal)
+        return proposal
+
+    @property
+    def _fine_gap(self) -> float:
+        """Relative gap of programs on strategies: no finer than what is left to close makes worth while."""
+        open_gap = (self.best_s - self.bound_s) / self.best_s if 0 < self.best_s < math.inf else 0.0
+        return max(self.clock.gap / _ACCURATE, open_gap / self.finer)
 
     def _first_choices(self) -> Choices:
         """Strategies to begin with."""
@@ -199,19 +234,24 @@ class Search:
         return cuts
 
     def _deepen(self) -> bool:
-        """Spend the next level of effort on candidates; False if there is none for which that could help."""
+        """Spend the next level of effort on candidates; False if there is none for which that is worth while now."""
         open_ones = [each for each in self.candidates.values() if self._is_open(each)]
-        near = [c for c in open_ones if c.time_s <= self.best_s * _NEAR]
-        searched = [c for c in near if not proves_next(c.job, c.answer)]
-        if searched:
-            picked = sorted(searched, key=lambda c: (c.answer.level, c.time_s))[: self.together]
+        near = [each for each in open_ones if each.time_s <= self.best_s * _NEAR]
+        cheap = [each for each in near if each.next_kind == "construct"]
+        searched = [each for each in near if each.next_kind == "search"]
+        if cheap or searched:
+            picked = sorted(cheap or searched, key=lambda each: (each.answer.level, each.time_s))
         else:
             # What holds the bound down is proven first.
-            left = [c for c in open_ones if c in near or provable(c.job)]
-            picked = sorted(left, key=lambda c: (c.bound_s, c.time_s))[: self.together]
-        if not picked:
+            picked = sorted((c for c in open_ones if c in near or provable(c.job)), key=lambda c: (c.bound_s, c.time_s))
+        patient = not self.exhausted and self.counts["choices"] < _PER_SEARCH * (self.counts["searches"] + 1)
+        if not picked or (patient and not cheap):
             return False
-        self._work_on(picked)
+        self.counts["searches"] += not cheap
+        best_s = self.best_s
+        self._work_on(picked[: self.together])
+        if self.best_s < best_s:
+            self._descend_from_best()
         return True
 
     def _is_open(self, candidate: Candidate) -> bool:
@@ -221,7 +261,7 @@ class Search:
     def _work_on(self, candidates: list[Candidate]) -> None:
         """The next level for each, in parallel where there is an executor."""
         began = time.perf_counter()
-        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap, 1)
+        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / _ACCURATE)
         with_jobs = [each for each in candidates if each.job is not None]
         asked = [(each.job, each.answer, limits, self.seed, self._links()) for each in with_jobs]
         if self.executor is None or len(asked) < 2:
@@ -242,31 +282,33 @@ class Search:
             return None
         return self.best.answer.design.model_copy(update={"rings": (), "routes": ()})
 
-    def _update(self, candidate: Candidate, answer: Answer) -> None:
+    def _update(self, candidate: Candidate, answer: Answer) -> bool:
+        """Note an answer; whether it is the new incumbent."""
         candidate.answer = answer
-        if math.isfinite(candidate.time_s) and (self.best is None or candidate.time_s < self.best.time_s):
+        better = candidate.time_s < self.best_s
+        if better:
             self.best = candidate
-            self._report()
-            self._improve_on_routes()
-        else:
-            self._report()
+        self._report()
+        return better
 
-    def _improve_on_routes(self) -> None:
-        """Better strategies on the links, rings and routes of the incumbent."""
-        best = self.best
-        if best is None or best.answer.design is None or self.done:
-            return
-        began = time.perf_counter()
-        routes = FixedRoutes.of(self.instance, best.answer.design, best.choices, seed=self.seed)
-        with self.clock.lending_ctrl_c():
-            choices, _ = best_on_routes(routes, best.choices, self.clock, self.seed, self.topology_s / 4)
+    def _descend(self, begin: Step) -> bool:
+        """Better strategies on the links of a plan; whether one of them is the new incumbent."""
+        began, improved = time.perf_counter(), False
+        limits = Limits(self._seconds(1 / 6, _ROUTES_S), max(self._fine_gap, _ROUTES_GAP))
+        fine = self.instance.servers <= SEARCHED_SERVERS
+        for step in descend(self.instance, begin, self.clock, self.seed, limits, fine):
+            self.counts["rounds"] += 1
+            candidate, _ = self._candidate(step.choices)
+            if step.busiest_bytes < candidate.answer.busiest_bytes:
+                found = replace(candidate.answer, busiest_bytes=step.busiest_bytes, found=step.found, method="descent")
+                improved |= self._update(candidate, found)
         self.spent_s["routes"] += time.perf_counter() - began
-        self.counts["routes"] += 1
-        candidate, new = self._candidate(choices)
-        if new:
-            self.counts["choices"] += 1
-            design, load = routes.design_for(choices), routes.congestion_bytes(choices)
-            self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=design, method="fixed routes"))
+        return improved
+
+    def _descend_from_best(self) -> None:
+        if self.best is not None and not self.done:
+            answer = self.best.answer
+            self._descend(Step(self.best.choices, answer.found, answer.busiest_bytes))
 
     def _seconds(self, share: float, most_s: float = math.inf) -> float | None:
         """Seconds for the next step; None for no limit."""
@@ -299,6 +341,7 @@ class Search:
         bound, own = min(self.bound_s, self.best_s), min(self.best.bound_s, self.best_s)
         return {
             "masters": self.counts["masters"],
+            "rounds": self.counts["rounds"],
             "choices": self.counts["choices"],
             "designs": self.counts["designs"],
             "master_s": self.spent_s["master"],

@@ -19,6 +19,8 @@ from ddlopt.solvers.topology.link_exchange import LinkExchange
 
 _PROVABLE_SERVERS = 16
 """Up to so many servers the exact methods of the topology family are asked, too."""
+_TINY_SERVERS = 6
+"""Up to so many servers a proof takes hardly longer than a search."""
 SEARCHED_SERVERS = 160
 """Beyond so many servers a search over links takes too long; designs are constructed."""
 _ROOM = 1e-9
@@ -76,9 +78,10 @@ def levels_left(job: TopologyInstance | None, answer: Answer) -> int:
     return 0 if job is None else len(_levels(job.servers)) - answer.level
 
 
-def proves_next(job: TopologyInstance, answer: Answer) -> bool:
-    """Whether the next level of effort is an exact method."""
-    return _levels(job.servers)[answer.level][0] not in ("construct", "search")
+def next_kind(job: TopologyInstance, answer: Answer) -> str:
+    """What the next level of effort is: ``construct``, ``search``, the name of an exact method, or nothing more."""
+    levels = _levels(job.servers)
+    return levels[answer.level][0] if answer.level < len(levels) else ""
 
 
 def provable(job: TopologyInstance | None) -> bool:
@@ -144,5 +147,7 @@ def _levels(servers: int) -> list[tuple[str, float]]:
     levels: list[tuple[str, float]] = [("construct", 8), ("construct", 24), ("search", 0.02), ("search", 0.3)]
     if servers > _PROVABLE_SERVERS:
         return levels
+    if servers <= _TINY_SERVERS:
+        levels = [("search", 0.02)]
     proofs = [name for name in ("branch-and-bound", "exact") if name in method_names("topology")]
     return levels + [(name, 1.0) for name in proofs]

@@ -1,0 +1,284 @@
+"""The decomposition against every choice of strategies with its exact topology."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
+from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.whole_ports import WholePorts, server_classes
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
+from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.codesign.joint import Joint
+from ddlopt.solvers.codesign.joint_links import constructed
+from ddlopt.solvers.codesign.joint_master import Master, Proposal
+from ddlopt.solvers.codesign.joint_topology import deepened, first_answer
+from ddlopt.solvers.codesign.planes import answer_topology, plan_of
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.heuristic import Clock
+
+DEVICE = {"flops_per_s": 1.0, "convolution_flops_per_s": 1.0, "memory_bytes_per_s": 1.0}
+
+
+def every_choice(instance):
+    """(choices, iteration time with an exact topology) of every choice that fits."""
+    exact = "min-congestion", "all-rings"
+    tables = instance.tables
+    known = {}
+    for choices in itertools.product(*map(range, tables.sizes)):
+        if not tables.fits(choices):
+            continue
+        reduced, moved = tables.bytes_of(choices)
+        key = (*reduced.tolist(), *moved.tolist())
+        if key not in known:
+            try:
+                job = job_of(instance, choices)
+                method = exact[job is not None and len(job.allreduce_groups) > 0]
+                _, known[key], _ = answer_topology(job, method, Limits(gap=1e-6))
+            except (InfeasibleError, NoSolutionError):
+                known[key] = np.inf
+        yield choices, instance.iteration_time_s(tables.compute_of(choices), known[key])
+
+
+def drawn(seed, **options):
+    """A drawn job of four servers."""
+    fields = {"servers": 4, "layers": 3, "strategies": 2, "degree": 2}
+    return random_job(np.random.default_rng(seed), **(fields | options))
+
+
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (1, {"degree": 1}),
+        (2, {"overlap": "full", "degree": 1}),
+        (3, {"optics": "duplex"}),
+        (4, {"memory_slack": 1.0, "traffic": 0.5}),
+        (5, {"host_forwarding": False, "degree": 3}),
+        (6, {"parallel_links": False, "overlap": "full"}),
+    ],
+)
+def test_joint_is_the_best_of_all_choices(seed, options):
+    instance = drawn(seed, **options)
+    best = min(time for _, time in every_choice(instance))
+    result = Joint().solve(instance, Limits())
+    if np.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(best, rel=1e-4)
+    assert result.bound <= best * (1 + 1e-6)
+    assert result.bound >= best * (1 - 1.1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_ports_never_bound_above_a_plan(seed):
+    instance = drawn(seed, layers=2, degree=1 + seed % 2, optics="one_way" if seed < 2 else "duplex")
+    times = dict(every_choice(instance))
+    best = min(times.values())
+    for most_s in (best, 2 * best):
+        proposal = Master(instance).propose({}, Limits(gap=1e-6), 0, None, most_s)
+        assert proposal.bound_s <= best * (1 + 1e-5)
+
+
+def one_layer(servers, degree, *group_sets_and_bytes):
+    """A job without choice: one layer that reduces in the given sets."""
+    return CodesignInstance(
+        name="one layer",
+        servers=servers,
+        degree=degree,
+        link_bandwidth_bytes_per_s=1.0,
+        device=Device(**DEVICE),
+        layouts=(Layout(batch_parts=servers, servers=tuple(range(servers))),),
+        group_sets=tuple(groups for groups, _ in group_sets_and_bytes),
+        layers=(
+            Layer(
+                name="layer",
+                strategies=(
+                    Strategy(
+                        name="only",
+                        writes=0,
+                        reductions=tuple(
+                            Reduction(groups=place, bytes=amount)
+                            for place, (_, amount) in enumerate(group_sets_and_bytes)
+                        ),
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+def test_whole_ports_see_that_a_link_leads_to_one_server():
+    # Each of four servers sends 3 bytes in its block, 1 in its coset, on 2 ports: at least (3 + 1) / 2 on each. With one
+    # link into either, 3 - z bytes of the block take two hops: 2 z >= 3 + 1 + (3 - z). Two for the block: (3 + 2) / 2.
+    blocks, cosets = ((0, 1), (2, 3)), ((0, 2), (1, 3))
+    instance = one_layer(4, 2, (blocks, 3.0), (cosets, 1.0))
+    assert congestion_bounds(job_of(instance, (0,)))["all-reduce"] == 2.0
+    proposal = Master(instance).propose({}, Limits(gap=1e-6), 0, None, 10.0)
+    assert proposal.bound_s == pytest.approx(7 / 3, rel=1e-4)
+    _, busiest, _ = answer_topology(job_of(instance, (0,)), "exact", Limits(gap=1e-6))
+    assert busiest >= 7 / 3 * (1 - 1e-6)
+
+
+def test_whole_ports_with_longer_detours_are_no_bound():
+    instance = one_layer(4, 2, (((0, 1), (2, 3)), 3.0), (((0, 2), (1, 3)), 1.0))
+    assert Master(instance).propose({}, Limits(), 0, None, 10.0, detour_hops=4.0).bound_s == 0
+
+
+def test_kinds_of_servers():
+    blocks, everybody = ((0, 1), (2, 3)), ((0, 1, 2, 3),)
+    instance = one_layer(4, 2, (blocks, 1.0), (everybody, 1.0), (((0, 2),), 1.0))
+    classes = {each.servers: set(each.kinds) for each in server_classes(instance.tables, parallel_links=True)}
+    # Servers 0 and 2 also share a group of their own; servers of the smaller kind {1} are worth less than either.
+    assert classes == {(0, 2): {frozenset({0, 1}), frozenset({1, 2})}, (1, 3): {frozenset({0, 1})}}
+    apart = {each.servers: set(each.kinds) for each in server_classes(instance.tables, parallel_links=False)}
+    assert apart[1, 3] == {frozenset({0, 1}), frozenset({1})}
+
+
+def test_assumptions_are_taken_off_the_bound():
+    proposal = Proposal((0,), 10.0, {(0,): 8.0, (1,): 5.0})
+    assert proposal.certified_s({(0,): 8.0, (1,): 5.0}, 2.0) == 10.0
+    assert proposal.certified_s({(0,): 6.0, (1,): 4.0}, 2.0) == 9.0
+    assert proposal.certified_s({(0,): 9.0, (1,): 9.0}, 2.0) == 10.0
+
+
+def test_a_wrong_assumption_never_shows_in_the_bound():
+    instance = drawn(7)
+    times = dict(every_choice(instance))
+    best = min(times.values())
+    known = {choices: first_answer(job_of(instance, choices)).bound_bytes for choices in times}
+    assumed = dict.fromkeys(list(times)[:3], 50.0)
+    proposal = Master(instance).propose(assumed, Limits(gap=1e-6), 0)
+    assert proposal.certified_s(known, instance.link_bandwidth_bytes_per_s) <= best * (1 + 1e-6)
+
+
+def test_memory_that_holds_no_strategy_names_the_layer():
+    fields = one_layer(4, 2, (((0, 1, 2, 3),), 1.0)).model_dump()
+    fields["device"]["memory_bytes"] = 10.0
+    fields["layers"][0]["strategies"][0]["memory_bytes"] = 12.0
+    result = Joint().solve(CodesignInstance.from_data(fields), Limits())
+    assert result.status is Status.INFEASIBLE
+    assert "'layer'" in result.message
+    assert "2 bytes are missing" in result.message
+
+
+def test_memory_that_holds_no_choice_is_infeasible():
+    strategies = (Strategy(name="only", writes=0, memory_bytes=6.0),)
+    instance = CodesignInstance(
+        name="two of them",
+        servers=2,
+        degree=1,
+        link_bandwidth_bytes_per_s=1.0,
+        device=Device(**DEVICE, memory_bytes=10.0),
+        layouts=(Layout(batch_parts=2, servers=(0, 1)),),
+        layers=tuple(Layer(name=name, strategies=strategies) for name in "ab"),
+    )
+    result = Joint().solve(instance, Limits())
+    assert result.status is Status.INFEASIBLE
+    assert result.objective is None
+    assert "two of them" in result.message
+
+
+def test_nothing_to_send():
+    lone = Strategy(name="lone", writes=1, measured_s=1.0)
+    spread = Strategy(name="spread", writes=0, measured_s=0.9, reductions=(Reduction(groups=0, bytes=1.0),))
+    fields = one_layer(4, 2, (((0, 1, 2, 3),), 1.0)).model_dump()
+    fields["layouts"] = [*fields["layouts"], {"batch_parts": 1, "servers": [0]}]
+    fields["layers"] = [{"name": "layer", "strategies": [lone.model_dump(), spread.model_dump()]}]
+    result = Joint().solve(CodesignInstance.from_data(fields), Limits())
+    assert result.status is Status.OPTIMAL
+    assert result.objective == 1.0
+    assert result.solution.strategies == ("lone",)
+    assert result.solution.design.links == ()
+
+
+def test_a_seed_gives_the_same_plan():
+    instance = drawn(11, strategies=3)
+    first, second = (Joint().solve(instance, Limits(), seed=3) for _ in range(2))
+    assert first.solution == second.solution
+    assert first.bound == second.bound
+
+
+def test_a_start_is_never_lost():
+    instance = drawn(8)
+    best, time_s = min(every_choice(instance), key=lambda each: each[1])
+    design, _, _ = answer_topology(job_of(instance, best), "exact", Limits(gap=1e-6))
+    result = Joint(most_choices=1).solve(instance, Limits(time_s=0.05), start=plan_of(instance, best, design))
+    assert result.objective <= time_s * (1 + 1e-6)
+    assert result.bound <= time_s * (1 + 1e-6)
+
+
+def test_trace_narrows():
+    result = Joint().solve(drawn(3), Limits())
+    known = [point.incumbent for point in result.trace if point.incumbent is not None]
+    bounds = [point.bound for point in result.trace]
+    assert known == sorted(known, reverse=True)
+    assert known[-1] == pytest.approx(result.objective)
+    assert max(bounds) <= result.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("option", [{"topology_s": 0.0}, {"most_choices": 0}, {"together": 0}])
+def test_odd_options(option):
+    with pytest.raises(OptionError, match=next(iter(option))):
+        Joint(**option)
+
+
+@pytest.mark.parametrize(
+    ("optics", "servers", "degree"), [("one_way", 12, 4), ("duplex", 12, 4), ("duplex", 8, 3), ("one_way", 9, 2)]
+)
+def test_all_reduce_among_all_is_as_fast_as_ports_allow(optics, servers, degree):
+    job = TopologyInstance(
+        name="all-reduce",
+        servers=servers,
+        degree=degree,
+        link_bandwidth_bytes_per_s=1.0,
+        optics=optics,
+        allreduce_groups=[{"members": tuple(range(servers)), "gradient_bytes": 1.0}],
+        traffic_bytes=np.zeros((servers, servers)),
+    )
+    found, _ = constructed(job, 0, Clock(Limits(), None))
+    rings = degree if optics == "one_way" or degree % 2 == 0 else degree - 1
+    assert found.congestion_bytes <= 2 * (servers - 1) / servers / rings * (1 + 2e-3)
+
+
+def test_columns_suit_the_groups():
+    # Blocks and cosets reduce the same: two columns for either leave nothing to be desired.
+    n, g = 16, 4
+    groups = [*(range(b, b + g) for b in range(0, n, g)), *(range(r, n, g) for r in range(g))]
+    job = TopologyInstance(
+        name="blocks and cosets",
+        servers=n,
+        degree=4,
+        link_bandwidth_bytes_per_s=1.0,
+        allreduce_groups=[{"members": tuple(group), "gradient_bytes": 1.0} for group in groups],
+        traffic_bytes=np.zeros((n, n)),
+    )
+    found, _ = constructed(job, 0, Clock(Limits(), None))
+    assert found.congestion_bytes == pytest.approx(max(congestion_bounds(job).values()), rel=5e-3)
+
+
+def test_effort_never_makes_an_answer_worse():
+    job = job_of(drawn(12, degree=1), (0, 0, 0)) or job_of(drawn(13, degree=1), (0, 0, 0))
+    answer = first_answer(job)
+    for _ in range(3):
+        deeper = deepened(job, answer, Limits(), 0)
+        assert deeper.level == answer.level + 1
+        assert deeper.busiest_bytes <= answer.busiest_bytes
+        assert deeper.bound_bytes >= answer.bound_bytes
+        answer = deeper
+    assert answer.bound_bytes <= answer.busiest_bytes
+    assert answer.design is not None
+
+
+def test_whole_ports_build_nothing_more_without_a_limit():
+    instance = drawn(1)
+    model = build_model("codesign", WholePorts(), instance)
+    assert model.codesign.component("links") is None
+    outcome = Highs().solve(model, Limits(gap=1e-9))
+    assert outcome.status is Status.OPTIMAL
+    assert demand_of(instance.tables).degree == instance.degree
