@@ -52,8 +52,10 @@ class RootRelaxation:
         self._matrix = csr_array(linear.matrix)
         self._row_lower, self._row_upper = linear.row_lower.copy(), linear.row_upper.copy()
         self._lower = linear.lower.copy()
-        # Optimal routes load no link with more than all bytes, nor what forwards, sends or delivers them.
-        most = float(instance.traffic_bytes.sum()) / self.unit * instance.degree * (1 + 1e-6)
+        # Optimal routes load no link with more than all bytes, no server forwards more on its d links, and faint flows
+        # count targets.
+        all_bytes = float(instance.traffic_bytes.sum()) / self.unit
+        most = max(all_bytes * instance.degree * (1 + 1e-6), float(instance.servers))
         self._upper = np.minimum(linear.upper, most)
         self._highs = highspy.Highs()
         self._highs.silent()
@@ -141,8 +143,10 @@ class RootRelaxation:
 
     def tight_cuts(self) -> tuple[LinkCut, ...]:
         """The cuts that bind the present optimum."""
-        duals = np.asarray(self._highs.getSolution().row_dual)[-len(self._cuts) :] if self._cuts else []
-        return tuple(cut for cut, dual in zip(self._cuts, duals, strict=True) if abs(dual) > 1e-9)
+        duals = list(self._highs.getSolution().row_dual)
+        return tuple(
+            cut for cut, dual in zip(self._cuts, duals[len(duals) - len(self._cuts) :], strict=True) if abs(dual) > 1e-9
+        )
 
     def _bound(
         self,
@@ -196,4 +200,4 @@ def safe_bound(
     value = float(duals @ side + reduced @ ends) + offset
     magnitude = np.abs(cost) + abs(matrix).T @ np.abs(duals)
     total = float(np.abs(duals) @ np.abs(side) + magnitude @ np.maximum(np.abs(box[0]), np.abs(box[1]))) + abs(offset)
-    return value - 2 * sum(matrix.shape) * _EPS * total
+    return value - 2 * float(sum(matrix.shape)) * _EPS * total
