@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
+from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.codesign.congestion_cuts import CongestionCut, add_cuts
 from ddlopt.models.codesign.demand import Demand, demand_of, ring_factor
@@ -15,8 +16,7 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.strategy_choice import add_strategies, linear, read_choices, set_choices
 
-_FAINT = 1e-9
-"""Parts of a figure that are rounding, or too small for a solver; without them a row says less."""
+_ROUNDING = 1e-9
 
 Floats = npt.NDArray[np.float64]
 
@@ -146,7 +146,9 @@ class StrategyBound:
 
         @block.Constraint(block.FIGURES, doc="bytes follow from the strategies")
         def shares_follow(b: Any, i: int) -> Any:
-            return weights[i] * (b.reduced[i] if i < sets else b.moved[i - sets]) - b.share[i] == 0
+            port = (b.reduced[i] if i < sets else b.moved[i - sets]).expr
+            terms = zip(port.linear_coefs, port.linear_vars, strict=True) if isinstance(port, LinearExpression) else ()
+            return linear([*((weights[i] * c, x) for c, x in terms), (-1.0, b.share[i])]) == 0
 
         if self.network == "switch":
             _add_rows(block, "server", demand.server_rows / weights / self.links_per_port)
@@ -206,7 +208,6 @@ class StrategyBound:
 
 def _add_rows(block: pyo.Block, name: str, rows: Floats) -> None:
     """Congestion is at least each row times the figures."""
-    rows = np.where(rows < _FAINT, 0.0, rows)
 
     def rule(b: Any, place: int) -> Any:
         terms = [(value, b.share[i]) for i, value in enumerate(rows[place].tolist())]
@@ -221,8 +222,7 @@ def _add_rows(block: pyo.Block, name: str, rows: Floats) -> None:
 
 def _add_volume(block: pyo.Block, demand: Demand, weights: Floats) -> None:
     surplus = (demand.received - demand.sent) / weights
-    surplus[np.abs(surplus) < _FAINT] = 0
-    uneven = np.flatnonzero((surplus > 0).any(axis=1)).tolist()
+    uneven = np.flatnonzero((surplus > _ROUNDING).any(axis=1)).tolist()
     block.UNEVEN = pyo.Set(initialize=uneven, doc="servers that may receive more than they send")
     block.excess = pyo.Var(block.UNEVEN, bounds=(0, None), doc="what a server receives beyond what it sends")
 

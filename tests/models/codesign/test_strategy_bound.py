@@ -128,6 +128,12 @@ def test_what_is_received_beyond_what_is_sent_takes_ports_too():
     assert own_bound(instance, (0,)) == pytest.approx(21 / 12)
 
 
+def test_a_few_bytes_beside_seconds_of_compute_are_no_obstacle():
+    strategy = {"name": "data", "writes": 0, "flops": 3.0, "reductions": [{"groups": 0, "bytes": 1e-10}]}
+    instance = star(layers=[{"name": "only", "strategies": [strategy]}], edges=[], group_sets=[[list(range(6))]])
+    assert solve(instance)[0] == pytest.approx(3)
+
+
 def test_patterns_are_measured_once_for_all_shifts(monkeypatch):
     layouts = [{"batch_parts": 6, "servers": list(range(6))}]
     layouts += [{"batch_parts": 1, "servers": [server]} for server in range(6)]
