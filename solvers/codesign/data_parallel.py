@@ -56,7 +56,8 @@ class DataParallel(Heuristic):
 def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
     """The choice of strategies from which a search begins: every layer's :func:`usual` one.
 
-    Where these do not fit into memory, as few layers as possible take others (an integer program).
+    Where these do not fit into memory, it is the choice of the least :func:`evenly_spread` time that fits (an integer
+    program), which may have little of data parallelism left.
 
     Raises
     ------
@@ -68,13 +69,26 @@ def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
         return wanted
     model = pyo.ConcreteModel()
     add_strategies(model, instance, time_unit_s(instance))
-    model.kept = pyo.Objective(
-        expr=pyo.quicksum(model.strategy[layer, a] for layer, a in enumerate(wanted)), sense=pyo.maximize
+    reduced, moved = evenly_spread(instance)
+    model.spread = pyo.Objective(
+        expr=model.compute
+        + pyo.quicksum(part * model.reduced[q] for q, part in enumerate(reduced))
+        + pyo.quicksum(part * model.moved[p] for p, part in enumerate(moved))
     )
     outcome = Highs().solve(model, Limits())
     if outcome.status is Status.INFEASIBLE:
         raise NoSolutionError(f"'{instance.name}': no choice of strategies fits into the memory of the servers")
     return read_choices(model, instance)
+
+
+def evenly_spread(instance: CodesignInstance) -> tuple[list[float], list[float]]:
+    """Bytes on each link, by group set and by pattern, for every byte of it that is spread over all links in one hop.
+
+    The time of a choice is then its compute time and that of these bytes on one link.
+    """
+    links = instance.servers * instance.degree
+    reduced = [sum(2 * (len(group) - 1) for group in groups) / links for groups in instance.group_sets]
+    return reduced, [float(pattern.sent.sum()) / links for pattern in instance.tables.patterns]
 
 
 def usual(layer: Layer, instance: CodesignInstance) -> int:

@@ -111,6 +111,8 @@ def test_what_has_no_way_is_blocked():
     for number, pattern in enumerate(direct.tables.patterns):
         pairs = set(zip(*(ends.tolist() for ends in pattern.unit.nonzero()), strict=True))
         assert strict.blocked[1][number] == (not pairs <= joined)
+    everybody = (tuple(range(n)),)
+    assert strict.blocked[0].tolist() == [groups != everybody for groups in direct.group_sets]
     for routes in (cut, idle, strict):
         for part, blocked in zip(routes.arc_loads, routes.blocked, strict=True):
             if len(part):
