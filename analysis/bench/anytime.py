@@ -76,14 +76,22 @@ def integral(trace: Trace, best: float, until_s: float, of: int = INCUMBENT) -> 
     until_s : float
         T; what came later does not count.
     """
-    times, gaps = steps(trace, best, of)
-    early = times < until_s
-    ends = np.concatenate([[0.0], np.maximum(times[early], 0.0), [until_s]])
+    return area(*steps(trace, best, of), until_s)
+
+
+def area(times_s: Floats, gaps: Floats, until_s: float) -> float:
+    """Integral from 0 to ``until_s`` of a gap that is 1 at first and changes as :func:`steps` says."""
+    early = times_s < until_s
+    ends = np.concatenate([[0.0], np.maximum(times_s[early], 0.0), [until_s]])
     return float(np.sum(np.concatenate([[1.0], gaps[early]]) * np.diff(ends)))
 
 
 def gap_at(trace: Trace, best: float, at_s: ArrayLike, of: int = INCUMBENT) -> Floats:
     """The gap of a trace at given times (seconds); 1 before there is anything. Parameters as of :func:`steps`."""
-    times, gaps = steps(trace, best, of)
-    place = np.searchsorted(times, np.asarray(at_s, float), side="right")
+    return at_times(*steps(trace, best, of), at_s)
+
+
+def at_times(times_s: Floats, gaps: Floats, at_s: ArrayLike) -> Floats:
+    """Values at given times of a gap that is 1 at first and changes as :func:`steps` says."""
+    place = np.searchsorted(times_s, np.asarray(at_s, float), side="right")
     return np.asarray(np.concatenate([[1.0], gaps])[place], float)

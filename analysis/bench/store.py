@@ -179,6 +179,12 @@ class Store:
                 run["solution"] = None if packed is None else json.loads(zlib.decompress(packed))
             yield run
 
+    def rows(self, columns: Iterable[str], **equal: Any) -> Iterator[sqlite3.Row]:
+        """Columns of the runs, as they are stored; of those alone whose other columns equal the values given."""
+        wanted = " AND ".join(f"{name} = :{name}" for name in equal) or "1"
+        names = ", ".join(columns)
+        return iter(self._connection.execute(f"SELECT {names} FROM runs WHERE {wanted} ORDER BY rowid", equal))
+
     def instances(self) -> dict[str, dict[str, Any]]:
         """Instances by digest."""
         rows = map(dict, self._connection.execute("SELECT * FROM instances"))

@@ -1,0 +1,175 @@
+"""From a store to a folder of pages, instance by instance, so that no more than one instance's traces are in memory."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ddlopt.analysis.bench import tabular
+from ddlopt.analysis.bench.report import curves, pages
+from ddlopt.analysis.bench.report.data import Data, read
+from ddlopt.analysis.bench.report.names import family_file, slug
+from ddlopt.analysis.bench.report.pictures import Painter
+from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, summarise
+from ddlopt.analysis.bench.statistics import REFERENCE
+from ddlopt.analysis.bench.store import Store
+from ddlopt.models.errors import OptionError
+
+MARK = "report.json"
+"""Lists the files of a report, so that a later one in the same folder leaves none of them behind."""
+
+
+def write_report(
+    store: Store,
+    folder: str | Path,
+    title: str = "Benchmark report",
+    baseline: str | None = None,
+    target: float = 0.01,
+    pictures: int = 100,
+) -> Path:
+    """Write the report of a store.
+
+    Parameters
+    ----------
+    store : Store
+    folder : str or Path
+        Made if it is not there; an earlier report in it is replaced.
+    title : str
+    baseline : str, optional
+        The method that the others of its family are tested against; by default the one that is best most often.
+    target : float
+        Gap to the best known that counts as reached.
+    pictures : int
+        How many solutions are drawn at most, one an instance.
+
+    Returns
+    -------
+    Path
+        The first page, ``index.html`` in the folder.
+
+    Raises
+    ------
+    StoreError
+        If there are no results.
+    OptionError
+        If the folder cannot be written to or holds something else, or no run is of the baseline.
+    """
+    if target < 0 or pictures < 0:
+        raise OptionError("the target gap and the number of pictures must be at least 0")
+    data = read(store, target)
+    known = sorted(data.runs["label"].astype(str).unique())
+    if baseline is not None and baseline not in known:
+        raise OptionError(f"no run is of the baseline '{baseline}'; there are: {', '.join(known)}")
+    site = Site(folder)
+    try:
+        _write(site, store, data, title, baseline, pictures)
+    except OSError as problem:
+        raise OptionError(f"{site.folder} cannot be written: {problem.strerror or problem}") from None
+    return site.folder / "index.html"
+
+
+class Site:
+    """The folder of a report.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be written to or holds something else.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            there = sorted(path.name for path in self.folder.iterdir())
+            if there and MARK not in there:
+                raise OptionError(f"{folder} holds something else than a report ({there[0]}, …); name another folder")
+            self._clear(there)
+            (self.folder / MARK).write_text("[]\n")
+        except OSError as problem:
+            raise OptionError(f"{folder} cannot be written: {problem.strerror or problem}") from None
+        self._files: list[str] = []
+
+    def _clear(self, there: list[str]) -> None:
+        """Remove the earlier report, and of the files only those that it made."""
+        if not there:
+            return
+        try:
+            files = [str(name) for name in json.loads((self.folder / MARK).read_text())]
+        except (ValueError, TypeError):
+            files = []
+        inside = self.folder.resolve()
+        for name in files:
+            path = inside / name
+            if path.resolve().is_relative_to(inside):
+                path.unlink(missing_ok=True)
+
+    def write(self, name: str, text: str) -> None:
+        """Write one file; folders in its name are made."""
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        self._files.append(name)
+
+    def close(self, extra: list[str]) -> None:
+        """Note what was written, and ``extra`` besides."""
+        (self.folder / MARK).write_text(json.dumps([*self._files, *extra], indent=0) + "\n")
+
+
+def _write(site: Site, store: Store, data: Data, title: str, baseline: str | None, pictures: int) -> None:
+    for name in pages.ASSETS:
+        site.write(f"assets/{name}", pages.asset(name))
+    painter = Painter(store, site.folder, pictures)
+    made: list[str] = []
+    frame = pages.Frame(title, data, sorted(data.runs["family"].astype(str).unique()))
+    overviews = []
+    for family in frame.families:
+        runs = data.runs[data.runs["family"] == family]
+        until = curves.horizons(runs)
+        collected = curves.Curves(curves.grid(runs))
+        found: list[pd.DataFrame] = []
+        listed: list[pages.Listed] = []
+        for own, horizon in _by_instance(runs, until):
+            more, drawn = curves.follow(store, own, horizon, collected, data.target)
+            own = own.join(more)
+            found.append(more.drop(columns="message"))
+            entry = frame.listed(own)
+            picture = painter.draw(own, entry.name)
+            made += [picture.file] if picture.file else []
+            listed.append(entry)
+            site.write(entry.file, frame.instance(entry, own, drawn, picture))
+        family_runs = runs.join(pd.concat(found))
+        ranked = family_runs[family_runs["current"] & (family_runs["status"] != REFERENCE)]
+        summary = summarise(ranked, data.target, baseline, collected.at_s) if len(ranked) else None
+        if summary is not None:
+            _tables(site, family, summary)
+        overviews.append(pages.Overview(family, family_runs, listed, summary, collected))
+        site.write(family_file(family), frame.family(overviews[-1]))
+    site.write("provenance.html", frame.provenance(store.path.name))
+    site.write("index.html", frame.index(overviews))
+    site.close(made)
+
+
+def _by_instance(runs: pd.DataFrame, until: Any) -> Iterator[tuple[pd.DataFrame, Any]]:
+    """The runs of each instance with their horizons, in the order of the names."""
+    places = runs.groupby(["instance", "instance_digest"], observed=True).indices
+    for key in sorted(places, key=lambda pair: (_natural(str(pair[0])), str(pair[1]))):
+        yield runs.iloc[places[key]], until[places[key]]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """So that n12 comes after n6."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _tables(site: Site, family: str, summary: Summary) -> None:
+    """The tables of a family for papers and other programs."""
+    for name, table in (("methods", summary.methods), ("pairs", summary.pairs)):
+        start = f"tables/{slug(family)}-{name}"
+        caption = f"{family}: methods" if name == "methods" else f"{family}: against {summary.baseline}"
+        site.write(f"{start}.md", tabular.markdown(table, WRITTEN))
+        site.write(f"{start}.tex", tabular.latex(table, WRITTEN, caption, f"tab:{slug(family)}-{name}"))
+        site.write(f"{start}.csv", tabular.csv_text(table))

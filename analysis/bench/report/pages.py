@@ -1,0 +1,170 @@
+"""The pages of a report: which figures go into which template."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from ddlopt import __version__
+from ddlopt.analysis.bench import statistics
+from ddlopt.analysis.bench.report import graphs, lists
+from ddlopt.analysis.bench.report.curves import Curves
+from ddlopt.analysis.bench.report.data import Data
+from ddlopt.analysis.bench.report.names import family_file, slug
+from ddlopt.analysis.bench.report.pictures import Picture
+from ddlopt.analysis.bench.report.sources import Sources
+from ddlopt.analysis.bench.report.summary import PAR_K, SHIFT_S, Summary
+from ddlopt.analysis.tables import gap_text, objective_text
+
+ASSETS = ("report.css", "report.js")
+
+
+def asset(name: str) -> str:
+    """The text of a file of the site."""
+    return (files(__package__) / "site" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An instance in the list of its family."""
+
+    digest: str
+    title: str
+    family: str
+    name: str
+    sizes: str
+    source: str
+    best: float | None
+    unit: str
+    sense: str
+    runs: int
+    answered: int
+    best_method: str
+    best_gap: float | None
+
+    @property
+    def file(self) -> str:
+        """The page of the instance."""
+        return f"instances/{self.name}.html"
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A family: all its runs, its instances, and what its ranked runs come to (None if there are none)."""
+
+    family: str
+    runs: pd.DataFrame
+    instances: list[Listed]
+    summary: Summary | None
+    curves: Curves
+
+
+class Frame:
+    """Renders the pages of one report.
+
+    Parameters
+    ----------
+    title : str
+    data : Data
+    families : list of str
+    """
+
+    def __init__(self, title: str, data: Data, families: list[str]) -> None:
+        self.title, self.data, self.families = title, data, families
+        self._taken: set[str] = set()
+        common = {
+            "title": title, "families": [(family, family_file(family)) for family in families],
+            "version": __version__, "target": gap_text(data.target), "shift_s": f"{SHIFT_S:g}", "par_k": f"{PAR_K:g}",
+        }  # fmt: skip
+        self._common: dict[str, Any] = common
+
+    def _render(self, template: str, root: str, **values: Any) -> str:
+        return _environment().get_template(template).render(self._common | {"root": root} | values)
+
+    def listed(self, runs: pd.DataFrame) -> Listed:
+        """What the list of a family says of an instance."""
+        first = runs.iloc[0]
+        digest, family = str(first["instance_digest"]), str(first["family"])
+        row = self.data.instances[digest]
+        name = slug(f"{family}--{first['instance']}")
+        if name.lower() in self._taken:
+            name = f"{name}--{digest[:12]}"
+        self._taken.add(name.lower())
+        ranked = runs[runs["current"] & (runs["status"] != statistics.REFERENCE)]
+        found = ranked[ranked["objective"].notna()].sort_values(["gap_to_best", "runtime_s"], kind="stable")
+        gaps = statistics.gap_to_bound(ranked["best_objective"], ranked["bound"], row["sense"] == "maximize")
+        known = gaps[~pd.isna(gaps)]
+        best = float(first["best_objective"])
+        return Listed(
+            digest, str(first["instance"]), family, name,
+            ", ".join(f"{header} = {size}" for header, size in row["sizes"].items()), str(row["source"]),
+            None if pd.isna(best) else best, str(row["unit"]), str(row["sense"]), len(ranked),
+            int(ranked["answered"].sum()), str(found["label"].iloc[0]) if len(found) else "",
+            float(known.min()) if len(known) else None,
+        )  # fmt: skip
+
+    def instance(self, entry: Listed, runs: pd.DataFrame, curves: Curves, picture: Picture) -> str:
+        """The page of an instance."""
+        return self._render(
+            "instance.html", "../", entry=entry, best=objective_text(entry.best, entry.unit),
+            gap=gap_text(entry.best_gap), picture=picture, family_file=family_file(entry.family),
+            runs=lists.runs(runs, entry.unit), chart=graphs.convergence(curves),
+        )  # fmt: skip
+
+    def family(self, overview: Overview) -> str:
+        """The page of a family."""
+        summary = overview.summary
+        return self._render(
+            "family.html", "", family=overview.family, slug=slug(overview.family), summary=summary,
+            title_of_family=_title(overview.family),
+            methods=None if summary is None else lists.methods(summary.methods, self.data.target),
+            pairs=None if summary is None else lists.pairs(summary),
+            instances=lists.instances(overview.instances),
+            charts=[] if summary is None else graphs.profiles(summary, overview.curves, self.data.target),
+            references=int((overview.runs["status"] == statistics.REFERENCE).sum()),
+        )  # fmt: skip
+
+    def index(self, overviews: list[Overview]) -> str:
+        """The first page."""
+        runs = self.data.runs
+        sources = Sources(runs)
+        statuses = Counter(runs["status"].astype(str))
+        failed = sum(statuses[status] for status in statistics.FAILURES)
+        counts = [
+            ("runs", len(runs)), ("instances", runs["instance_digest"].nunique()),
+            ("methods", runs["label"].nunique()), ("families", len(self.families)),
+            ("answered", int(runs["answered"].sum())), ("failed", failed),
+        ]  # fmt: skip
+        return self._render(
+            "index.html", "", counts=counts, statuses=lists.statuses(overviews, sorted(statuses)),
+            superseded=int((~runs["current"]).sum()), wrong=lists.wrong(overviews), sources=sources,
+            summaries=lists.summaries(overviews), charts=graphs.overview(overviews),
+        )  # fmt: skip
+
+    def provenance(self, store: str) -> str:
+        """The page on where the figures come from."""
+        sources = Sources(self.data.runs)
+        return self._render(
+            "provenance.html", "", store=store, sources=sources, versions=lists.counted("versions", sources.versions),
+            hosts=lists.counted("hosts", sources.hosts), options=lists.options(self.data.runs),
+            commands=sources.commands(),
+        )  # fmt: skip
+
+
+def _title(family: str) -> str:
+    """What a family is about; nothing for one that ddlopt does not have."""
+    from ddlopt.models.catalogue import FAMILY_NAMES
+    from ddlopt.models.catalogue import family as known
+
+    return known(family).title if family in FAMILY_NAMES else ""

@@ -1,0 +1,76 @@
+"""A picture of the best solution of an instance, where the library has the instance and the family can be drawn."""
+
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ddlopt.analysis.bench.store import Store
+from ddlopt.analysis.views import view
+
+
+class Picture(NamedTuple):
+    """``file`` within the folder of the report, and what it shows; without a file, why there is none."""
+
+    file: str | None
+    told: str
+
+
+class Painter:
+    """Draws pictures until there are enough of them.
+
+    Parameters
+    ----------
+    store : Store
+    folder : Path
+        Of the report; pictures go to ``pictures`` in it.
+    most : int
+    """
+
+    def __init__(self, store: Store, folder: Path, most: int) -> None:
+        self._store, self._folder, self._left = store, folder, most
+
+    def draw(self, runs: pd.DataFrame, name: str) -> Picture:
+        """Draw the best checked solution among the runs of an instance, as ``pictures/NAME.png``."""
+        checked = runs[(runs["checked"] == 1) & runs["objective"].notna() & (runs["status"] != "reference")]
+        if checked.empty:
+            return Picture(None, "No run found a solution to draw.")
+        best = checked.sort_values(["gap_to_best", "runtime_s"], kind="stable").iloc[0]
+        family = str(best["family"])
+        if view(family).draw is None:
+            return Picture(None, f"Solutions of the family {family} are not drawn.")
+        if self._left <= 0:
+            return Picture(None, "Not drawn: the report has as many pictures as were asked for.")
+        row = next(self._store.rows(["solution"], rowid=int(best["id"])))
+        if row["solution"] is None:
+            return Picture(None, "The store has no solution to draw.")
+        try:
+            self._draw(best, zlib.decompress(row["solution"]).decode(), self._folder / "pictures" / f"{name}.png")
+        except Exception as problem:  # a picture less must not lose the report
+            why = " ".join(f"{problem}".split()) or type(problem).__name__
+            return Picture(None, f"The best solution cannot be drawn: {why}")
+        self._left -= 1
+        return Picture(f"pictures/{name}.png", f"Best solution of {best['instance']}, found by {best['label']}")
+
+    @staticmethod
+    def _draw(best: Any, text: str, file: Path) -> None:
+        from matplotlib.figure import Figure
+
+        from ddlopt import instances
+        from ddlopt.models.catalogue import family
+        from ddlopt.models.errors import UnknownNameError
+
+        name = f"{best['family']}/{best['instance']}"
+        if instances.find(name) != name:
+            raise UnknownNameError("the library has no such instance")
+        instance = instances.load(name)
+        if instance.digest != best["instance_digest"]:
+            raise UnknownNameError("the library has another instance of this name")
+        solution = family(str(best["family"])).solution.from_json(text, "the store")
+        draw = view(str(best["family"])).draw
+        assert draw is not None
+        figure = Figure(figsize=(5.6, 5.0), layout="constrained")
+        draw(figure.add_subplot(), instance, solution)
+        file.parent.mkdir(exist_ok=True)
+        figure.savefig(file, dpi=110, facecolor="white")
