@@ -127,7 +127,13 @@ def least_hop_bytes(traffic: Array, degree: int, duplex: bool) -> float:
     for all of them than the best for each.
     """
     levels = list(level_sizes(len(traffic) - 1, degree, duplex))
-    return max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, duplex))
+    least = max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, duplex))
+    to_many = (traffic > 0).sum(axis=1, keepdims=True) > degree
+    if len(traffic) <= _PRICED_SERVERS or to_many.all() or not to_many.any():
+        return least
+    # There are no prices on rows and columns at once: what few send to many is taken apart from the rest.
+    parts = np.where(to_many, traffic, 0.0), np.where(to_many, 0.0, traffic).T
+    return max(least, sum(sum(_bytes_under_way(part, levels)) for part in parts))
 
 
 def abelian_ball(radius: int, generators: int, directed: bool) -> int:

@@ -319,3 +319,15 @@ def test_least_hop_bytes_are_those_of_the_moore_bound_and_those_of_a_sum_are_no_
         even = first + first.T
         bound = congestion_bounds(job(even, 2, optics=optics))["moore"]
         assert least_hop_bytes(even, 2, duplex) == pytest.approx(bound * 2 * (8 if duplex else 9), rel=1e-12)
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+def test_least_hop_bytes_of_a_star_take_both_ways_at_any_size(monkeypatch, duplex):
+    # Whoever is within h hops of the centre, on the way there and on the way back.
+    star = np.zeros((40, 40))
+    star[7] = star[:, 7] = 1
+    star[7, 7] = 0
+    hops = 2 * sum(level * size for level, size in enumerate(level_sizes(39, 3, duplex), start=1))
+    assert least_hop_bytes(star, 3, duplex) == pytest.approx(hops)
+    monkeypatch.setattr("ddlopt.models.topology.bounds._PRICED_SERVERS", 10)
+    assert least_hop_bytes(star, 3, duplex) == pytest.approx(hops)
