@@ -313,6 +313,7 @@ def schema(
 
 app.command()(sweeps.bench)
 app.command()(sweeps.results)
+app.command()(sweeps.report)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)
 app.command()(exchange.submit)

@@ -1,4 +1,4 @@
-"""The commands on many solves at once: ``bench`` and ``results``."""
+"""The commands on many solves at once: ``bench``, ``results`` and ``report``."""
 
 import os
 import sys
@@ -84,6 +84,26 @@ def results(
 
     with Store(store, write=False) as opened:
         write(opened, out)
+
+
+def report(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder, or that of a report.")],
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.")] = "Benchmark report",
+    baseline: Annotated[
+        str | None, typer.Option(metavar="M", help="Method that the others of its family are tested against.")
+    ] = None,
+    target_gap: Annotated[
+        float, typer.Option(metavar="G", help="Gap to the best known that counts as reached.")
+    ] = 0.01,
+    pictures: Annotated[int, typer.Option(metavar="N", help="Solutions to draw at most, one an instance.")] = 100,
+) -> None:
+    """Write the results of a store as a web site: statistics, profiles, pictures, provenance."""
+    from ddlopt.analysis.bench.report import write_report
+    from ddlopt.analysis.bench.store import Store
+
+    with Store(store, write=False) as opened:
+        print(write_report(opened, out, title, baseline, target_gap, pictures))
 
 
 def _watched(sweep: Any) -> Counter[str]:

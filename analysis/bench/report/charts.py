@@ -15,18 +15,19 @@ COLOURS, DASHES = 8, ("", "7 3", "2 3", "9 3 2 3")
 """How many colours the style sheet has, and the dashes that tell lines of one colour apart."""
 
 _WIDTH, _HEIGHT = 560, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 12, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 68, 26, 12, 46
 
 
 @dataclass(frozen=True)
 class Line:
-    """A step function: ``y[k]`` from ``x[k]`` on; ``low`` and ``high`` are the ends of its band."""
+    """A step function: ``y[k]`` from ``x[k]`` on; ``low`` and ``high`` are the ends of its band, ``quiet`` dots it."""
 
     label: str
     x: Floats
     y: Floats
     low: Floats | None = None
     high: Floats | None = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,11 @@ class Axis:
     def ticks(self) -> list[float]:
         """Round values on the axis, at most eight."""
         if self.logarithmic:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            first, last = math.floor(math.log10(self.low) + 1e-9), math.floor(math.log10(self.high) + 1e-9)
             every = max(1, math.ceil((last - first + 1) / 8))
-            powers = [10.0**power for power in range(first, last + 1, every)]
-            return powers if len(powers) > 1 else [self.low, self.high]
+            among = (1, 2, 5) if last - first < 2 else (1,)
+            ticks = [factor * 10.0**power for power in range(first, last + 1, every) for factor in among]
+            return [tick for tick in ticks if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
         rough = (self.high - self.low) / 5
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
@@ -84,7 +86,7 @@ def chart(name: str, title: str, told: str, lines: Sequence[Line], x: Axis, y: A
     x, y : Axis
     """
     drawn = "".join(_line(line, place, x, y) for place, line in enumerate(lines))
-    keys = "".join(_key(line.label, place) for place, line in enumerate(lines))
+    keys = "".join(_key(line, place) for place, line in enumerate(lines))
     return Markup(  # every text in it is escaped
         f'<figure class="chart" id="{escape(name)}"><div class="scroll" role="region" tabindex="0" '
         f'aria-label="{escape(title)}"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
@@ -124,9 +126,16 @@ def _line(line: Line, place: int, x: Axis, y: Axis) -> str:
         corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in [*there, *reversed(back)])
         band = f'<polygon class="band" points="{corners}"/>'
     path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in _steps(across, _tops(y, line.y)))
+    colour, dashes = _style(line, place)
+    return f'<g class="line {colour}" data-line="{place}">{band}<path d="{path}"{dashes}/></g>'
+
+
+def _style(line: Line, place: int) -> tuple[str, str]:
+    """Class of the colour, and an attribute with the dashes."""
+    if line.quiet:
+        return "quiet", ' stroke-dasharray="1 4"'
     dash = DASHES[place // COLOURS % len(DASHES)]
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<g class="line c{place % COLOURS}" data-line="{place}">{band}<path d="{path}"{dashes}/></g>'
+    return f"c{place % COLOURS}", f' stroke-dasharray="{dash}"' if dash else ""
 
 
 def _steps(across: Floats, tops: Floats) -> list[tuple[float, float]]:
@@ -150,10 +159,9 @@ def _down(y: Axis, value: float) -> float:
     return float(_tops(y, np.array(value)))
 
 
-def _key(label: str, place: int) -> str:
-    dash = DASHES[place // COLOURS % len(DASHES)]
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+def _key(line: Line, place: int) -> str:
+    colour, dashes = _style(line, place)
     return (
-        f'<li data-line="{place}"><svg class="key c{place % COLOURS}" viewBox="0 0 28 10" aria-hidden="true">'
-        f'<path d="M0 5H28"{dashes}/></svg><span>{escape(label)}</span></li>'
+        f'<li data-line="{place}"><svg class="key {colour}" viewBox="0 0 28 10" aria-hidden="true">'
+        f'<path d="M0 5H28"{dashes}/></svg><span>{escape(line.label)}</span></li>'
     )

@@ -49,8 +49,8 @@ def grid(runs: pd.DataFrame) -> Floats:
     """Times at which curves are drawn: even on a logarithmic axis, from the shortest run to the longest limit."""
     horizon = float(np.nanmax(horizons(runs)))
     shortest = float(runs["runtime_s"].min())
-    first = min(max(shortest, horizon / 1e6, 1e-4), horizon / 10)
-    return np.geomspace(first, horizon, POINTS)
+    first = min(max(shortest, horizon / 1e6, 1e-4), horizon / 20)
+    return np.geomspace(10.0 ** np.floor(np.log10(first)), horizon, POINTS)
 
 
 def horizons(runs: pd.DataFrame) -> Floats:

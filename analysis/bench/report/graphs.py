@@ -28,7 +28,7 @@ def convergence(curves: Curves) -> Markup | None:
     order = _by_mean(curves.primal)
     lines = [Line(label, curves.at_s, curves.primal[label].curve) for label in order]
     bound = np.min([mean.curve for mean in curves.dual.values()], axis=0)
-    lines.append(Line("best bound of all (dual gap)", curves.at_s, bound))
+    lines.append(Line("best bound of all (dual gap)", curves.at_s, bound, quiet=True))
     told = f"At the end of the time: {_at_end(lines[:-1])}; the dual gap is {gap_text(float(bound[-1]))}."
     time = seconds("time", curves.at_s[0], curves.at_s[-1])
     return chart("convergence", "Mean primal gap over time", told, lines, time, percent("primal gap"))
