@@ -58,7 +58,8 @@ def replay(
         leaving = False
         if entering:
             counts[0] += 1
-            closed[depth] = not _consistent(task, allowed[depth])
+            # What lies below a refuted node is refuted with it.
+            closed[depth] = (depth > 0 and closed[depth - 1]) or not _consistent(task, allowed[depth])
             back[depth] = -1
             entering = False
         if between:
