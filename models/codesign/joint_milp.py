@@ -22,6 +22,8 @@ from ddlopt.models.topology.throughput import RingChoice, all_bytes
 
 _SLACK = 1e-6
 """What a known time is exceeded by, so that its own plan is feasible."""
+_LEAST_PART = 1e-2
+"""Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
 _FAINT_CONGESTION = 1e-4
 """Least congestion, as a part of the most, where no bound says more."""
 
@@ -209,7 +211,7 @@ class JointStrategyTopology:
         if known is not None:
             spared = _least_compute_s(instance) if instance.overlap == "none" else 0.0
             left = known * (1 + _SLACK) - spared
-            most = min(most, max(left, known * _SLACK) * instance.link_bandwidth_bytes_per_s)
+            most = min(most, max(left, _LEAST_PART * known) * instance.link_bandwidth_bytes_per_s)
         return min(least_congestion(instance.tables), most), most
 
 

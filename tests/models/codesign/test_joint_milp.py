@@ -2,13 +2,14 @@
 
 import contextlib
 import itertools
+import math
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
 from ddlopt.instances.generators.codesign_random import random_job
-from ddlopt.models.codesign import evaluate, job_of
+from ddlopt.models.codesign import CodesignInstance, evaluate, job_of
 from ddlopt.models.codesign.coupling import cycle_loads, cycle_time_s, plan_of, template_of
 from ddlopt.models.codesign.joint_milp import JointStrategyTopology, least_congestion
 from ddlopt.models.codesign.strategy_bound import StrategyBound
@@ -76,6 +77,7 @@ def test_equals_enumeration(name):
     bound = StrategyBound()
     outcome = Highs().solve(build_model("codesign", bound, instance), Limits(gap=1e-8))
     assert best > bound.objective_value(instance, outcome.objective) * 1.01, "a case that a bound settles says little"
+    assert best <= (cycle_time_s(instance) or np.inf) * (1 + 1e-9)
     for form, error in (("congestion", 1e-6), ("throughput", 1e-3)):
         result = solve(instance, form=form, gap=error)
         assert result.scope is None
@@ -170,6 +172,21 @@ def test_nothing_to_send_needs_no_links():
     assert result.objective == min(instance.tables.compute_of((a,)) for a in range(3))
     for form in FORMS:
         assert JointStrategyTopology(form=form).scope(instance) is None
+
+
+def test_what_sends_nothing_may_be_best_among_what_sends():
+    """Then no throughput is large enough, but the throughput form's bound must stay one."""
+    data = instance_of("overlap").model_dump(mode="json") | {"overlap": "none"}
+    for layer in data["layers"]:
+        last = len(data["layouts"]) - 1  # one server
+        layer["strategies"][0] |= {"writes": last, "measured_s": 0.01, "reductions": [], "traffic": []}
+        layer["strategies"][0]["reads"] = None if layer["strategies"][0]["reads"] is None else last
+    instance = CodesignInstance.from_data(data)
+    assert template_of(instance) is not None
+    for form, known in itertools.product(FORMS, (None, math.inf)):
+        result = solve(instance, form=form, gap=1e-3, achievable_s=known)
+        assert result.objective == pytest.approx(0.02, rel=1e-3)
+        assert result.bound <= 0.02 * (1 + 1e-6)
 
 
 def test_what_is_too_large_or_odd_is_refused():
