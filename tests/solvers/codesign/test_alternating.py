@@ -9,8 +9,10 @@ import pytest
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import evaluate, job_of
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.codesign.alternating import Alternating
-from ddlopt.solvers.codesign.alternating_released import AlternatingReleased, _LinkTest
+from ddlopt.models.topology import TopologyDesign
+from ddlopt.solvers.codesign import alternating
+from ddlopt.solvers.codesign.alternating import Alternating, _Run
+from ddlopt.solvers.codesign.alternating_released import AlternatingReleased, _LinkTest, _Loop
 from ddlopt.solvers.codesign.data_parallel import DataParallel
 from ddlopt.solvers.codesign.expander import Expander
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
@@ -196,3 +198,41 @@ def test_new_routes_on_the_same_links_never_hurt(seed):
     assert after <= min(before, routes.time_s(fixed)) * (1 + 1e-6)
     # With no time at all the plan given is the answer.
     assert best_on_links(instance, found, clock, 0, most_s=1e-3) is found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_released_plan_is_on_the_links_on_which_it_was_timed(seed):
+    instance = random_job(np.random.default_rng(seed), servers=6, degree=2, layers=5)
+    result = AlternatingReleased(120, link_alpha=1e-4, **GENTLE).solve(instance, Limits())
+    assert len(result.trace) > 1
+    assert result.trace[-1].incumbent == pytest.approx(result.objective, rel=1e-12)
+
+
+def test_the_released_loop_goes_back_to_the_best():
+    instance = random_job(np.random.default_rng(2), servers=6, degree=2, layers=6)
+    hot = AlternatingReleased(100, link_alpha=1e-9, alpha=1e-9)
+    loop = _Loop(instance, 0, Clock(Limits(), None))
+    loop.begin(np.zeros(6, dtype=np.int64))
+    for _ in range(40):
+        loop.step(hot)
+    assert loop.current_s > loop.best_s
+    assert loop.network is not loop.best_network
+    loop.back_to_best()
+    assert (loop.current.tolist(), loop.current_s) == (loop.best.tolist(), loop.best_s)
+    assert loop.network is loop.best_network
+
+
+@pytest.mark.parametrize("topology", ["topology-finder", "exact"])
+def test_worse_links_are_taken_from_topology_finder_only(topology, monkeypatch):
+    instance = random_job(np.random.default_rng(3), servers=6, degree=2, layers=4)
+    run = _Run(Alternating("mcmc", topology), instance, Clock(Limits(), None), np.random.default_rng(0))
+    run.begin(DataParallel("exact").solve(instance, Limits()).solution)
+    run.half_rounds[-1]["plane"] = "strategies"
+    ring = TopologyDesign(instance="ring", links=tuple((i, (i + 1) % 6, 1) for i in range(6)))
+    worse = FixedRoutes.of(instance, ring).design_for(run.choices)
+    monkeypatch.setattr(alternating, "links_for", lambda *_: worse)
+    good = run.design
+    assert run.improve_links()
+    assert run.half_rounds[-1]["objective_s"] > run.best_s
+    assert run.design is (worse if topology == "topology-finder" else good)
+    assert run.plan.design.links == good.links
