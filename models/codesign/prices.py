@@ -11,10 +11,10 @@ from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.min_sum import Elimination
 from ddlopt.models.codesign.tables import Floats, Ints, Tables
 
-STEPS = 80
+STEPS = 120
 _CLOSE = 1e-5
 _SAFE = 1e-9
-_AMBITION = 0.2
+_AMBITION = 0.5
 """How far above the best bound a step aims at first, as a part of it."""
 _PATIENCE = 6
 

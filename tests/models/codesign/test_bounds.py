@@ -135,7 +135,7 @@ def own_time(instance, choices):
 def test_more_steps_are_no_worse_and_the_choice_is_a_plan():
     for seed in range(6):
         tables = drawn(seed).tables
-        few, many = best_prices(tables, 3), best_prices(tables, 40)
+        few, many = best_prices(tables, 3), best_prices(tables, 60)
         assert few.value_s <= many.value_s
         assert many.choices_s == (own_time(tables.instance, many.choices) if tables.fits(many.choices) else np.inf)
         assert PricedSum(tables).minimum(many.prices)[0] == pytest.approx(many.value_s, rel=1e-8)
