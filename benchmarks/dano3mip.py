@@ -159,7 +159,11 @@ def main():
     if not FILE.exists():
         raise SystemExit(f"there is no {FILE}; set DDLOPT_SHARED_DATA to the folder that holds miplib/")
     queue = multiprocessing.Queue()
-    workers = [multiprocessing.Process(target=way, args=(seconds, queue.put)) for way in (stock, ours)]
+
+    def tell(row):
+        queue.put((*row, time.process_time()))
+
+    workers = [multiprocessing.Process(target=way, args=(seconds, tell)) for way in (stock, ours)]
     for worker in workers:
         worker.start()
     rows = []
@@ -168,9 +172,10 @@ def main():
             rows.append(queue.get(timeout=1))
         except Exception:  # nothing new within a second
             continue
-        print(*rows[-1], flush=True)
+        what, used, best, bound, processor = rows[-1]
+        print(f"{what}: {used:.0f} s ({processor:.0f} s of a processor), best {best}, bound {bound}", flush=True)
     table = Table(title=f"dano3mip (24 servers, degree 2), {seconds:g} s on one thread each")
-    for column in ("", "best", "bound", "gap"):
+    for column in ("", "best", "bound", "gap", "processor time"):
         table.add_column(column, justify="right" if column else "left")
     for name, of in (("HiGHS on MIPLIB's file", True), ("ours", False)):
         mine = [row for row in rows if row[0].startswith("MIPLIB") == of]
@@ -178,7 +183,8 @@ def main():
         bound = max((row[3] for row in mine if row[3] is not None), default=None)
         gap = None if best is None or bound is None else (best - bound) / best
         shown = ["-" if value is None else f"{value:.4f}" for value in (best, bound)]
-        table.add_row(name, *shown, "-" if gap is None else f"{100 * gap:.2f} %")
+        used = max(row[4] for row in mine)
+        table.add_row(name, *shown, "-" if gap is None else f"{100 * gap:.2f} %", f"{used:.0f} s")
     Console(width=120).print(table)
 
 
