@@ -7,7 +7,7 @@ import numpy as np
 
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
-from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_routes
@@ -56,8 +56,12 @@ def descend(
     while not clock.expired and at.found is not None:
         design = at.design
         routes = FixedRoutes.of(instance, design, at.choices, seed=seed)
-        with clock.lending_ctrl_c():
-            choices, _ = best_on_routes(routes, at.choices, Clock(limits, None), seed)
+        try:
+            with clock.lending_ctrl_c():
+                choices, _ = best_on_routes(routes, at.choices, Clock(limits, None), seed)
+        except SolverError:
+            # Loads of a part in 10⁹ next to others: the program cannot be stated, and nothing is lost without it.
+            return
         if choices == at.choices:
             return
         design = routes.design_for(choices)

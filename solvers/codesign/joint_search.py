@@ -20,6 +20,7 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.joint_descent import Step, descend
+from ddlopt.solvers.codesign.joint_estimate import Estimate
 from ddlopt.solvers.codesign.joint_master import Choices, Master, Proposal
 from ddlopt.solvers.codesign.joint_topology import (
     SEARCHED_SERVERS,
@@ -48,6 +49,8 @@ _WHOLE_S, _WHOLE_GAP = 10.0, 3e-3
 """Seconds and relative gap for a program with whole ports."""
 _ROUTES_S, _ROUTES_GAP = 3.0, 1e-3
 """Seconds and relative gap for strategies on given routes."""
+_LOOKED_AT = 2000
+"""Choices that are estimated to find one."""
 _PER_SEARCH = 3
 """Choices that get a cheap design for each that gets an expensive one."""
 _UNSERVED = 10.0
@@ -176,13 +179,31 @@ class Search:
         if new:
             self.counts["choices"] += 1
             self._work_on([candidate])
-            if candidate.time_s <= self.best_s * _NEAR:
-                self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
+            self._vary(candidate, fitted=detour is None)
         elif detour is None:
             # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
             self.exhausted = self._fine_gap <= self.clock.gap / _ACCURATE
             self.finer *= _FINER
         return not self.exhausted
+
+    def _vary(self, candidate: Candidate, fitted: bool) -> None:
+        """Other strategies like those of a candidate: on its links, and ``fitted`` ones that suit columns of links."""
+        if candidate.time_s <= self.best_s * _NEAR:
+            self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
+        if self.done or not fitted:
+            return
+        began = time.perf_counter()
+        seed = self.seed + self.counts["masters"]
+        choices = self._estimate.improved(candidate.choices, self.clock, seed, _LOOKED_AT)
+        self.spent_s["estimate"] += time.perf_counter() - began
+        other, new = self._candidate(choices)
+        if new and not self.done:
+            self.counts["choices"] += 1
+            self._work_on([other])
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        return Estimate(self.instance)
 
     def _proposal(self, detour: float | None) -> Proposal:
         """What the master says, with whole ports if there is a number of hops for what finds no link."""
@@ -347,6 +368,7 @@ class Search:
             "master_s": self.spent_s["master"],
             "topology_s": self.spent_s["topology"],
             "routes_s": self.spent_s["routes"],
+            "estimate_s": self.spent_s["estimate"],
             "gap_of_topology": (self.best_s - own) / self.best_s if self.best_s else 0.0,
             "gap_of_strategies": max(0.0, own - bound) / self.best_s if self.best_s else 0.0,
         }

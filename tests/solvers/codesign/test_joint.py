@@ -114,8 +114,8 @@ def one_layer(servers, degree, *group_sets_and_bytes):
 
 
 def test_whole_ports_see_that_a_link_leads_to_one_server():
-    # Each of four servers sends 3 bytes in its block, 1 in its coset, on 2 ports: at least (3 + 1) / 2 on each. With one
-    # link into either, 3 - z bytes of the block take two hops: 2 z >= 3 + 1 + (3 - z). Two for the block: (3 + 2) / 2.
+    # Each of four servers sends 3 bytes in its block, 1 in its coset, on 2 ports: at least (3 + 1) / 2 on each. With
+    # one link into either, 3 - z bytes of the block take two hops: 2 z >= 3 + 1 + (3 - z). Two for the block: 5 / 2.
     blocks, cosets = ((0, 1), (2, 3)), ((0, 2), (1, 3))
     instance = one_layer(4, 2, (blocks, 3.0), (cosets, 1.0))
     assert congestion_bounds(job_of(instance, (0,)))["all-reduce"] == 2.0

@@ -1,0 +1,150 @@
+"""Strategies whose bytes suit the ports: local search under an estimate of what columns of rings carry."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import Floats, Ints
+from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.solvers.heuristic import Clock
+
+Choices = tuple[int, ...]
+
+_MOST_COMPOSITIONS = 400
+_BISECTIONS = 14
+_SLACK = 1.1
+"""Hops of traffic over the least possible number, about."""
+_BETTER = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Iteration time of strategies, were every column of links closed rings of one set of groups.
+
+    A set with m of the d columns sends up to m z bytes over links of its own; what it sends beyond that goes where
+    there is room and takes ``detour_hops``. Sets without a column take as many hops as there are between servers in a
+    random network.
+    """
+
+    instance: CodesignInstance
+    detour_hops: float = 6.0
+
+    @cached_property
+    def _sets(self) -> tuple[list[int], Floats, Floats]:
+        """Sets of groups of all servers, (sets,) bytes a server sends per byte of each set, (sets + patterns,) hops."""
+        demand = demand_of(self.instance.tables)
+        count = len(self.instance.tables.groups_of)
+        spanning = [q for q in range(count) if (demand.sent[:, q] > 0).all()]
+        return spanning, demand.sent[:, :count].mean(axis=0), demand.hop_bytes / self.instance.servers
+
+    @cached_property
+    def far(self) -> float:
+        """Mean hops in a random network."""
+        instance = self.instance
+        sizes = list(level_sizes(instance.servers - 1, instance.degree, instance.optics == "duplex"))
+        return _SLACK * sum(hops * size for hops, size in enumerate(sizes, start=1)) / sum(sizes)
+
+    @cached_property
+    def compositions(self) -> Ints:
+        """(compositions, sets) columns of each set of groups, where these join all servers."""
+        instance, (spanning, _, _) = self.instance, self._sets
+        ports = 2 if instance.optics == "duplex" else 1
+        columns = instance.degree // ports
+        while len(spanning) > 1:
+            rows = list(itertools.combinations_with_replacement(range(len(spanning)), columns))
+            if len(rows) <= _MOST_COMPOSITIONS:
+                break
+            spanning = spanning[:-1]
+        table = np.zeros((0, len(instance.tables.groups_of)), dtype=np.int64)
+        if not spanning or not columns:
+            return table
+        kept = []
+        for row in itertools.combinations_with_replacement(spanning, columns):
+            if self._joins(frozenset(row)):
+                kept.append(ports * np.bincount(row, minlength=table.shape[1]))
+        return np.array(kept, dtype=np.int64).reshape(-1, table.shape[1])
+
+    def _joins(self, sets: frozenset[int]) -> bool:
+        tables = self.instance.tables
+        groups = [tables.groups[group] for q in sets for group in tables.groups_of[q]]
+        tails = [server for group in groups for server in group]
+        heads = [group[0] for group in groups for _ in group]
+        n = self.instance.servers
+        links = coo_array((np.ones(len(tails)), (tails, heads)), shape=(n, n))
+        return bool(connected_components(links, directed=False)[0] == 1)
+
+    def load_bytes(self, choices: Choices) -> float:
+        """Bytes on the busiest link, about."""
+        tables, d = self.instance.tables, self.instance.degree
+        reduced, moved = tables.bytes_of(choices)
+        _, per_byte, least_hops = self._sets
+        rings = per_byte * reduced
+        elsewhere = _SLACK * float(least_hops[len(reduced) :] @ moved)
+        whole = float(rings.sum()) + elsewhere
+        low = np.full(len(self.compositions), whole / d)
+        hops = np.where(self.compositions > 0, max(self.far, self.detour_hops), self.far)
+        high = (hops @ rings + elsewhere) / d
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            own = np.minimum(rings, self.compositions * middle[:, None])
+            needed = own.sum(axis=1) + (hops * (rings - own)).sum(axis=1) + elsewhere
+            fits = needed <= d * middle
+            low, high = np.where(fits, low, middle), np.where(fits, middle, high)
+        return float(high.min())
+
+    def time_s(self, choices: Choices) -> float:
+        """Iteration time, about; infinite where memory does not suffice."""
+        tables = self.instance.tables
+        if not tables.fits(choices):
+            return np.inf
+        return self.instance.iteration_time_s(tables.compute_of(choices), self.load_bytes(choices))
+
+    def improved(self, choices: Choices, clock: Clock, seed: int, most: int) -> Choices:
+        """Local search from a choice: single layers, and the two ends of an edge, in random order.
+
+        Parameters
+        ----------
+        choices : tuple of int
+        clock : Clock
+        seed : int
+        most : int
+            Choices to look at.
+        """
+        if not len(self.compositions):
+            return choices
+        rng = np.random.default_rng(seed)
+        best, best_s = choices, self.time_s(choices)
+        moves = list(self._moves())
+        failed, left = 0, most
+        while moves and failed < len(moves) and left > 0:
+            for place in rng.permutation(len(moves)).tolist():
+                if clock.expired or left <= 0 or failed >= len(moves):
+                    return best
+                trial = list(best)
+                for layer, strategy in moves[place]:
+                    trial[layer] = strategy
+                changed = tuple(trial)
+                failed += 1
+                if changed == best:
+                    continue
+                left -= 1
+                time_s = self.time_s(changed)
+                if time_s < best_s * (1 - _BETTER):
+                    best, best_s, failed = changed, time_s, 0
+        return best
+
+    def _moves(self) -> Iterator[tuple[tuple[int, int], ...]]:
+        sizes = self.instance.tables.sizes
+        for layer, size in enumerate(sizes):
+            for a in range(size):
+                yield ((layer, a),)
+        for source, target in self.instance.edges:
+            for a, b in itertools.product(range(sizes[source]), range(sizes[target])):
+                yield ((source, a), (target, b))
