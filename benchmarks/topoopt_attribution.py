@@ -125,7 +125,7 @@ def other_links(job, base, most):
 
 
 def links_row(name, job, most, time_limit):
-    """Cells up to "any links", and the base that they refer to."""
+    """Cells up to "any links", both designs (TopologyFinder, ``link-exchange``), the times that cells refer to."""
     base = lay(job)
     bandwidth = job.link_bandwidth_bytes_per_s
     reduced = sum(len(group.members) * group.hop_bytes for group in job.allreduce_groups)
@@ -143,7 +143,7 @@ def links_row(name, job, most, time_limit):
         cells[key] = factor(before, (job.iteration_time_s(load), load / bandwidth))
     bound = job.iteration_time_s(max(congestion_bounds(job).values()))
     others = {"strategies": "–", "everything": "–", "at most": f"{before[0] / bound:.3f}"}
-    return cells | others, base[1], before
+    return cells | others, (base[1], exchanged.solution), before
 
 
 def factor(before, after):
@@ -155,7 +155,7 @@ def row(name, most, time_limit):
     instance = ddlopt.load(f"codesign/{name}")
     alternating = ddlopt.solve(instance, "alternating", time_limit=time_limit)
     choices = alternating.solution.choices(instance)
-    cells, design, before = links_row(name, job_of(instance, choices), most, time_limit)
+    cells, (design, exchanged), before = links_row(name, job_of(instance, choices), most, time_limit)
     routes = FixedRoutes.of(instance, design, choices)
     clock = Clock(Limits(time_s=2 * time_limit), None)
     better, _ = best_on_routes(routes, choices, clock, 0, time_limit)
@@ -163,13 +163,28 @@ def row(name, most, time_limit):
     if instance.servers <= FREE_ROUTES:
         plan = best_on_links(instance, plan, clock, 0, time_limit)
     others = [ddlopt.solve(instance, method, time_limit=time_limit) for method in ("joint", "alternating-exact")]
-    everything = [plan, alternating.solution, *(each.solution for each in others if each.solution is not None)]
+    everything = [
+        plan,
+        alternating.solution,
+        plan_of(instance, choices, exchanged),
+        *(each.solution for each in others if each.solution is not None),
+    ]
     for key, plans in (("strategies", [plan]), ("everything", everything)):
         checked = [family("codesign").evaluate(instance, each) for each in plans]
         best = min(checked, key=lambda each: each.objective)
         cells[key] = factor(before, (float(best.objective), float(best.details["communication_s"])))
     bound = max(each.bound for each in (alternating, *others) if each.bound is not None)
     return cells | {"at most": f"{before[0] / bound:.3f}"}
+
+
+def means(rows):
+    """The geometric means of all rows."""
+    cells = {"instance": "geometric mean", "TopoOpt": "", "communicating": "", "all-reduce": ""}
+    for key in rows[0].keys() - cells.keys():
+        numbers = np.array([[float(part.strip("()")) for part in each[key].split()] for each in rows])
+        iteration, *communication = np.exp(np.log(numbers).mean(axis=0))
+        cells[key] = f"{iteration:.3f}" + "".join(f" ({each:.3f})" for each in communication)
+    return {key: cells[key] for key in rows[0]}
 
 
 def main():
@@ -184,6 +199,8 @@ def main():
     for name in options.instances:
         rows.append(row(name, options.sets, options.time_limit))
         print(" | ".join(rows[-1].values()), flush=True)
+    if rows:
+        rows.append(means(rows))
     for name in options.given:
         rows.append(links_row(name, ddlopt.load(f"topology/{name}"), options.sets, options.time_limit)[0])
         print(" | ".join(rows[-1].values()), flush=True)
