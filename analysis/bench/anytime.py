@@ -28,9 +28,9 @@ def primal_gap(value: ArrayLike, best: ArrayLike) -> Floats:
     T. Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41 (2013),
     doi:10.1016/j.orl.2013.08.007.
     """
-    z, reference = np.broadcast_arrays(np.asarray(value, float), np.asarray(best, float))
+    z, reference = np.asarray(value, float), np.asarray(best, float)
     size = np.maximum(np.abs(z), np.abs(reference))
-    gap = np.ones(z.shape)
+    gap = np.ones(size.shape)
     np.divide(np.abs(z - reference), size, out=gap, where=size > 0)
     gap[z == reference] = 0.0
     gap[(z * reference < 0) | np.isnan(z) | np.isnan(reference)] = 1.0

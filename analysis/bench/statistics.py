@@ -42,7 +42,7 @@ def gap_to_best(objective: ArrayLike, best: ArrayLike, maximise: ArrayLike = Fal
         At least 0: what is better than the best known has gap 0. NaN where a figure is missing; infinite where the
         best known is 0 and the objective is not.
     """
-    z, reference = np.broadcast_arrays(np.asarray(objective, float), np.asarray(best, float))
+    z, reference = np.asarray(objective, float), np.asarray(best, float)
     return _relative(np.where(maximise, reference - z, z - reference), np.abs(reference))
 
 
@@ -54,11 +54,12 @@ def gap_to_bound(objective: ArrayLike, bound: ArrayLike, maximise: ArrayLike = F
     The same as :func:`ddlopt.solvers.contracts.relative_gap`, for arrays; parameters and result as of
     :func:`gap_to_best`.
     """
-    z, b = np.broadcast_arrays(np.asarray(objective, float), np.asarray(bound, float))
+    z, b = np.asarray(objective, float), np.asarray(bound, float)
     return _relative(np.where(maximise, b - z, z - b), np.abs(z))
 
 
 def _relative(distance: Floats, size: Floats) -> Floats:
+    distance, size = np.atleast_1d(distance), np.broadcast_to(size, np.shape(np.atleast_1d(distance)))
     known = ~(np.isnan(distance) | np.isnan(size))
     gap = np.full(distance.shape, np.nan)
     gap[known] = np.inf

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 LARGEST_PLAIN = 1000
 """Rows beyond which a table is data that the script shows page by page."""
+LONG = 48
+"""Characters beyond which a text may be broken over lines."""
 
 _LARGEST = 1e300
 """Stands for infinity, which JSON does not have."""
@@ -77,7 +79,7 @@ def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
             key = "" if value is None else f" data-v={value!r}"
             texts.append(f"<td class=n{key}>{shown}</td>")
         else:
-            texts.append(f"<td>{shown}</td>")
+            texts.append(f"<td class=w>{shown}</td>" if len(text) > LONG else f"<td>{shown}</td>")
     return f"<tr>{''.join(texts)}</tr>"
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -88,33 +89,44 @@ def follow(
     first = runs.iloc[0]
     best, maximise = float(first["best_objective"]), first["sense"] == "maximize"
     own = Curves(family.at_s)
-    found: list[tuple[str, float, float, float]] = []
+    texts, parts = _parts(store, runs)
+    counts = np.array([len(part) for part in parts])
+    points = np.array([point for part in parts for point in part], float).reshape(-1, 3)
+    primal, dual = (anytime.primal_gap(points[:, of], best) for of in (anytime.INCUMBENT, anytime.BOUND))
+    reached = statistics.within(statistics.gap_to_best(points[:, 1], best, maximise), target)
+    ends = np.cumsum(counts)
+    found: list[tuple[float, float, float]] = []
+    columns = zip(
+        ends - counts, ends, runs["label"], runs["status"], runs["runtime_s"], runs["current"], runs["answered"],
+        until_s, strict=True,
+    )  # fmt: skip
+    for begin, end, label, status, runtime_s, current, answered, horizon in columns:
+        if np.isnan(best) or status == statistics.REFERENCE:
+            done = runtime_s if answered and status in statistics.PROOFS else np.inf
+            found.append((done, np.nan, np.nan))
+            continue
+        times = points[begin:end, 0]
+        gaps = [np.minimum.accumulate(gap[begin:end]) for gap in (primal, dual)]
+        inside = times[reached[begin:end]]
+        done = float(inside[0]) if answered and inside.size else np.inf
+        found.append((done, *(anytime.area(times, gap, horizon) / horizon for gap in gaps)))
+        if current:
+            drawn = [anytime.at_times(times, gap, family.at_s) for gap in gaps]
+            own.add(label, *drawn)
+            family.add(label, *drawn)
+    more = pd.DataFrame(found, columns=["to_target_s", "primal_part", "dual_part"], index=runs.index)
+    return more.assign(message=texts), own
+
+
+def _parts(store: Store, runs: pd.DataFrame) -> tuple[list[str], list[list[list[float | None]]]]:
+    """Messages and traces of the runs of one instance, the traces in order of time and with the result at their end."""
+    first = runs.iloc[0]
     rows = store.rows(
         ("message", "trace"),
         family=first["family"], instance=first["instance"], instance_digest=first["instance_digest"],
     )  # fmt: skip
-    columns = zip(
-        rows, runs["label"], runs["status"], runs["runtime_s"], runs["objective"], runs["bound"], runs["current"],
-        runs["answered"], until_s, strict=True,
-    )  # fmt: skip
-    for (message, text), label, status, runtime_s, objective, bound, current, answered, horizon in columns:
-        if np.isnan(best) or status == statistics.REFERENCE:
-            done = runtime_s if answered and status in statistics.PROOFS else np.inf
-            found.append((message, done, np.nan, np.nan))
-            continue
-        trace = json.loads(text)
-        trace.append([runtime_s, _known(objective), _known(bound)])
-        primal, dual = anytime.steps(trace, best), anytime.steps(trace, best, anytime.BOUND)
-        reached = statistics.time_to_target(trace, best, target, maximise) if answered else np.inf
-        areas = anytime.area(*primal, horizon), anytime.area(*dual, horizon)
-        found.append((message, reached, areas[0] / horizon, areas[1] / horizon))
-        if current:
-            drawn = anytime.at_times(*primal, family.at_s), anytime.at_times(*dual, family.at_s)
-            own.add(label, *drawn)
-            family.add(label, *drawn)
-    columns_found = ["message", "to_target_s", "primal_part", "dual_part"]
-    return pd.DataFrame.from_records(found, columns=columns_found, index=runs.index), own
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    texts, parts = [], []
+    for (message, text), *last in zip(rows, runs["runtime_s"], runs["objective"], runs["bound"], strict=True):
+        texts.append(message)
+        parts.append(sorted([*json.loads(text), last], key=itemgetter(0)))
+    return texts, parts

@@ -91,7 +91,7 @@ def instances(listed: "Sequence[Listed]") -> Markup:
         ]
         for each in listed
     ]  # fmt: skip
-    return table("instances", "Instances", columns, rows)
+    return table("instances", "Instances and their best known objectives", columns, rows)
 
 
 _RUN = (
@@ -179,7 +179,7 @@ def wrong(overviews: "Iterable[Overview]") -> Markup | None:
 def counted(name: str, pairs: Sequence[tuple[str, int]]) -> Markup:
     """What there is and how many runs have it."""
     rows = [[Cell(text), number(str(count), count)] for text, count in pairs]
-    return table(name, name.capitalize(), [Column(name), Column("runs", True)], rows)
+    return table(name, f"Runs by {name}", [Column(name), Column("runs", True)], rows)
 
 
 def options(frame: pd.DataFrame) -> Markup:

@@ -1,7 +1,7 @@
 "use strict";
 // Themes, tables that are sorted, filtered and cut into pages, and legends that hide lines. Without it all is readable.
 (() => {
-  const PAGE = 100;
+  const PAGE = 100, LONG = 48;
   const root = document.documentElement;
 
   const make = (name, properties = {}, ...children) => {
@@ -44,7 +44,7 @@
     texts: cells.map((cell) => cell[0]),
     keys: cells.map((cell, place) => (numeric[place] ? cell[1] : cell[0])),
     element: () => make("tr", {}, ...cells.map(([text, , href], place) =>
-      make("td", { className: numeric[place] ? "n" : "" }, href ? make("a", { href, textContent: text }) : text))),
+      make("td", { className: numeric[place] ? "n" : text.length > LONG ? "w" : "" }, href ? make("a", { href, textContent: text }) : text))),
   });
 
   const compare = (one, other) => {
