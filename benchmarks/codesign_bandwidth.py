@@ -37,6 +37,8 @@ PLANS = {"joint": 2.5, "alternating": 1.0, "data-parallel": 1.0, "expander": 1.0
 """Methods that give plans, and how many times the limit they get."""
 SWITCH_SHARE = 10.0
 """The same for one program of strategies on a switch, of which most end long before."""
+SIMULATION_SHARE = 10.0
+"""The same for a simulation."""
 CLOSE = 2e-3
 """Relative gap within which strategies count as the best."""
 SIMULATED = (SipMl(), OcsReconfig())
@@ -217,7 +219,11 @@ def _simulated(
     method: SipMl | OcsReconfig, instance: CodesignInstance, candidates: list[tuple[int, ...]], limit_s: float
 ) -> float | None:
     try:
-        return float(method.simulate(instance, candidates, 0, Clock(Limits(time_s=2 * limit_s), None))["objective"])
+        return float(
+            method.simulate(instance, candidates, 0, Clock(Limits(time_s=SIMULATION_SHARE * limit_s), None))[
+                "objective"
+            ]
+        )
     except NoSolutionError:
         return None
 

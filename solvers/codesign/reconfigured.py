@@ -105,7 +105,7 @@ class _Reconfigured(ABC):
             except NoSolutionError:
                 if not found:
                     raise
-        return min(found, key=lambda each: float(each["objective"]))
+        return min(found, key=lambda each: float(each["objective"])) | {"choices_tried": len(found)}
 
     def _simulate(
         self, instance: CodesignInstance, choices: tuple[int, ...], seed: int, clock: Clock
