@@ -20,8 +20,8 @@ from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
 _PATIENCE = 50
 """Proposals that the links outlive which change nothing, before they are laid anew anyway."""
-_KEPT = 12
-"""Networks remembered by their strategies."""
+_KEPT_BYTES = 2e8
+"""Of networks remembered by their strategies."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,7 @@ class _Loop:
         self.laid += 1
         routes = FixedRoutes.of(self.instance, design, key, seed=self.seed)
         self.known[key] = _Network(routes, Walker(routes, self.arrays))
-        if len(self.known) > _KEPT:
+        network = self.known[key]
+        if len(self.known) * network.walker.fabric.loads.nbytes > _KEPT_BYTES:
             del self.known[next(iter(self.known))]
-        return self.known[key]
+        return network
