@@ -33,7 +33,7 @@ def results_of(instance: Instance, options: argparse.Namespace) -> list[Result]:
     """Results of all methods, joint first."""
     seconds = options.small if instance.servers <= SMALL else options.large
     joint = ddlopt.compare([instance], ["joint"], time_limit=options.joint)
-    return [*joint, *ddlopt.compare([instance], METHODS, time_limit=seconds)]
+    return [*joint, *ddlopt.compare([instance], options.methods, time_limit=seconds)]
 
 
 def row_of(instance: Instance, results: list[Result], best: float) -> dict[str, str]:
@@ -57,6 +57,7 @@ def row_of(instance: Instance, results: list[Result], best: float) -> dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--instances", nargs="+", default=list(ddlopt.names("codesign")))
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), help="beside joint")
     parser.add_argument("--joint", type=float, default=60.0, help="seconds for joint")
     parser.add_argument("--small", type=float, default=10.0, help=f"seconds for other methods up to {SMALL} servers")
     parser.add_argument("--large", type=float, default=30.0, help="seconds for other methods beyond")

@@ -1,6 +1,8 @@
 """The decomposition against every choice of strategies with its exact topology."""
 
 import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.joint import Joint
+from ddlopt.solvers.codesign.joint_estimate import Estimate
 from ddlopt.solvers.codesign.joint_links import constructed
 from ddlopt.solvers.codesign.joint_master import Master, Proposal
 from ddlopt.solvers.codesign.joint_topology import deepened, first_answer
@@ -273,6 +276,51 @@ def test_effort_never_makes_an_answer_worse():
         answer = deeper
     assert answer.bound_bytes <= answer.busiest_bytes
     assert answer.design is not None
+
+
+def test_topology_problems_in_parallel_give_the_same_optimum():
+    instance = drawn(9)
+    alone = Joint().solve(instance, Limits())
+    with ThreadPoolExecutor(2) as executor:
+        together = Joint(executor=executor, together=2).solve(instance, Limits())
+    assert together.status is alone.status is Status.OPTIMAL
+    assert together.objective == pytest.approx(alone.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("servers", [4, 12])
+def test_answers_travel_between_processes(servers):
+    job = job_of(one_layer(servers, 2, ((tuple(range(servers)),), 1.0)), (0,))
+    answer = deepened(job, first_answer(job), Limits(), 0)
+    copy = pickle.loads(pickle.dumps(answer))
+    assert copy.busiest_bytes == answer.busiest_bytes
+    assert copy.design == answer.design
+
+
+def test_estimate_is_exact_where_columns_suit_the_groups():
+    # Two of four columns for the blocks, two for the cosets: each link carries 2 (k - 1) / k / 2.
+    blocks = tuple(tuple(range(b, b + 4)) for b in range(0, 16, 4))
+    cosets = tuple(tuple(range(r, 16, 4)) for r in range(4))
+    estimate = Estimate(one_layer(16, 4, (blocks, 1.0), (cosets, 1.0)))
+    assert estimate.load_bytes((0,)) == pytest.approx(0.75, rel=1e-3)
+    # Three times as much in the blocks: three columns and one.
+    estimate = Estimate(one_layer(16, 4, (blocks, 3.0), (cosets, 1.0)))
+    assert estimate.load_bytes((0,)) == pytest.approx(1.5, rel=1e-3)
+
+
+def test_fitted_strategies_are_estimated_no_slower():
+    instance = drawn(10, layers=5, strategies=4, memory_slack=1.2)
+    estimate = Estimate(instance)
+    usual = next(
+        choices for choices in itertools.product(*map(range, instance.tables.sizes)) if instance.tables.fits(choices)
+    )
+    found = estimate.improved(usual, Clock(Limits(), None), 0, 500)
+    assert estimate.time_s(found) <= estimate.time_s(usual)
+    assert instance.tables.fits(found)
+    assert all(
+        estimate.time_s((*found[:layer], a, *found[layer + 1 :])) >= estimate.time_s(found) * (1 - 1e-4)
+        for layer in range(5)
+        for a in range(4)
+    )
 
 
 def test_whole_ports_build_nothing_more_without_a_limit():
