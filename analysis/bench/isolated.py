@@ -224,7 +224,7 @@ class _News(threading.Thread):
         self._pipe = pipe
         self._ended = threading.Event()
         self.latest: list[float | None] | None = None
-        self._told = self.latest
+        self._told: list[float | None] | None = None
         self.start()
 
     def run(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
+from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.solvers import catalogue
@@ -117,7 +118,7 @@ def plan(
     seeds = tuple(seeds)
     versions = _versions()
     tasks: dict[str, Task] = {}
-    known = {name for family in catalogue.FAMILY_NAMES for name in catalogue.method_names(family)}
+    known = {name for family in FAMILY_NAMES for name in catalogue.method_names(family)}
     for asked in methods:
         if asked.partition(":")[0] not in {*known, "auto", "all-heuristics", "all-exact"}:
             raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")

@@ -1,5 +1,6 @@
 """The independent check of a co-design plan, written from the problem statement; it knows no formulation."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -95,9 +96,9 @@ def _compute(instance: CodesignInstance, chosen: Sequence[Strategy], number: Kin
         for server in instance.layouts[strategy.writes].servers:
             busy[server] += time
     finish: dict[int, Number] = {}
-    for layer in instance.order:
-        begin = max((finish[source] for source, target in instance.edges if target == layer), default=number(0))
-        finish[layer] = begin + times[layer]
+    for place in instance.order:
+        begin = max((finish[source] for source, target in instance.edges if target == place), default=number(0))
+        finish[place] = begin + times[place]
     return max(*busy, *finish.values())
 
 
@@ -140,8 +141,8 @@ def _moved(written: Layout, read: Layout, servers: int) -> npt.NDArray[np.float6
     Block (i, j) of a layout is the rectangle [i/p, (i+1)/p) × [j/q, (j+1)/q); what moves are its intersections with the
     blocks of the other layout, measured in whole cells of a common grid.
     """
-    batch = np.lcm(written.batch_parts, read.batch_parts)
-    channels = np.lcm(written.channel_parts, read.channel_parts)
+    batch = math.lcm(written.batch_parts, read.batch_parts)
+    channels = math.lcm(written.channel_parts, read.channel_parts)
     samples = _common(written.batch_parts, read.batch_parts, batch)
     features = _common(written.channel_parts, read.channel_parts, channels)
     cells = np.kron(samples, features)  # (blocks written, blocks read)
@@ -155,4 +156,5 @@ def _common(parts: int, others: int, cells: int) -> npt.NDArray[np.int64]:
     """(parts, others) cells that a part of one cut of the axis has in common with a part of the other."""
     starts, ends = np.arange(parts) * (cells // parts), np.arange(1, parts + 1) * (cells // parts)
     first, last = np.arange(others) * (cells // others), np.arange(1, others + 1) * (cells // others)
-    return np.maximum(0, np.minimum(ends[:, None], last) - np.maximum(starts[:, None], first))
+    common = np.minimum(ends[:, None], last) - np.maximum(starts[:, None], first)
+    return np.asarray(np.maximum(0, common))
