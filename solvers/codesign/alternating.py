@@ -34,7 +34,7 @@ _FREE_ROUTES = 16
 class Alternating(Heuristic):
     """Alternate between the two planes until a round brings nothing.
 
-    It begins with data parallelism and links for that. A round is two halves:
+    It begins with data parallelism and TopologyFinder's links for that. A round is two halves:
 
     - *Comp × Comm*: better strategies on the links, rings and routes there are (:class:`.FixedRoutes`), by a Metropolis
       walk (:class:`.Metropolis`) or by the integer program
@@ -109,9 +109,13 @@ class Alternating(Heuristic):
         """The best plan met; in the details the objective after each half-round, and which plane improved it last."""
         run = _Run(self, instance, clock, np.random.default_rng(seed))
         run.begin(start)
-        for _ in range(self.rounds):
+        for number in range(self.rounds):
             before = run.best_s
-            if clock.expired or not run.improve_strategies():
+            if clock.expired:
+                break
+            # The links to begin with are TopologyFinder's; the other method has not seen these strategies yet.
+            unseen = number == 0 and self.topology == "exact"
+            if not run.improve_strategies() and not unseen:
                 break
             if clock.expired or not run.improve_links():
                 break
@@ -135,12 +139,15 @@ class _Run:
         self.walked_s = 0.0
 
     def begin(self, start: CodesignPlan | None) -> None:
-        """Begin with a plan, or with data parallelism and links for it."""
+        """Begin with a plan, or with data parallelism and TopologyFinder's links, where it has any."""
         if start is not None:
             self.choices, self.design = start.choices(self.instance), start.design
         else:
             self.choices = data_parallel(self.instance)
-            self.design = self._links()
+            try:
+                self.design = self._links("topology-finder")
+            except NotApplicableError:
+                self.design = self._links(self.method.topology)
         self._note("start", self.choices, self.design)
         if self.plan is None:
             raise NoSolutionError(f"'{self.instance.name}': the plan to begin with is not feasible")
@@ -173,7 +180,7 @@ class _Run:
     def improve_links(self) -> bool:
         """Links for the strategies in hand; False if the method has none."""
         try:
-            design = self._links()
+            design = self._links(self.method.topology)
         except (NoSolutionError, NotApplicableError):
             return False
         in_hand = self.half_rounds[-1]["objective_s"]
@@ -197,10 +204,9 @@ class _Run:
             figures["proposals_per_s"] = self.proposed / max(self.walked_s, 1e-9)
         return figures
 
-    def _links(self) -> TopologyDesign | None:
-        method = self.method
-        most_s = np.inf if method.topology == "topology-finder" else method.plane_s
-        return links_for(self.instance, self.choices, method.topology, self.clock, self._seed(), most_s)
+    def _links(self, method: TopologyPlane) -> TopologyDesign | None:
+        most_s = np.inf if method == "topology-finder" else self.method.plane_s
+        return links_for(self.instance, self.choices, method, self.clock, self._seed(), most_s)
 
     def _note(self, plane: str, choices: Sequence[int], design: TopologyDesign | None) -> float:
         """Check a plan and keep it if it is the best; gives its iteration time."""
