@@ -54,7 +54,8 @@ def read(store: Store, target: float) -> Data:
         raise StoreError(f"{store.path} has no results to report; `ddlopt bench` puts some there")
     instances = store.instances()
     runs["label"] = _labels(runs)
-    latest = runs.sort_values(["finished", "id"]).drop_duplicates(["instance_digest", "label", "seed"], keep="last")
+    finished = runs.assign(finished=runs["finished"].astype(str)).sort_values(["finished", "id"])
+    latest = finished.drop_duplicates(["instance_digest", "label", "seed"], keep="last")
     runs["current"] = runs.index.isin(latest.index)
     for name in ("sense", "best_objective"):
         known = {digest: row[name] for digest, row in instances.items()}

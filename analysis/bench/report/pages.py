@@ -97,7 +97,7 @@ class Frame:
         first = runs.iloc[0]
         digest, family = str(first["instance_digest"]), str(first["family"])
         row = self.data.instances[digest]
-        name = slug(f"{family}--{first['instance']}")
+        name = f"{slug(family)}--{slug(str(first['instance']))}"
         if name.lower() in self._taken:
             name = f"{name}--{digest[:12]}"
         self._taken.add(name.lower())

@@ -66,7 +66,7 @@
       this.shown = this.rows;
       this.page = 0;
       this.heads.forEach((head, place) => this.makeSortable(head, place));
-      if (this.rows.length > 5) this.addTools();
+      if (this.rows.length > 4) this.addTools();
       this.draw();
     }
 
