@@ -49,6 +49,8 @@ _WHOLE_S, _WHOLE_GAP = 10.0, 3e-3
 """Seconds and relative gap for a program with whole ports."""
 _ROUTES_S, _ROUTES_GAP = 3.0, 1e-3
 """Seconds and relative gap for strategies on given routes."""
+_DESCENT_SERVERS = 512
+"""Beyond so many servers a path for every pair that some strategy may use takes too long."""
 _LOOKED_AT = 2000
 """Choices that are estimated to find one."""
 _PER_SEARCH = 3
@@ -188,7 +190,7 @@ class Search:
 
     def _vary(self, candidate: Candidate, fitted: bool) -> None:
         """Other strategies like those of a candidate: on its links, and ``fitted`` ones that suit columns of links."""
-        if candidate.time_s <= self.best_s * _NEAR:
+        if candidate.time_s <= self.best_s * _NEAR and self.instance.servers <= _DESCENT_SERVERS:
             self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
         if self.done or not fitted:
             return
@@ -327,7 +329,7 @@ class Search:
         return improved
 
     def _descend_from_best(self) -> None:
-        if self.best is not None and not self.done:
+        if self.best is not None and not self.done and self.instance.servers <= _DESCENT_SERVERS:
             answer = self.best.answer
             self._descend(Step(self.best.choices, answer.found, answer.busiest_bytes))
 
