@@ -48,7 +48,7 @@ class BranchAndBound(Timed):
     """
 
     opening: float = 0.1
-    rounds: int = 20
+    rounds: int = 12
     executor: Executor | None = None
 
     family: ClassVar[str] = "topology"

@@ -186,17 +186,25 @@ def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: R
         reach, cost, found = 0, 0, 0
         for j in range(d):
             # Equal ends stand side by side.
-            v = options[s, k, j]
-            if v >= 0 and not decided[v] and (j == 0 or v != options[s, k, j - 1]):
+            u = options[s, k, j]
+            if u >= 0 and not decided[u] and (j == 0 or u != options[s, k, j - 1]):
                 reach += d
+        two_ends = d == 2 and options[s, k, 1] >= 0
+        v, w = options[s, k, 0], options[s, k, d - 1]
         for i in range(many):
             t = targets[i]
-            far, short = FAR, FAR
-            for j in range(d):
-                v = options[s, k, j]
-                if v >= 0:
-                    far = min(far, near[v, t])
-                    short = min(short, two[v, t])
+            if two_ends:
+                far, short = near[v, t], two[v, t]
+                if near[w, t] < far:
+                    far = near[w, t]
+                if two[w, t] < short:
+                    short = two[w, t]
+            else:
+                far, short = FAR, FAR
+                for j in range(d):
+                    if options[s, k, j] >= 0:
+                        far = min(far, near[options[s, k, j], t])
+                        short = min(short, two[options[s, k, j], t])
             cost += demand[s, t] * far
             picked[t] = False
             if short < far:
@@ -311,67 +319,80 @@ def strike_off(total: int, allowed: Flags, room: Room) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _send(task: Task, v: int, t: int, size: float, lengths: Ints, room: Room) -> None:
-    """Load the way from v to t that ``later`` measures."""
-    first = task.forwarding and not room.decided[v]
-    for _ in range(len(lengths)):
-        if v == t:
-            return
-        best, after = FAR, -1
-        for u in range(len(lengths)):
-            if room.arcs[v, u] and not (first and u == t) and lengths[v, u] + room.distance[u, t] < best:
-                best, after = lengths[v, u] + room.distance[u, t], u
-        if after < 0:
-            return
-        room.slope[v, after] += size
-        v, first = after, False
-
-
-@njit(cache=True, nogil=True)
-def _send_from(task: Task, s: int, t: int, size: float, short: bool, lengths: Ints, room: Room) -> None:
-    """Load the way from s to t over the chosen set, the short one or the other."""
-    best, over = FAR, -1
-    for v in task.options[s, room.chosen[s]]:
-        if v >= 0:
-            length = room.two[v, t] if short else room.near[v, t]
-            if length < best:
-                best, over = length, v
-    if over < 0:
-        return
-    room.slope[s, over] += size
-    if short:
-        room.slope[over, t] += size
-    else:
-        _send(task, over, t, size, lengths, room)
+def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> int:
+    """For each group of s the member nearest to it over its chosen set, into ``at``; how many there are."""
+    found = 0
+    for g in range(len(task.hop)):
+        if not task.member[g, s]:
+            continue
+        best = FAR
+        at[found] = -1
+        for t in range(len(room.near)):
+            if task.member[g, t] and t != s:
+                for v in task.options[s, chosen]:
+                    if v >= 0 and min(room.near[v, t], room.two[v, t]) < best:
+                        best, at[found] = min(room.near[v, t], room.two[v, t]), t
+        found += 1
+    return found
 
 
 @njit(cache=True, nogil=True)
 def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -> None:
     """A supergradient of the total: ``slope`` by length, and ``uses``, from which that by price follows."""
-    n = len(lengths)
-    room.slope[:] = 0.0
+    # Local names: a call for every way, with all that it needs, would take longer than the ways.
+    slope, arcs, decided, distance, near, two = room.slope, room.arcs, room.decided, room.distance, room.near, room.two
+    n, d, groups = len(lengths), task.degree, len(task.hop)
+    nearest = np.empty(groups, np.int64)
+    slope[:] = 0.0
     room.uses[:] = 0.0
     for s in range(n):
-        for v in task.options[s, room.chosen[s]]:
+        chosen = room.chosen[s]
+        for j in range(d):
+            v = task.options[s, chosen, j]
             if v >= 0:
-                room.slope[s, v] -= z
+                slope[s, v] -= z
                 room.uses[s, v] += 1.0
         from_server(task, s, lengths, room)
-        value = room.values[s, room.chosen[s]]
-        cost_sets(task, s, room.chosen[s], room.chosen[s] + 1, allowed, room)
-        room.values[s, room.chosen[s]] = value
-        for t in range(n):
-            if task.bytes[s, t] > 0:
-                _send_from(task, s, t, float(task.bytes[s, t]), room.picked[t], lengths, room)
-        for g in range(len(task.hop)):
-            if not task.member[g, s]:
+        value = room.values[s, chosen]
+        cost_sets(task, s, chosen, chosen + 1, allowed, room)
+        room.values[s, chosen] = value
+        rings = _nearest_members(task, s, chosen, room, nearest) if groups > 0 else 0
+        ring = -1
+        for way in range(n + rings):
+            if way < n:
+                t, size = way, float(task.bytes[s, way])
+                short = room.picked[t]
+            else:
+                ring += 1
+                while not task.member[ring, s]:
+                    ring += 1
+                t, size, short = nearest[way - n], float(task.hop[ring]), False
+            if size == 0.0 or t < 0:
                 continue
-            best, nearest, short = FAR, -1, False
-            for t in range(n):
-                if task.member[g, t] and t != s:
-                    for v in task.options[s, room.chosen[s]]:
-                        if v >= 0 and min(room.near[v, t], room.two[v, t]) < best:
-                            best, nearest = min(room.near[v, t], room.two[v, t]), t
-                            short = room.two[v, t] < room.near[v, t]
-            if nearest >= 0:
-                _send_from(task, s, nearest, float(task.hop[g]), short, lengths, room)
+            best, over = FAR, -1
+            for j in range(d):
+                v = task.options[s, chosen, j]
+                if v < 0:
+                    continue
+                if way >= n and min(near[v, t], two[v, t]) < best:
+                    best, over, short = min(near[v, t], two[v, t]), v, two[v, t] < near[v, t]
+                elif way < n and (two[v, t] if short else near[v, t]) < best:
+                    best, over = (two[v, t] if short else near[v, t]), v
+            if over < 0:
+                continue
+            slope[s, over] += size
+            if short:
+                slope[over, t] += size
+                continue
+            v, first = over, task.forwarding and not decided[over]
+            for _ in range(n):
+                if v == t:
+                    break
+                best, after = FAR, -1
+                for u in range(n):
+                    if arcs[v, u] and not (first and u == t) and lengths[v, u] + distance[u, t] < best:
+                        best, after = lengths[v, u] + distance[u, t], u
+                if after < 0:
+                    break
+                slope[v, after] += size
+                v, first = after, False

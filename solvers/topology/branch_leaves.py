@@ -10,6 +10,8 @@ from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance, heads
 from ddlopt.solvers.topology.balance_lp import polish
 from ddlopt.solvers.topology.branch_bounds import Ints
 
+_MOST_DENOMINATOR = 2000
+"""Dual values are tried as fractions with denominators up to this, so that as whole numbers they lose nothing."""
 _ACCURATE = Effort(sweeps=60, sharpest=2000.0, kicks=10, columns=64, tolerance=1e-4)
 
 
@@ -48,6 +50,10 @@ def lengths_of(found: Balance) -> Ints:
     n, d = found.heads.shape
     lengths = np.ones((n, n), dtype=np.int64)
     arcs = np.flatnonzero(np.isfinite(found.length))
-    scale = MOST_LENGTH / max(float(found.length[arcs].max(initial=0.0)), 1e-300)
-    lengths[arcs // d, found.heads.flat[arcs]] = np.rint(scale * found.length[arcs]).astype(np.int64)
+    parts = found.length[arcs] / max(float(found.length[arcs].max(initial=0.0)), 1e-300)
+    scales = np.arange(1, _MOST_DENOMINATOR + 1)
+    misses = np.abs(np.outer(scales, parts) - np.rint(np.outer(scales, parts))).max(axis=1, initial=0.0)
+    exact = np.flatnonzero(misses < 1e-7 * scales)
+    scale = int(scales[exact[0]]) if len(exact) else MOST_LENGTH
+    lengths[arcs // d, found.heads.flat[arcs]] = np.rint(scale * parts).astype(np.int64)
     return lengths

@@ -129,7 +129,7 @@ class Search:
         self.n, self.sets, _ = self.task.options.shape
         self.copies = (self.task.options[:, :, :, None] == np.arange(self.n)).sum(axis=2).astype(np.int64)
         self.unit = float(unit_of(instance))
-        self.pace = Pace(rounds, _LEAF_ROUNDS, 1.0, 0.03, 0.002)
+        self.pace = Pace(rounds, _LEAF_ROUNDS, 1.3, 0.1, 0.002)
         self.numbering = Numbering(instance, self.task)
         self.symmetric = self.numbering.useful
         self.record = Record(recording)

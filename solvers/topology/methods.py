@@ -2,8 +2,10 @@
 
 from functools import partial
 from importlib import import_module
+from math import comb
 
 from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology.server_symmetry import interchangeable
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.makers import formulation, heuristic
@@ -17,9 +19,9 @@ def _exact(solver: str) -> Method:
 
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
-    """The exact model that leaves the least out."""
+    """The exact method that leaves the least out, and proves the most."""
     if not instance.allreduce_groups:
-        return _min_congestion(solver)
+        return (_branch_and_bound if _few_neighbours(instance) else _min_congestion)(solver)
     every_ring = _all_rings(solver)
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
@@ -27,6 +29,13 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
 def _metric_cuts(solver: str) -> Method:
     made: Method = import_module("ddlopt.solvers.topology.metric_cuts").MetricCuts(backend=backend(solver))
     return made
+
+
+def _few_neighbours(instance: TopologyInstance) -> bool:
+    """Whether the branch and bound ends, in seconds or minutes: few servers with few ports, or more that are alike."""
+    n, d = instance.servers, instance.degree
+    alike = n <= _ALIKE_SERVERS and any(len(twins) == n for twins in interchangeable(instance))
+    return alike or (n <= _BRANCHED_SERVERS and comb(n + d - 2, d) <= _BRANCHED_SETS)
 
 
 _formulation = partial(formulation, FAMILY)
@@ -80,6 +89,9 @@ ENTRIES = (
     Entry("fat-tree", FAMILY, "reference", "a fat-tree of similar cost", _fat_tree),
 )
 
+_BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
+"""What the branch and bound searches to the end, where a general model does not: sizes with traffic of any kind, and
+with servers that can all be exchanged."""
 _EXACT_SERVERS = 16
 """Beyond so many servers the general models hardly move their bound within hours."""
 
