@@ -90,7 +90,7 @@ class Master:
                 f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of every "
                 f"server and can be sent over links of degree {self.instance.degree}"
             )
-        known = outcome.bound is not None and detour_hops <= 2
-        bound = 0.0 if not known else formulation.objective_value(self.instance, outcome.bound)
+        value = outcome.bound if detour_hops <= 2 else None
+        bound = 0.0 if value is None else formulation.objective_value(self.instance, value)
         choices = None if outcome.objective is None else formulation.read(block, self.instance)
         return Proposal(choices, bound if math.isfinite(bound) else 0.0, dict(assumed), outcome.interrupted)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -107,7 +107,7 @@ class Search:
     together: int = 1
     candidates: dict[tuple[float, ...], Candidate] = field(default_factory=dict)
     proposals: list[Proposal] = field(default_factory=list)
-    spent_s: Counter[str] = field(default_factory=Counter)
+    spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     counts: Counter[str] = field(default_factory=Counter)
     best: Candidate | None = None
     exhausted: bool = False
@@ -285,15 +285,15 @@ class Search:
         """The next level for each, in parallel where there is an executor."""
         began = time.perf_counter()
         limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / _ACCURATE)
-        with_jobs = [each for each in candidates if each.job is not None]
-        asked = [(each.job, each.answer, limits, self.seed, self._links()) for each in with_jobs]
+        with_jobs = [(each, each.job) for each in candidates if each.job is not None]
+        asked = [(job, each.answer, limits, self.seed, self._links()) for each, job in with_jobs]
         if self.executor is None or len(asked) < 2:
             answers = [deepened(*each, self.clock) for each in asked]
         else:
             answers = [future.result() for future in [self.executor.submit(deepened, *each) for each in asked]]
         self.counts["designs"] += len(asked)
         self.spent_s["topology"] += time.perf_counter() - began
-        for each, answer in zip(with_jobs, answers, strict=True):
+        for (each, _), answer in zip(with_jobs, answers, strict=True):
             self._update(each, answer)
         for each in candidates:
             if each.job is None:

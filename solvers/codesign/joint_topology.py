@@ -21,6 +21,8 @@ _PROVABLE_SERVERS = 16
 """Up to so many servers the exact methods of the topology family are asked, too."""
 _TINY_SERVERS = 6
 """Up to so many servers a proof takes hardly longer than a search."""
+_SEARCHED_RINGS = 2000
+"""Beyond so many servers times groups each trial of a search over links takes too long."""
 SEARCHED_SERVERS = 160
 """Beyond so many servers a search over links takes too long; designs are constructed."""
 _ROOM = 1e-9
@@ -75,12 +77,12 @@ def first_answer(job: TopologyInstance | None) -> Answer:
 
 def levels_left(job: TopologyInstance | None, answer: Answer) -> int:
     """How many levels of effort have not been spent on the job."""
-    return 0 if job is None else len(_levels(job.servers)) - answer.level
+    return 0 if job is None else len(_levels(job)) - answer.level
 
 
 def next_kind(job: TopologyInstance, answer: Answer) -> str:
     """What the next level of effort is: ``construct``, ``search``, the name of an exact method, or nothing more."""
-    levels = _levels(job.servers)
+    levels = _levels(job)
     return levels[answer.level][0] if answer.level < len(levels) else ""
 
 
@@ -111,7 +113,7 @@ def deepened(
     clock : Clock or None
         Of whoever asks; it is told of Ctrl-C.
     """
-    kind, effort = _levels(job.servers)[known.level]
+    kind, effort = _levels(job)[known.level]
     began = time.perf_counter()
     tried = dataclasses.replace(known, level=known.level + 1)
     given = known.design if job.servers <= SEARCHED_SERVERS else None
@@ -140,11 +142,14 @@ def deepened(
     )
 
 
-def _levels(servers: int) -> list[tuple[str, float]]:
+def _levels(job: TopologyInstance) -> list[tuple[str, float]]:
     """Ways to find a design, each with its effort."""
+    servers = job.servers
     if servers > SEARCHED_SERVERS:
         return [("construct", 2), ("construct", 6)]
     levels: list[tuple[str, float]] = [("construct", 8), ("construct", 24), ("search", 0.02), ("search", 0.3)]
+    if servers * len(job.allreduce_groups) > _SEARCHED_RINGS:
+        return levels[:2]
     if servers > _PROVABLE_SERVERS:
         return levels
     if servers <= _TINY_SERVERS:
