@@ -49,7 +49,7 @@ class DataParallel(Heuristic):
         """The plan, and in the details how many layers memory makes take other strategies."""
         choices = data_parallel(instance)
         design = links_for(instance, choices, self.topology, clock, seed)
-        changed = sum(a != usual(layer, instance) for layer, a in zip(instance.layers, choices, strict=True))
+        changed = sum(a != b for a, b in zip(usual(instance), choices, strict=True))
         return plan_of(instance, choices, design), {"layers_changed_for_memory": changed}
 
 
@@ -64,7 +64,7 @@ def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
     NoSolutionError
         If no choice of strategies fits.
     """
-    wanted = tuple(usual(layer, instance) for layer in instance.layers)
+    wanted = usual(instance)
     if instance.tables.fits(wanted):
         return wanted
     model = pyo.ConcreteModel()
@@ -91,16 +91,34 @@ def evenly_spread(instance: CodesignInstance) -> tuple[list[float], list[float]]
     return reduced, [float(pattern.sent.sum()) / links for pattern in instance.tables.patterns]
 
 
-def usual(layer: Layer, instance: CodesignInstance) -> int:
-    """Index of the strategy that data-parallel training gives a layer.
+def usual(instance: CodesignInstance) -> tuple[int, ...]:
+    """Index of the strategy that data-parallel training gives each layer.
 
-    That is the one named ``data``; for a table the one named ``owner``; else the first that reads nothing or what it
-    writes, and writes one part of the batch on every server; else the first of all.
+    That is the one named ``data``; for a table the one named ``owner``; of layers that any server may hold alone, the
+    k-th goes to server k modulo n; else the first that reads nothing or what it writes, and writes one part of the
+    batch on every server; else the first of all.
     """
-    names = [strategy.name for strategy in layer.strategies]
-    for name in ("data", "owner"):
-        if name in names:
-            return names.index(name)
+    choices, spread = [], 0
+    for layer in instance.layers:
+        names = [strategy.name for strategy in layer.strategies]
+        holders = _single_holders(layer, instance)
+        if "data" in names or "owner" in names:
+            choices.append(names.index("data" if "data" in names else "owner"))
+        elif len(holders) == instance.servers:
+            choices.append(holders[spread % instance.servers])
+            spread += 1
+        else:
+            choices.append(_split_by_batch(layer, instance))
+    return tuple(choices)
+
+
+def _single_holders(layer: Layer, instance: CodesignInstance) -> dict[int, int]:
+    """By server, the strategy that reads nothing and leaves the layer's output there alone."""
+    written = [(instance.layouts[strategy.writes].servers, strategy.reads) for strategy in layer.strategies]
+    return {servers[0]: a for a, (servers, reads) in enumerate(written) if len(servers) == 1 and reads is None}
+
+
+def _split_by_batch(layer: Layer, instance: CodesignInstance) -> int:
     for place, strategy in enumerate(layer.strategies):
         layout = instance.layouts[strategy.writes]
         if layout.batch_parts == instance.servers and strategy.reads in (None, strategy.writes):

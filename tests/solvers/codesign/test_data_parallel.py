@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import ddlopt
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.errors import NoSolutionError, OptionError
@@ -63,7 +64,7 @@ def test_which_strategy_is_usual():
             "by its place": [("a", 1, 0, 1), ("b", 1, 1, 1)],
         }
     )
-    assert [usual(layer, instance) for layer in instance.layers] == [2, 2, 2, 0]
+    assert usual(instance) == (2, 2, 2, 0)
     assert data_parallel(instance) == (2, 2, 2, 0)
 
 
@@ -92,7 +93,7 @@ def test_memory_is_traded_against_time():
 @pytest.mark.parametrize("seed", range(4))
 def test_memory_against_all_choices(seed):
     instance = random_job(np.random.default_rng(seed), memory_slack=1.0, servers=(4, 6)[seed % 2])
-    wanted = [usual(layer, instance) for layer in instance.layers]
+    wanted = list(usual(instance))
     found = data_parallel(instance)
     fitting = [c for c in itertools.product(*map(range, instance.tables.sizes)) if instance.tables.fits(c)]
     assert found in fitting
@@ -125,3 +126,11 @@ def test_no_fit_is_proven():
 def test_options():
     with pytest.raises(OptionError, match="topology is 'best'"):
         DataParallel(topology="best")
+
+
+def test_tables_that_any_server_may_hold_are_dealt_out():
+    instance = ddlopt.load("codesign/dlrm-n12-d4")
+    tables = [layer for layer in instance.layers if layer.name.startswith("table")]
+    names = [layer.strategies[a].name for layer, a in zip(instance.layers, usual(instance), strict=True)]
+    assert names[: len(tables)] == [f"whole-{k % 12}" for k in range(len(tables))]
+    assert set(names[len(tables) :]) == {"data"}
