@@ -52,10 +52,11 @@ def gap_to_bound(objective: ArrayLike, bound: ArrayLike, maximise: ArrayLike = F
     .. math:: g = \frac{z - b}{|z|} \text{ (minimised)}, \qquad g = \frac{b - z}{|z|} \text{ (maximised)}
 
     The same as :func:`ddlopt.solvers.contracts.relative_gap`, for arrays; parameters and result as of
-    :func:`gap_to_best`.
+    :func:`gap_to_best`, but NaN where the objective is 0 and the bound does not meet it.
     """
     z, b = np.asarray(objective, float), np.asarray(bound, float)
-    return _relative(np.where(maximise, b - z, z - b), np.abs(z))
+    gap = _relative(np.where(maximise, b - z, z - b), np.abs(z))
+    return np.where(np.isinf(gap), np.nan, gap)
 
 
 def _relative(distance: Floats, size: Floats) -> Floats:

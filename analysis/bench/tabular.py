@@ -9,7 +9,7 @@ from ddlopt.analysis.tables import NONE
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "µ": r"\textmu{}", "≤": r"$\leq$",
-    "<": r"\textless{}", ">": r"\textgreater{}",
+    "∞": r"$\infty$", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
 Written = Mapping[str, Callable[[object], str]]
@@ -58,7 +58,7 @@ def latex(table: pd.DataFrame, written: Written | None = None, caption: str = ""
 
 def csv_text(table: pd.DataFrame) -> str:
     """Comma-separated values with all digits; empty where there is no figure."""
-    return table.to_csv(index=False, lineterminator="\n")
+    return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def _numeric(table: pd.DataFrame) -> list[bool]:

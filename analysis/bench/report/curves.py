@@ -57,7 +57,7 @@ def grid(runs: pd.DataFrame) -> Floats:
 def horizons(runs: pd.DataFrame) -> Floats:
     """Until when the integrals of runs go: their limit, or the longest time of all where there was none."""
     longest = max(float(runs["runtime_s"].max()), 1e-3)
-    return runs["time_limit_s"].fillna(longest).to_numpy(float)
+    return np.asarray(runs["time_limit_s"].fillna(longest), float)
 
 
 def follow(

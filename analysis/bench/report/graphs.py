@@ -37,7 +37,7 @@ def convergence(curves: Curves) -> Markup | None:
 def profiles(summary: Summary, curves: Curves, target: float) -> list[Markup]:
     """The charts of a family."""
     labels = list(summary.methods["method"])
-    reached = f"a gap of {gap_text(target)} to the best known"
+    reached = f"a gap of {100 * target:g} % to the best known"
     share = percent("part of the instances")
     times = seconds("time", curves.at_s[0], curves.at_s[-1])
     any_time = [Line(label, curves.at_s, curves.primal[label].curve) for label in labels if label in curves.primal]

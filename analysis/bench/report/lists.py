@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ddlopt.analysis.bench import statistics, tabular
 from ddlopt.analysis.bench.report.cells import Cell, Column, number, table
 from ddlopt.analysis.bench.report.names import family_file
-from ddlopt.analysis.bench.report.summary import WRITTEN, Summary
+from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, gap_or_infinite
 from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _HELP = {
 
 def methods(frame: pd.DataFrame, target: float) -> Markup:
     """The methods of a family."""
-    return _figures("methods", f"Methods; the target is a gap of {gap_text(target)} to the best known", frame)
+    return _figures("methods", f"Methods; the target is a gap of {100 * target:g} % to the best known", frame)
 
 
 def pairs(summary: Summary) -> Markup | None:
@@ -120,14 +120,11 @@ def runs(frame: pd.DataFrame, unit: str) -> Markup:
             Cell(label), number(f"{seed:.0f}", seed), Cell(status.replace("_", " ")),
             number(objective_text(size, unit), objective),
             number(objective_text(None if bound != bound else bound, unit, like=size), bound),
-            number(_gap(gap), gap), number(_gap(distance), distance), number(time_text(time_s, digits=3), time_s),
+            number(gap_or_infinite(gap), gap), number(gap_or_infinite(distance), distance),
+            number(time_text(time_s, digits=3), time_s),
             number(_memory(memory), memory), Cell("; ".join([*notes, *([message] if message else [])])),
         ])  # fmt: skip
     return table("runs", "All runs", _RUN, rows)
-
-
-def _gap(gap: float) -> str:
-    return gap_text(None if gap != gap else gap)
 
 
 def _memory(size_bytes: float) -> str:

@@ -85,7 +85,8 @@ class Frame:
         self._taken: set[str] = set()
         common = {
             "title": title, "families": [(family, family_file(family)) for family in families],
-            "version": __version__, "target": gap_text(data.target), "shift_s": f"{SHIFT_S:g}", "par_k": f"{PAR_K:g}",
+            "version": __version__, "target": f"{100 * data.target:g} %",
+            "shift_s": f"{SHIFT_S:g}", "par_k": f"{PAR_K:g}",
         }  # fmt: skip
         self._common: dict[str, Any] = common
 

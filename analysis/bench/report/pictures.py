@@ -1,5 +1,6 @@
 """A picture of the best solution of an instance, where the library has the instance and the family can be drawn."""
 
+import struct
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +12,12 @@ from ddlopt.analysis.views import view
 
 
 class Picture(NamedTuple):
-    """``file`` within the folder of the report, and what it shows; without a file, why there is none."""
+    """``file`` in the folder of the report and what it shows, sizes in pixels; without a file, why there is none."""
 
     file: str | None
     told: str
+    width: int = 0
+    height: int = 0
 
 
 class Painter:
@@ -46,15 +49,18 @@ class Painter:
         if row["solution"] is None:
             return Picture(None, "The store has no solution to draw.")
         try:
-            self._draw(best, zlib.decompress(row["solution"]).decode(), self._folder / "pictures" / f"{name}.png")
+            size = self._draw(
+                best, zlib.decompress(row["solution"]).decode(), self._folder / "pictures" / f"{name}.png"
+            )
         except Exception as problem:  # a picture less must not lose the report
             why = " ".join(f"{problem}".split()) or type(problem).__name__
             return Picture(None, f"The best solution cannot be drawn: {why}")
         self._left -= 1
-        return Picture(f"pictures/{name}.png", f"Best solution of {best['instance']}, found by {best['label']}")
+        told = f"Best solution of {best['instance']}, found by {best['label']}"
+        return Picture(f"pictures/{name}.png", told, *size)
 
     @staticmethod
-    def _draw(best: Any, text: str, file: Path) -> None:
+    def _draw(best: Any, text: str, file: Path) -> tuple[int, int]:
         from matplotlib.figure import Figure
 
         from ddlopt import instances
@@ -73,4 +79,6 @@ class Painter:
         figure = Figure(figsize=(5.6, 5.0), layout="constrained")
         draw(figure.add_subplot(), instance, solution)
         file.parent.mkdir(exist_ok=True)
-        figure.savefig(file, dpi=110, facecolor="white")
+        figure.savefig(file, dpi=110, facecolor="white", bbox_inches="tight")
+        width, height = struct.unpack(">II", file.read_bytes()[16:24])  # where a PNG has them
+        return width, height

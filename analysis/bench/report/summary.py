@@ -19,8 +19,8 @@ WRITTEN: dict[str, Callable[[object], str]] = {
     "within target": lambda value: part_text(float(str(value))),
     "time (SGM)": lambda value: time_text(float(str(value)), digits=3),
     "time to target (PAR-10)": lambda value: time_text(float(str(value)), digits=3),
-    "mean gap to best": lambda value: gap_text(float(str(value))),
-    "mean gap to bound": lambda value: gap_text(float(str(value))),
+    "mean gap to best": lambda value: gap_or_infinite(float(str(value))),
+    "mean gap to bound": lambda value: gap_or_infinite(float(str(value))),
     "primal integral": lambda value: part_text(float(str(value))),
     "dual integral": lambda value: part_text(float(str(value))),
     "p": lambda value: p_text(float(str(value))),
@@ -32,6 +32,11 @@ WRITTEN: dict[str, Callable[[object], str]] = {
 def part_text(part: float) -> str:
     """A part in percent."""
     return f"{100 * part:.1f} %" if part < 1 else "100 %"
+
+
+def gap_or_infinite(gap: float) -> str:
+    """A gap in percent; NaN is none, and the best known may be 0."""
+    return "∞" if gap == float("inf") else gap_text(None if gap != gap else gap)
 
 
 def p_text(p_value: float) -> str:
@@ -83,8 +88,8 @@ def summarise(runs: pd.DataFrame, target: float, baseline: str | None, at_s: Flo
     typical = profiles.medians(gaps)
     won = dict(zip(labels, pairs.wins(typical), strict=True))
     table = methods_table(runs, target, won)
-    labels = list(table["method"])
-    chosen = baseline if baseline in labels else labels[0]
+    labels = [str(label) for label in table["method"]]
+    chosen = baseline if baseline is not None and baseline in labels else labels[0]
     times, gaps = profiles.cube(runs, "to_target_s", labels), profiles.cube(runs, "cost", labels)
     steps = np.concatenate([[0.0], np.geomspace(1e-4, 10.0, 46)])
     return Summary(
