@@ -47,7 +47,7 @@ class BranchAndBound(Timed):
         Threads to search in; by default as many as the limits allow.
     """
 
-    opening: float = 0.1
+    opening: float = 0.3
     rounds: int = 12
     executor: Executor | None = None
 

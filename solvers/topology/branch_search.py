@@ -22,7 +22,7 @@ from ddlopt.solvers.topology.branch_tree import MEAN_LENGTH, Log, Pace, Stack, d
 
 _SLICE = 2e8
 """Steps of the innermost loops in one dive: a fraction of a second."""
-_LEAF_ROUNDS = 100
+_LEAF_ROUNDS = 300
 _ROOT_ROUNDS = 300
 _MOST_WEIGHTS = 40_000
 _TIGHT = 0.999

@@ -54,7 +54,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+LONG = ("five servers", "sparse", "rings", "duplex, three ports")
+"""Cases in which it is the brute force that takes its time."""
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] if case in LONG else []) for case in CASES]
+)
 def test_agrees_with_brute_force_and_its_certificate_holds(case):
     n, d, options = CASES[case]
     for seed in range(2 if n < 5 else 1):
