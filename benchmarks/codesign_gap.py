@@ -8,6 +8,9 @@ found, which holds for every strategy and every topology. ``--store`` keeps bett
 
 import argparse
 import dataclasses
+import functools
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import ddlopt
@@ -63,11 +66,13 @@ def main() -> None:
     parser.add_argument("--large", type=float, default=30.0, help="seconds for other methods beyond")
     parser.add_argument("--store", action="store_true", help="keep plans that are better than the library's")
     parser.add_argument("--write", type=Path, help="folder for codesign_gap.md and codesign_gap.png")
+    parser.add_argument("--processes", type=int, default=1, help="instances at a time")
     options = parser.parse_args()
     rows, pictured = [], []
-    for name in options.instances:
-        instance = ddlopt.load(name)
-        results = results_of(instance, options)
+    problems = [ddlopt.load(name) for name in options.instances]
+    executor = ProcessPoolExecutor(options.processes, get_context("spawn"))
+    answers = executor.map(functools.partial(results_of, options=options), problems)
+    for name, instance, results in zip(options.instances, problems, answers, strict=True):
         stored = instances.best(name)
         known = None if stored is None else float(ddlopt.check(instance, stored).objective)
         winner = min((each for each in results if each.objective is not None), key=lambda each: each.objective)

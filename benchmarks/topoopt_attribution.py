@@ -31,13 +31,13 @@ import ddlopt
 from ddlopt.analysis import tables
 from ddlopt.models.catalogue import family
 from ddlopt.models.codesign import job_of
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes
-from ddlopt.solvers.codesign.planes import plan_of
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance import Effort, Job, balance, heads_of

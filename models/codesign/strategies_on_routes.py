@@ -12,7 +12,7 @@ from ddlopt.models.codesign.coupling import add_bytes
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
-from ddlopt.models.codesign.strategy_choice import add_strategies, read_choices, set_choices
+from ddlopt.models.codesign.strategy_choice import FAINT, add_strategies, read_choices, set_choices
 
 _SAME = 12
 """Loads that agree in so many digits, relative to the largest, are taken for the same row."""
@@ -81,6 +81,7 @@ class StrategiesOnRoutes:
         for column in np.flatnonzero(np.isinf(loads).any(axis=0)):
             variables[column].setub(0)
         loads[:, np.isinf(loads).any(axis=0)] = 0
+        loads[loads < FAINT] = 0
         rows = heaviest_rows(loads)
         block.BUSIEST = pyo.RangeSet(0, len(rows) - 1, doc="arcs that may be the busiest")
 

@@ -14,7 +14,7 @@ from ddlopt.models.codesign.twins import single_layers, spread, twin_layers
 from ddlopt.models.errors import SolverError
 
 _INTEGRALITY = 1e-4
-_FAINT = 1e-9
+FAINT = 1e-9
 
 
 def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, collapse: bool = False) -> None:
@@ -127,7 +127,7 @@ def linear(terms: Iterable[tuple[float, Any]]) -> Any:
 
     In units of an iteration that is less than a nanosecond in a second.
     """
-    pairs = [(c, v) for c, v in terms if abs(c) > _FAINT]
+    pairs = [(c, v) for c, v in terms if abs(c) > FAINT]
     if not pairs:
         return 0.0
     return LinearExpression(constant=0.0, linear_coefs=[c for c, _ in pairs], linear_vars=[v for _, v in pairs])

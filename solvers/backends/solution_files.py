@@ -30,8 +30,8 @@ def read_values(path: str | Path, columns: Sequence[str]) -> tuple[str, dict[str
     Parameters
     ----------
     path : str or Path
-        As written by HiGHS (``write_solution_to_file``, either style), CBC, SCIP, Gurobi, or GLPK (``-o``, or ``-w`` for
-        a model in LP format, whose columns it numbers).
+        As written by HiGHS (``write_solution_to_file``, either style), CBC, SCIP, Gurobi, or GLPK (``-o``, or ``-w``
+        for a model in LP format, whose columns it numbers).
     columns : sequence of str
         Names of the model's columns in the order of the file that the solver read.
 

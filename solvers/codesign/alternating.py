@@ -6,6 +6,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -15,7 +16,6 @@ from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import StrategyPlane, TopologyPlane, best_on_links, best_on_routes, links_for
 from ddlopt.solvers.codesign.mcmc import Metropolis
-from ddlopt.solvers.codesign.planes import plan_of
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _NAMES: Mapping[tuple[str, str], str] = {

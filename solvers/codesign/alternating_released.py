@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -14,7 +15,6 @@ from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.mcmc import Metropolis, Walker, graph_of, rows_of
 from ddlopt.solvers.codesign.mcmc_kernels import Ints, propose, seed_walk
-from ddlopt.solvers.codesign.planes import plan_of
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.topology_finder import TopologyFinder
 

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from ddlopt.models.codesign.bounds import lower_bound
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -31,7 +32,6 @@ from ddlopt.solvers.codesign.joint_topology import (
     next_kind,
     provable,
 )
-from ddlopt.solvers.codesign.planes import plan_of
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 

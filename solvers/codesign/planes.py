@@ -1,10 +1,7 @@
 """The plane of links, rings and routes as the methods of this family use it: one job in, one design and bound out."""
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 
-from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
@@ -16,28 +13,6 @@ from ddlopt.solvers.heuristic import Clock
 
 _CANCELLED = 1e-12
 """Relative error of a time of which the compute time is taken away again."""
-
-
-def plan_of(instance: CodesignInstance, choices: Sequence[int], design: TopologyDesign | None) -> CodesignPlan:
-    """The plan that takes these strategies and this design.
-
-    Parameters
-    ----------
-    instance : CodesignInstance
-    choices : sequence of int
-        Index of each layer's strategy.
-    design : TopologyDesign or None
-        For :func:`~ddlopt.models.codesign.job.job_of` of the choices; None where there is nothing to send.
-    """
-    return CodesignPlan(
-        instance=instance.name,
-        instance_digest=instance.digest,
-        strategies=tuple(layer.strategies[a].name for layer, a in zip(instance.layers, choices, strict=True)),
-        # The job has no name and no digest of its own: the strategies tell which it is.
-        design=TopologyDesign(instance=instance.name, links=())
-        if design is None
-        else design.model_copy(update={"instance": instance.name, "instance_digest": None}),
-    )
 
 
 def answer_topology(

@@ -7,9 +7,10 @@ import pytest
 
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import evaluate, job_of
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.planes import answer_topology, plan_of
+from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.link_exchange import LinkExchange
 

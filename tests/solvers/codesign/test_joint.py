@@ -9,6 +9,7 @@ import pytest
 
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.whole_ports import WholePorts, server_classes
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
@@ -20,7 +21,7 @@ from ddlopt.solvers.codesign.joint_estimate import Estimate
 from ddlopt.solvers.codesign.joint_links import constructed
 from ddlopt.solvers.codesign.joint_master import Master, Proposal
 from ddlopt.solvers.codesign.joint_topology import deepened, first_answer
-from ddlopt.solvers.codesign.planes import answer_topology, plan_of
+from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock

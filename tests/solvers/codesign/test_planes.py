@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, evaluate, job_of
+from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.solvers.codesign.planes import answer_topology, load_of_time, plan_of
+from ddlopt.solvers.codesign.planes import answer_topology, load_of_time
 from ddlopt.solvers.contracts import Limits
 
 
