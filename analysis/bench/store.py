@@ -4,6 +4,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -178,6 +179,26 @@ class Store:
             if solutions:
                 run["solution"] = None if packed is None else json.loads(zlib.decompress(packed))
             yield run
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read the store as it is now, whatever a sweep adds meanwhile.
+
+        Raises
+        ------
+        StoreError
+            If what is read turns out to be damaged.
+        """
+        self._connection.execute("BEGIN")
+        try:
+            # The first reading fixes what is seen.
+            self._connection.execute("SELECT count(*) FROM instances").fetchone()
+            yield
+        except sqlite3.DatabaseError as problem:
+            raise StoreError(f"{self.path} is damaged: {problem}") from None
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
     def rows(self, columns: Iterable[str], **equal: Any) -> Iterator[sqlite3.Row]:
         """Columns of the runs, as they are stored; of those alone whose other columns equal the values given."""

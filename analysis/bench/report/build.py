@@ -59,15 +59,16 @@ def write_report(
     """
     if target < 0 or pictures < 0:
         raise OptionError("the target gap and the number of pictures must be at least 0")
-    data = read(store, target)
-    known = sorted(data.runs["label"].astype(str).unique())
-    if baseline is not None and baseline not in known:
-        raise OptionError(f"no run is of the baseline '{baseline}'; there are: {', '.join(known)}")
-    site = Site(folder)
-    try:
-        _write(site, store, data, title, baseline, pictures)
-    except OSError as problem:
-        raise OptionError(f"{site.folder} cannot be written: {problem.strerror or problem}") from None
+    with store.snapshot():
+        data = read(store, target)
+        known = sorted(data.runs["label"].astype(str).unique())
+        if baseline is not None and baseline not in known:
+            raise OptionError(f"no run is of the baseline '{baseline}'; there are: {', '.join(known)}")
+        site = Site(folder)
+        try:
+            _write(site, store, data, title, baseline, pictures)
+        except OSError as problem:
+            raise OptionError(f"{site.folder} cannot be written: {problem.strerror or problem}") from None
     return site.folder / "index.html"
 
 

@@ -252,6 +252,21 @@ def test_what_traces_say_is_what_the_functions_on_one_trace_say(tmp_path):
     assert set(family.primal) == {"exact", "greedy", "crash"}
 
 
+def test_a_sweep_may_go_on_meanwhile(tmp_path, monkeypatch):
+    store, late = make_store(tmp_path / "r.sqlite"), instance_row("c" * 64, "most", "scheduling", "maximize", best=10.0)
+
+    def follow(*arguments, first=curves.follow):
+        with Store(store) as writing:
+            writing.add(run_row(late, "late", 0, "feasible", 9.0), late)
+        return first(*arguments)
+
+    monkeypatch.setattr(curves, "follow", follow)
+    folder = written(store, tmp_path / "out", pictures=0)
+    assert len(Page(folder / "instances" / "scheduling--most.html").tables["runs"].rows) == 3
+    folder = written(store, tmp_path / "out", pictures=0)
+    assert len(Page(folder / "instances" / "scheduling--most.html").tables["runs"].rows) == 4
+
+
 def test_large_tables_are_data_and_the_data_cannot_end_the_script(monkeypatch):
     monkeypatch.setattr(cells, "LARGEST_PLAIN", 2)
     columns = [cells.Column("name"), cells.Column("value", numeric=True)]

@@ -35,6 +35,15 @@ def test_stores_that_are_none(call, tmp_path):
     assert not out.exists()
 
 
+def test_a_damaged_store(call, tmp_path):
+    store = make_store(tmp_path / "r.sqlite", seeds=50)
+    size = store.stat().st_size
+    with store.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"\xff" * (size - size // 2))
+    assert "is damaged" in refused(call, store, "-o", tmp_path / "out")
+
+
 def test_a_store_of_a_newer_version(call, tmp_path):
     store = make_store(tmp_path / "r.sqlite")
     connection = sqlite3.connect(store)

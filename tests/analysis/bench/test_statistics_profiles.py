@@ -36,6 +36,12 @@ def test_performance_profile_as_another_package_has_it():
         assert ours.share[method] == pytest.approx([(ratios <= x * (1 + 1e-12)).mean() for x in at])
 
 
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_method_that_was_not_run_has_not_solved_and_hinders_nobody(seeds):
+    costs = np.repeat([[[1.0], [NAN]], [[2.0], [1.0]]], seeds, axis=-1)
+    assert profiles.performance_profile(costs, [1.0, 2.0]).share.tolist() == [[0.5, 1.0], [0.5, 0.5]]
+
+
 def test_data_profile_by_hand():
     profile = profiles.data_profile(COSTS[..., None], [0.5, 2.0, 6.0])
     assert profile.share.tolist() == [[0.0, 0.25, 0.5], [0.0, 0.5, 0.75]]
