@@ -5,11 +5,12 @@ import math
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 from report_cases import HOSTILE, SCRIPT, Page, instance_row, make_store, run_row
 
 from ddlopt.analysis.bench import Store, anytime, statistics
-from ddlopt.analysis.bench.report import cells, curves, write_report
+from ddlopt.analysis.bench.report import cells, curves, summary, write_report
 from ddlopt.analysis.bench.report.data import read
 
 
@@ -146,6 +147,12 @@ def test_methods_in_pairs_by_hand(pages):
     }  # fmt: skip
 
 
+def test_in_pairs_only_instances_count_that_both_were_run_on():
+    costs = np.array([[[0.1], [0.2]], [[0.1], [np.nan]], [[0.1], [np.inf]]])
+    table = summary.pairs_table(costs, ["base", "other"], "base")
+    assert table[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 0, 2]]
+
+
 def test_a_proof_of_infeasibility_is_an_answer(pages):
     table = pages["family-scheduling.html"].tables["methods"]
     assert table.row("exact")["answered"] == "100 %"
@@ -250,6 +257,30 @@ def test_what_traces_say_is_what_the_functions_on_one_trace_say(tmp_path):
     assert own.primal["exact"].curve == pytest.approx(anytime.gap_at(trace, 11.5, family.at_s))
     assert "ideal" not in own.primal
     assert set(family.primal) == {"exact", "greedy", "crash"}
+
+
+def test_claims_that_others_refute_and_what_was_reached_before_a_failure(tmp_path):
+    instance = instance_row("e" * 64, "one")
+    runs = [
+        run_row(instance, "right", 0, "feasible", 10.0, 10.0),
+        run_row(instance, "close", 0, "optimal", 10.0005, 10.0),
+        run_row(instance, "none", 0, "infeasible"),
+        run_row(instance, "worse", 0, "optimal", 11.0, None),
+        run_row(instance, "beyond", 0, "feasible", 10.0, 12.0),
+        run_row(instance, "ended", 0, "killed", None, 9.0, trace=[[0.5, 10.0, 9.0]]),
+    ]
+    with Store(tmp_path / "r.sqlite") as store:
+        for run in runs:
+            store.add(run, instance)
+        folder = write_report(store, tmp_path / "out").parent
+    wrong = Page(folder / "index.html").tables["wrong"]
+    assert [row[1] for row in wrong.rows] == ["none", "worse", "beyond"]
+    methods = Page(folder / "family-topology.html").tables["methods"]
+    answered = {row[0]: methods.row(row[0])["answered"] for row in methods.rows}
+    assert {name for name, part in answered.items() if part == "0.0 %"} == {"none", "ended"}
+    assert methods.row("ended")["within target"] == methods.row("none")["within target"] == "0.0 %"
+    assert methods.row("none")["wins"] == "0"
+    assert methods.row("right")["within target"] == "100 %"
 
 
 def test_a_sweep_may_go_on_meanwhile(tmp_path, monkeypatch):
