@@ -39,7 +39,6 @@ FILE = (
 )
 DESIGN_SHARE = 0.25
 BRANCHING_SHARE = 0.3
-SHORT_S = 300.0
 
 
 def stock(seconds, tell):
@@ -122,7 +121,7 @@ def ours(seconds, tell):
     if best is not None:
         broken = broken_rows(instance, best.solution, sides)
         print(f"our design ({best.objective:.4f}) breaks rows TOT of the sources {broken}", flush=True)
-    relaxed(instance, min(SHORT_S, 0.3 * (seconds - used())), used, tell)
+    relaxed(instance, 0.3 * (seconds - used()), used, tell)
     branching(instance, BRANCHING_SHARE * (seconds - used()), best, used, tell)
     whole(instance, max(1.0, seconds - used()), used, tell)
 
