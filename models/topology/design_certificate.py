@@ -141,7 +141,7 @@ def check_certificate(
     )
     if fault:
         raise SolutionError(f"the certificate is wrong near word {counts[4]}: {_FAULTS[fault]}")
-    _check_images(instance, task, certificate, decided, images, skip.any())
+    _check_images(instance, task, certificate, decided, images, bool(skip.any()))
     for leaf in leaves[: counts[3]]:
         if _colourable(task.options[np.arange(len(leaf)), leaf], task.degree):
             raise SolutionError("the certificate is wrong: a design is called uncolourable that is not")

@@ -4,6 +4,8 @@ Written for being read, not for speed, and independent of the search: the two sh
 :class:`~ddlopt.models.topology.neighbour_sets.Task` and nothing else.
 """
 
+# mypy: disable-error-code="no-any-return, return-value"
+
 import numpy as np
 from numba import njit
 
@@ -23,7 +25,7 @@ from ddlopt.models.topology.neighbour_sets import (
 )
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def replay(
     task: Task,
     z: int,
@@ -151,7 +153,7 @@ def replay(
     return 0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _links(options: Ints, s: int, k: int, v: int) -> int:
     """Links from s to v in the k-th set of s."""
     number = 0
@@ -160,7 +162,7 @@ def _links(options: Ints, s: int, k: int, v: int) -> int:
     return number
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _consistent(task: Task, allowed: Flags) -> bool:
     """Strike off what degrees and the two directions of duplex links forbid; False if a server has no set left."""
     n, sets, _ = task.options.shape
@@ -189,7 +191,7 @@ def _consistent(task: Task, allowed: Flags) -> bool:
             return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _refuted(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints) -> bool:
     """Whether the weights refute the node; strikes off the sets that they rule out."""
     n, sets, d = task.options.shape
@@ -230,7 +232,7 @@ def _refuted(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints) ->
     return False
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _distances(arcs: Flags, lengths: Ints, forwarding: bool) -> Ints:
     """(n, n) shortest lengths over ``arcs``; ``FAR`` where there is no way."""
     n = len(arcs)
@@ -245,7 +247,7 @@ def _distances(arcs: Flags, lengths: Ints, forwarding: bool) -> Ints:
     return dist
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _shortest_ring(members: Ints, dist: Ints) -> int:
     """Length of the shortest ring: ``reach[S, j]`` is the shortest path from the first over all of S that ends in j."""
     k = len(members)
@@ -263,7 +265,7 @@ def _shortest_ring(members: Ints, dist: Ints) -> int:
     return shortest
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _ways(s: int, task: Task, arcs: Flags, alone: Flags, dist: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     """(n, n) lengths from s over its neighbour v to t: on the ways that cannot be short, and on the short one.
 
@@ -289,7 +291,7 @@ def _ways(s: int, task: Task, arcs: Flags, alone: Flags, dist: Ints, lengths: In
     return far, short
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _value(
     s: int,
     ends: Ints,

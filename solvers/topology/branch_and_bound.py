@@ -104,7 +104,7 @@ class BranchAndBound(Timed):
         else:
             share = None if limits.time_s is None else 0.3 * limits.time_s
             opening = LinkExchange(self.opening).solve(instance, dataclasses.replace(limits, time_s=share), seed)
-            if opening.solution is not None:
+            if isinstance(opening.solution, TopologyDesign):
                 search.offer(opening.solution)
         first = search.best_bytes
         own = ThreadPoolExecutor(limits.threads) if self.executor is None and limits.threads > 1 else None

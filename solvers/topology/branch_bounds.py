@@ -28,14 +28,14 @@ _NOTHING = 2**62
 class Room(NamedTuple):
     """Scratch and results of one evaluation; n servers, K sets.
 
-    ``arcs`` (n, n) possible ones, ``decided`` (n,) servers with one set left, ``count`` (n,) sets left, ``distance``
+    ``arcs`` (n, n) possible ones, ``decided`` (n,) servers with one set left, ``left`` (n,) sets left, ``distance``
     and ``later`` (n, n) as :func:`measure` fills them, ``values`` (n, K), ``least`` (n,) the smallest of each row,
     ``chosen`` (n,) the set that has it, ``slope`` (n, n) derivatives by length, ``uses`` (n, n) links of the chosen.
     """
 
     arcs: Flags
     decided: Flags
-    count: Ints
+    left: Ints
     distance: Ints
     later: Ints
     values: Ints
@@ -86,16 +86,16 @@ def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
         changed = False
         into[:] = 0
         for s in range(n):
-            room.count[s] = 0
+            room.left[s] = 0
             least[s, :] = task.degree
             possible[s, :] = 0
             for k in range(sets):
                 if allowed[s, k]:
-                    room.count[s] += 1
+                    room.left[s] += 1
                     for v in range(n):
                         least[s, v] = min(least[s, v], copies[s, k, v])
                         possible[s, v] |= 1 << copies[s, k, v]
-            if room.count[s] == 0:
+            if room.left[s] == 0:
                 return False
             into += least[s]
         for s in range(n):
@@ -110,7 +110,7 @@ def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
                         changed = True
                         break
     for s in range(n):
-        room.decided[s] = room.count[s] == 1
+        room.decided[s] = room.left[s] == 1
         for v in range(n):
             room.arcs[s, v] = possible[s, v] > 1
     return True

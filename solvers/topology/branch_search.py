@@ -161,7 +161,7 @@ class Search:
     def target_bytes(self) -> float:
         """A load that no design is to stay below for the proof to be complete."""
         if not np.isfinite(self.best_bytes):
-            return float(self.task.bytes.sum() * self.unit + 1) * self.n
+            return (float(self.task.bytes.sum()) * float(self.unit) + 1.0) * float(self.n)
         instance = self.instance
         gap = _TIGHT * max(self.clock.gap, _SMALLEST_GAP)
         time = instance.iteration_time_s(self.best_bytes) * (1 - gap)
@@ -244,7 +244,8 @@ class Search:
 
     def _top(self, node: Node) -> Stack:
         """A stack with the node at its top."""
-        stack, above = make_stack(self.n, self.sets), node.above
+        stack: Stack = make_stack(self.n, self.sets)
+        above = node.above
         stack.allowed[0] = above.allowed
         if node.row >= 0:
             stack.allowed[0, node.row] = False
@@ -292,8 +293,10 @@ class Search:
         stack, decided = dived.stack, dived.node.decided
         for level in range(depth):
             decided[stack.row[level]] = stack.path[depth, level]
-        copies = (each[depth].copy() for each in (stack.allowed, stack.lengths, stack.prices, stack.tax))
-        return Above(*copies, decided)
+        allowed, lengths, prices, tax = (
+            each[depth].copy() for each in (stack.allowed, stack.lengths, stack.prices, stack.tax)
+        )
+        return Above(allowed, lengths, prices, tax, decided)
 
     def _image(self, node: Node) -> bool:
         """Whether another node is searched in place of this one."""

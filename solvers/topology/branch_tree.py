@@ -233,8 +233,8 @@ def branching_row(allowed: Flags, room: Room) -> int:
     """The server whose sets leave the least to search for; -1 if all are decided."""
     best, row = np.inf, -1
     for s in range(len(allowed)):
-        if room.count[s] > 1:
-            score = float(room.count[s])
+        if room.left[s] > 1:
+            score = float(room.left[s])
             if score < best:
                 best, row = score, s
     return row
