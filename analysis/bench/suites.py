@@ -16,13 +16,16 @@ class Suite:
 
 SUITES = {
     "quick": Suite(
-        "a dozen small instances of all families, for a first look; seconds",
+        "a dozen small instances of all families, for a first look",
         (
             "topology/tiny-n4-*",
             "topology/all-to-all-n6-d2",
-            "scheduling/tiny-*",
+            "scheduling/tiny-gangs",
+            "scheduling/tiny-star",
+            "scheduling/tiny-pollux",
             "compression/sfb-random-n60",
             "compression/hipress-vgg19-n16-budget",
+            "codesign/tiny-tables-n4-d2",
         ),
     ),
     "default": Suite(
