@@ -29,6 +29,7 @@ METHODS = (
     "expander",
 )
 PICTURED_METHODS = ("joint", "alternating", "alternating-exact", "data-parallel")
+PICTURED = ("-n12-d4", "-n128-d4")
 SMALL = 16
 
 
@@ -82,7 +83,8 @@ def main() -> None:
         rows.append(row_of(instance, results, best))
         print(" | ".join(rows[-1].values()), flush=True)
         bound = best_bound((result.bound for result in results), "minimize")
-        pictured += [dataclasses.replace(each, bound=bound) for each in results if each.method in PICTURED_METHODS]
+        if name.endswith(PICTURED):
+            pictured += [dataclasses.replace(each, bound=bound) for each in results if each.method in PICTURED_METHODS]
     lines = [list(rows[0]), ["---"] + ["---:"] * (len(rows[0]) - 1), *(list(row.values()) for row in rows)]
     markdown = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     print(markdown)
