@@ -1,7 +1,8 @@
 """MIPLIB's logical topology designs, ``danoint`` and ``dano3mip`` (D. Bienstock), from their MPS files.
 
 In both, rows OUTi and INi fix the degree of node i, and row BALij asks for the traffic from i to j; nodes are letters.
-The other rows describe flows and congestion, the same for every instance of the family.
+The other rows describe flows and congestion. Those named TOT in ``dano3mip`` demand more volume of a source than its
+routes need, and exclude designs that an instance made from the file allows: bounds of the file are not its bounds.
 """
 
 import re
