@@ -23,8 +23,9 @@ def test_files_are_small_and_say_where_they_are_from():
         assert load(f"scheduling/{name}") == instance
 
 
-def test_no_name_is_taken_by_another_family():
-    stems = Counter(name.split("/")[1] for name in names())
+def test_only_codesign_shares_names_with_another_family():
+    """A job is a topology instance with its strategies chosen, and a co-design one before; the bare name is the first."""
+    stems = Counter(name.split("/")[1] for name in names() if not name.startswith("codesign/"))
     assert max(stems.values()) == 1
 
 

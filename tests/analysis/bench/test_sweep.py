@@ -36,7 +36,9 @@ def test_results_are_those_of_solving_one_by_one(store):
     assert len(tasks) == 4
     for task in tasks:
         run, alone = runs[task.key], ddlopt.solve(task.instance, task.method, seed=3)
-        assert (run["status"], run["objective"], run["bound"]) == (str(alone.status), alone.objective, alone.bound)
+        assert run["status"] == str(alone.status)
+        # A linear program may end in another vertex or digit in another process.
+        assert (run["objective"], run["bound"]) == pytest.approx((alone.objective, alone.bound), rel=1e-9)
         assert run["checked"]
         assert run["wall_s"] >= run["runtime_s"] > 0
         assert run["peak_memory_bytes"] > 10e6

@@ -131,7 +131,7 @@ def test_canonical_numbering_knows_images_and_tells_others_apart():
 
 
 def test_threads_prove_the_same_and_may_be_given():
-    instance = make_instance(6, 2, 4)
+    instance, before = make_instance(6, 2, 4), threading.active_count()
     alone = BranchAndBound().solve(instance, Limits())
     together = BranchAndBound().solve(instance, Limits(threads=2))
     with ThreadPoolExecutor(2) as pool:
@@ -140,7 +140,7 @@ def test_threads_prove_the_same_and_may_be_given():
     assert together.objective == pytest.approx(alone.objective, rel=1e-4)
     assert given.objective == pytest.approx(alone.objective, rel=1e-4)
     assert check_certificate(instance, certificate).complete
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before
 
 
 def test_stops_when_the_time_is_up_with_a_bound_that_a_certificate_shows():
