@@ -24,7 +24,7 @@ def test_files_are_small_and_say_where_they_are_from():
 
 
 def test_only_codesign_shares_names_with_another_family():
-    """A job is a topology instance with its strategies chosen, and a co-design one before; the bare name is the first."""
+    """A job is a topology instance once its strategies are chosen; the bare name stands for that."""
     stems = Counter(name.split("/")[1] for name in names() if not name.startswith("codesign/"))
     assert max(stems.values()) == 1
 

@@ -3,13 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from ddlopt import __version__
 from ddlopt.analysis.bench import statistics
 from ddlopt.analysis.bench.report import graphs, lists
 from ddlopt.analysis.bench.report.curves import Curves
@@ -85,7 +85,7 @@ class Frame:
         self._taken: set[str] = set()
         common = {
             "title": title, "families": [(family, family_file(family)) for family in families],
-            "version": __version__, "target": f"{100 * data.target:g} %",
+            "version": version("ddlopt"), "target": f"{100 * data.target:g} %",
             "shift_s": f"{SHIFT_S:g}", "par_k": f"{PAR_K:g}",
         }  # fmt: skip
         self._common: dict[str, Any] = common
