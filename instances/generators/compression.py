@@ -1,15 +1,9 @@
 """Compression instances of any size: what each kind takes and where its figures come from stands with its function."""
 
-import inspect
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from ddlopt.instances.options import checked, refuse_odd_value
+from ddlopt.instances.generators import by_kind
 from ddlopt.models.compression import CompressionProblem
-from ddlopt.models.errors import OptionError
 
 _KINDS = {
     "sfb-network": "compression_sfb.network",
@@ -40,27 +34,10 @@ def generate(kind: str, seed: int = 0, **options: Any) -> CompressionProblem:
     **options
         What the kind takes (:func:`options_of`), and ``name``.
     """
-    known = options_of(kind)
-    name = options.pop("name", None)
-    for option in options:
-        if option not in known:
-            raise OptionError(f"kind '{kind}' takes no option '{option}'; it takes: {', '.join(sorted(known))}, name")
-    if name is not None:
-        refuse_odd_value("name", name, str)
-    made: CompressionProblem = checked(_function(kind))(np.random.default_rng(seed), **options)
-    told = ", ".join(f"{key} {value}" for key, value in (known | options).items() if value is not None)
-    source = f"generated: kind {kind}, seed {seed}, {told}. {made.source}".rstrip(". ")
-    # A copy, as large instances take long to validate; nothing that is calculated from one depends on these fields.
-    return made.model_copy(update={"name": made.name if name is None else name, "source": source})
+    instance: CompressionProblem = by_kind.made(_KINDS, kind, seed, options)
+    return instance
 
 
 def options_of(kind: str) -> dict[str, Any]:
     """What a kind takes, with defaults."""
-    _, *options = inspect.signature(_function(kind)).parameters.values()
-    return {option.name: option.default for option in options}
-
-
-def _function(kind: str) -> Callable[..., CompressionProblem]:
-    module, _, function = _KINDS[kind].partition(".")
-    found: Callable[..., CompressionProblem] = getattr(import_module(f"ddlopt.instances.generators.{module}"), function)
-    return found
+    return by_kind.options_of(_KINDS, kind)
