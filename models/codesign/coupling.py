@@ -42,12 +42,7 @@ def template_of(instance: CodesignInstance) -> TopologyInstance | None:
     return TopologyInstance.from_data(
         {
             "name": f"{instance.name}, whatever is chosen",
-            "servers": instance.servers,
-            "degree": instance.degree,
-            "link_bandwidth_bytes_per_s": instance.link_bandwidth_bytes_per_s,
-            "optics": instance.optics,
-            "parallel_links": instance.parallel_links,
-            "host_forwarding": instance.host_forwarding,
+            **instance.fabric,
             "allreduce_groups": [
                 {"members": members, "gradient_bytes": amount}
                 for members, amount in zip(tables.groups, reduced.tolist(), strict=True)

@@ -122,12 +122,7 @@ def _job(instance: CodesignInstance, chosen: Sequence[Strategy], compute_s: floa
     groups = sorted(reduced, key=lambda members: (-len(members), members))
     return TopologyInstance(
         name=instance.name,
-        servers=instance.servers,
-        degree=instance.degree,
-        link_bandwidth_bytes_per_s=instance.link_bandwidth_bytes_per_s,
-        optics=instance.optics,
-        parallel_links=instance.parallel_links,
-        host_forwarding=instance.host_forwarding,
+        **instance.fabric,
         allreduce_groups=tuple(AllReduceGroup(members=each, gradient_bytes=reduced[each]) for each in groups),
         traffic_bytes=traffic,
         compute_s=compute_s,

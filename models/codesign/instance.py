@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ddlopt.models.contracts import Instance, Part
+from ddlopt.models.contracts import Part
+from ddlopt.models.topology.instance import Fabric
 
 if TYPE_CHECKING:
     from ddlopt.models.codesign.tables import Tables
@@ -110,7 +111,7 @@ class Layer(Part):
     strategies: tuple[Strategy, ...]
 
 
-class CodesignInstance(Instance):
+class CodesignInstance(Fabric):
     r"""One training job whose parallelization strategy, optical links, rings and routes are to be chosen together.
 
     A strategy for every layer says what each server computes and what must be sent; a topology design says how. An
@@ -139,12 +140,6 @@ class CodesignInstance(Instance):
     kind: ClassVar[str] = "codesign instance"
 
     family: Literal["codesign"] = "codesign"
-    servers: int = Field(ge=2)
-    degree: int = Field(ge=1)
-    link_bandwidth_bytes_per_s: float = Field(gt=0)
-    optics: Literal["one_way", "duplex"] = "one_way"
-    parallel_links: bool = True
-    host_forwarding: bool = True
     overlap: Literal["none", "full"] = "none"
     device: Device
     layouts: tuple[Layout, ...]
@@ -154,11 +149,6 @@ class CodesignInstance(Instance):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        n = self.servers
-        if self.degree >= n:
-            raise ValueError(
-                f"degree is {self.degree}, but {n} servers have at most {n - 1} neighbours; use degree <= {n - 1}"
-            )
         if not self.layers:
             raise ValueError("there are no layers; give at least one")
         for place, layout in enumerate(self.layouts):

@@ -31,12 +31,7 @@ def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstan
         return None
     return TopologyInstance(
         name=f"{instance.name}, chosen strategies",
-        servers=instance.servers,
-        degree=instance.degree,
-        link_bandwidth_bytes_per_s=instance.link_bandwidth_bytes_per_s,
-        optics=instance.optics,
-        parallel_links=instance.parallel_links,
-        host_forwarding=instance.host_forwarding,
+        **instance.fabric,
         allreduce_groups=tuple(
             AllReduceGroup(members=members, gradient_bytes=amount)
             for members, amount in zip(tables.groups, tables.group_bytes(reduced).tolist(), strict=True)

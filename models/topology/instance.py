@@ -1,7 +1,7 @@
 """The data of one topology-design problem."""
 
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,35 @@ class AllReduceGroup(BaseModel):
         return 2 * (k - 1) / k * self.gradient_bytes
 
 
-class TopologyInstance(Instance):
+class Fabric(Instance):
+    """The servers of one training job and the interfaces that optical links may join.
+
+    The parameters are those of :class:`TopologyInstance`.
+    """
+
+    servers: int = Field(ge=2)
+    degree: int = Field(ge=1)
+    link_bandwidth_bytes_per_s: float = Field(gt=0)
+    optics: Literal["one_way", "duplex"] = "one_way"
+    parallel_links: bool = True
+    host_forwarding: bool = True
+
+    @model_validator(mode="after")
+    def _has_neighbours_enough(self) -> Self:
+        if self.degree >= self.servers:
+            raise ValueError(
+                f"degree is {self.degree}, but {self.servers} servers have at most {self.servers - 1} neighbours; "
+                f"use degree <= {self.servers - 1}"
+            )
+        return self
+
+    @property
+    def fabric(self) -> dict[str, Any]:
+        """The fields of the fabric, for another instance on the same."""
+        return {name: getattr(self, name) for name in Fabric.model_fields if name not in Instance.model_fields}
+
+
+class TopologyInstance(Fabric):
     """One training job whose optical links, rings and routes are to be chosen.
 
     Parameters
@@ -60,12 +88,6 @@ class TopologyInstance(Instance):
     kind: ClassVar[str] = "topology instance"
 
     family: Literal["topology"] = "topology"
-    servers: int = Field(ge=2)
-    degree: int = Field(ge=1)
-    link_bandwidth_bytes_per_s: float = Field(gt=0)
-    optics: Literal["one_way", "duplex"] = "one_way"
-    parallel_links: bool = True
-    host_forwarding: bool = True
     allreduce_groups: tuple[AllReduceGroup, ...] = ()
     traffic_bytes: Matrix
     compute_s: float = Field(default=0.0, ge=0)
@@ -74,10 +96,6 @@ class TopologyInstance(Instance):
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         n = self.servers
-        if self.degree >= n:
-            raise ValueError(
-                f"degree is {self.degree}, but {n} servers have at most {n - 1} neighbours; use degree <= {n - 1}"
-            )
         for number, group in enumerate(self.allreduce_groups):
             place = f"allreduce_groups[{number}].members"
             if len(group.members) < 2:
