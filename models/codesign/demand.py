@@ -47,6 +47,12 @@ class Demand:
         """(rows, sets + patterns) bytes on each link of a server that may be the busiest, sending or receiving."""
         return heaviest_rows(np.concatenate([self.sent, self.received])) / self.degree
 
+    @cached_property
+    def weights(self) -> Floats:
+        """(sets + patterns,) bytes that the busiest server sends or receives of one; 1 where nobody has any."""
+        most = np.maximum(self.sent.max(axis=0, initial=0.0), self.received.max(axis=0, initial=0.0))
+        return np.where(most > 0, most, 1.0)
+
     def least_bytes(self, figures: Floats) -> float:
         """Bytes that the busiest link carries at least, given (sets + patterns,) bytes."""
         sent, received = self.sent @ figures, self.received @ figures

@@ -1,7 +1,7 @@
 """Best strategies where links, rings and routes are given: what every byte reduced or moved puts on each link."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +11,15 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from ddlopt.models.codesign.coupling import add_bytes
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
-from ddlopt.models.codesign.solution import CodesignPlan
-from ddlopt.models.codesign.strategy_choice import FAINT, add_strategies, read_choices, set_choices
+from ddlopt.models.codesign.strategy_choice import FAINT, add_strategies
+from ddlopt.models.codesign.strategy_program import StrategyProgram
 
 _SAME = 12
 """Loads that agree in so many digits, relative to the largest, are taken for the same row."""
 
 
 @dataclass(frozen=True, eq=False)
-class StrategiesOnRoutes:
+class StrategiesOnRoutes(StrategyProgram):
     r"""The strategies of least iteration time when everything is sent over links, rings and routes that are given.
 
     On given routes a byte reduced in each group of set q puts :math:`R_{aq}` bytes on each link of arc a, and a byte of
@@ -51,8 +51,6 @@ class StrategiesOnRoutes:
     """
 
     arc_loads: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
-
-    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Loads that are not of this instance's group sets and patterns."""
@@ -96,25 +94,6 @@ class StrategiesOnRoutes:
             return terms <= 0
 
         add_iteration_time(block, instance, block.congestion)
-
-    def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan | tuple[int, ...]) -> None:
-        """Set the strategies of a plan, or of a choice; the rest follows."""
-        choices = solution.choices(instance) if isinstance(solution, CodesignPlan) else solution
-        set_choices(block, instance, choices)
-
-    def read(self, block: pyo.Block, instance: CodesignInstance) -> tuple[int, ...]:
-        """Index of each layer's strategy.
-
-        Raises
-        ------
-        SolverError
-            If one is chosen in part.
-        """
-        return read_choices(block, instance)
-
-    def objective_value(self, instance: CodesignInstance, value: float) -> float:
-        """Iteration time in seconds."""
-        return time_unit_s(instance) * value
 
 
 def heaviest_rows(loads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Strategies that no topology can make faster than they say: the certified master of the joint problem."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,9 @@ from ddlopt.models.codesign.congestion_cuts import CongestionCut, add_cuts
 from ddlopt.models.codesign.demand import Demand, demand_of, ring_factor
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
-from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.strategies_on_routes import heaviest_rows
-from ddlopt.models.codesign.strategy_choice import add_strategies, linear, read_choices, set_choices
+from ddlopt.models.codesign.strategy_choice import add_strategies, linear
+from ddlopt.models.codesign.strategy_program import StrategyProgram
 
 _ROUNDING = 1e-9
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class StrategyBound:
+class StrategyBound(StrategyProgram):
     r"""Strategies of least compute time plus a *lower bound* on the communication, for every topology at once.
 
     A choice of strategies has :math:`r_q` gradient bytes in each group of set q and :math:`m_p` bytes of pattern p
@@ -106,8 +106,6 @@ class StrategyBound:
     scales: tuple[float, ...] = (1.0,)
     collapse: bool = True
 
-    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
-
     def __post_init__(self) -> None:
         if self.network not in ("any", "switch"):
             raise ValueError(f"network is {self.network!r}; expected 'any' or 'switch'")
@@ -137,8 +135,7 @@ class StrategyBound:
         """Fill ``block`` with strategies and what they need of any topology."""
         add_strategies(block, instance, time_unit_s(instance), self.collapse)
         demand = demand_of(instance.tables)
-        most = np.maximum(demand.sent.max(axis=0, initial=0.0), demand.received.max(axis=0, initial=0.0))
-        weights = np.where(most > 0, most, 1.0)
+        weights = demand.weights
         block.congestion = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
         block.FIGURES = pyo.RangeSet(0, len(weights) - 1, doc="sets and patterns")
         block.share = pyo.Var(block.FIGURES, bounds=(0, None), doc="bytes, times what the busiest server has of one")
@@ -166,25 +163,6 @@ class StrategyBound:
             unit = time_unit_s(instance) * instance.link_bandwidth_bytes_per_s
             add_cuts(block, instance, self.cuts, self.scales, unit, weights)
         add_iteration_time(block, instance, block.congestion)
-
-    def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan | tuple[int, ...]) -> None:
-        """Set the strategies of a plan, or of a choice; the rest follows."""
-        choices = solution.choices(instance) if isinstance(solution, CodesignPlan) else solution
-        set_choices(block, instance, choices)
-
-    def read(self, block: pyo.Block, instance: CodesignInstance) -> tuple[int, ...]:
-        """Index of each layer's strategy.
-
-        Raises
-        ------
-        SolverError
-            If one is chosen in part.
-        """
-        return read_choices(block, instance)
-
-    def objective_value(self, instance: CodesignInstance, value: float) -> float:
-        """Seconds: a lower bound on the time of an iteration, or for a switch the time itself."""
-        return time_unit_s(instance) * value
 
     def _crossing(self, instance: CodesignInstance) -> Floats:
         """(2 racks, figures) bytes that leave and enter each rack, per server's share of the uplinks."""

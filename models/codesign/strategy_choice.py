@@ -15,6 +15,7 @@ from ddlopt.models.errors import SolverError
 
 _INTEGRALITY = 1e-4
 FAINT = 1e-9
+"""Smaller coefficients are left out: a solver would drop them or refuse them."""
 
 
 def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, collapse: bool = False) -> None:

@@ -5,10 +5,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.codesign.demand import Demand, demand_of
+from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import time_unit_s
 from ddlopt.models.codesign.strategy_bound import StrategyBound
@@ -75,9 +74,7 @@ class WholePorts(StrategyBound):
     def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
         """Fill ``block`` with the rows of ``StrategyBound``, and these."""
         super().build(block, instance)
-        if self.most_s is None:
-            return
-        if math.isinf(self.most_s):
+        if self.most_s is None or math.isinf(self.most_s):
             return
         largest = self.most_s * (1 + _ROUNDING) / time_unit_s(instance)
         block.time.setub(largest)
@@ -113,7 +110,7 @@ def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, fur
     tables, d = instance.tables, instance.degree
     demand = demand_of(tables)
     classes = server_classes(tables, instance.parallel_links)
-    weights = _weights(demand)
+    weights = demand.weights
     factors = [demand.sent[each.servers[0]] / weights for each in classes]
     kinds = [(c, kind) for c, each in enumerate(classes) for kind in range(len(each.kinds))]
     direct = [(c, kind, q) for c, kind in kinds for q in sorted(classes[c].kinds[kind])]
@@ -167,9 +164,3 @@ def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, fur
     block.detours_are_carried = pyo.Constraint(
         expr=linear([*terms, (-1.0, block.congestion)]) <= 0, doc="links carry two hops of what has no link"
     )
-
-
-def _weights(demand: Demand) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """What the busiest server sends or receives of a byte of each figure, as in ``StrategyBound``."""
-    most = np.maximum(demand.sent.max(axis=0, initial=0.0), demand.received.max(axis=0, initial=0.0))
-    return np.where(most > 0, most, 1.0)
