@@ -1,0 +1,23 @@
+"""The problems of the family: three kinds of instances and answers, told apart by their field ``problem``."""
+
+from typing import Any, ClassVar, Literal
+
+from ddlopt.models.contracts import Instance, Solution
+
+
+class DeploymentProblem(Instance):
+    """Any instance of the family; reading one gives the class that its ``problem`` names."""
+
+    kind: ClassVar[str] = "deployment instance"
+    variants: ClassVar[dict[str, type[Any]]] = {}
+
+    family: Literal["deployment"] = "deployment"
+
+
+class DeploymentAnswer(Solution):
+    """Any answer of the family; reading one gives the class that its ``problem`` names."""
+
+    kind: ClassVar[str] = "deployment answer"
+    variants: ClassVar[dict[str, type[Any]]] = {}
+
+    family: Literal["deployment"] = "deployment"

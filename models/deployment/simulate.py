@@ -1,0 +1,1 @@
+"""One training step under a deployment, event by event; TAG's rules."""

@@ -1,0 +1,1 @@
+"""Methods for deployment, partition and strategy selection."""

@@ -1,0 +1,13 @@
+"""The methods of the family, and which one is taken where none is named."""
+
+from ddlopt.models.deployment import DeploymentProblem
+from ddlopt.solvers.deployment import partition_methods, plan_methods, strategies_methods
+
+FAMILY = "deployment"
+
+ENTRIES = (*plan_methods.ENTRIES, *partition_methods.ENTRIES, *strategies_methods.ENTRIES)
+
+
+def default_method(instance: DeploymentProblem) -> str:
+    """``exact``, at any size."""
+    return "exact"
