@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -286,6 +287,6 @@ class DeploymentInstance(DeploymentProblem):
 def _check_shares(shares: tuple[float, ...]) -> None:
     if not shares or shares[0] != 1:
         raise ValueError(f"shares starts with {shares[0] if shares else 'nothing'}; the first share is the whole, 1")
-    for before, after in zip(shares, shares[1:], strict=False):
+    for before, after in pairwise(shares):
         if not 0 < after < before:
             raise ValueError(f"shares has {after:g} after {before:g}; give them from 1 downwards, all positive")

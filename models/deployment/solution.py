@@ -1,5 +1,6 @@
 """The answer to a deployment instance: for each group of operators its devices, its mode and its synchronisation."""
 
+from itertools import pairwise
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
