@@ -39,9 +39,7 @@ class GroupPlan(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.device_groups or any(
-            a >= b for a, b in zip(self.device_groups, self.device_groups[1:], strict=False)
-        ):
+        if not self.device_groups or any(a >= b for a, b in pairwise(self.device_groups)):
             raise ValueError(f"device_groups is {list(self.device_groups)}; name at least one, each once, ascending")
         if (self.devices is not None) != (self.mode == "model_parallel"):
             raise ValueError("devices is given with mode 'model_parallel', and with no other")
