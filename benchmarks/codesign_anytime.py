@@ -16,6 +16,11 @@ import ddlopt
 from ddlopt.analysis import plots, tables
 from ddlopt.solvers.contracts import best_bound
 
+HEAD = (
+    "# Co-design: the best plan over time\n\n"
+    "What each method of the alternating kind ends with, and when "
+    "([codesign.md](codesign.md#what-alternating-loses-and-where)).\n\n"
+)
 METHODS = {
     "alternating": "#1f6fb4",
     "alternating-exact-strategies": "#17a2b8",
@@ -119,7 +124,7 @@ def main() -> None:
     markdown = table(found)
     print(markdown)
     if options.write:
-        (options.write / "codesign_anytime.md").write_text(markdown)
+        (options.write / "codesign_anytime.md").write_text(HEAD + markdown)
         plots.save(picture(found, options.time_limit), options.write / "codesign_anytime.png")
 
 

@@ -29,6 +29,10 @@ from ddlopt.solvers.codesign.switches import Chosen, FatTree, OversubscribedFatT
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 
+HEAD = (
+    "# Co-design: iteration time against bandwidth\n\n"
+    "Plans beside other networks ([codesign.md](codesign.md#other-networks)).\n\n"
+)
 JOBS = ("dlrm", "candle", "bert", "ncf", "resnet50", "vgg16")
 GIGABITS = (10, 25, 40, 100, 200)
 DEGREE = 4
@@ -342,7 +346,7 @@ def main() -> None:
     text = text_of(sweeps)
     print(text)
     if options.write:
-        (options.write / "codesign_bandwidth.md").write_text(text)
+        (options.write / "codesign_bandwidth.md").write_text(HEAD + text)
         for n in servers:
             name = "codesign_bandwidth.png" if n == max(servers) else f"codesign_bandwidth_n{n}.png"
             plots.save(picture([each for each in sweeps if each.servers == n]), options.write / name)

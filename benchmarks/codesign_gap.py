@@ -19,6 +19,12 @@ from ddlopt.analysis import plots, tables
 from ddlopt.models.contracts import Instance
 from ddlopt.solvers.contracts import Result, best_bound, best_objective, relative_gap
 
+HEAD = (
+    "# Co-design: how far each method is from the best known plan\n\n"
+    "How much longer an iteration takes than with the best known plan, whose distance from the "
+    "optimum is at most *gap left* "
+    "([codesign.md](codesign.md#how-far-everything-is-from-the-bound)).\n\n"
+)
 METHODS = (
     "alternating",
     "alternating-released",
@@ -89,7 +95,7 @@ def main() -> None:
     markdown = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     print(markdown)
     if options.write:
-        (options.write / "codesign_gap.md").write_text(markdown)
+        (options.write / "codesign_gap.md").write_text(HEAD + markdown)
         picture = plots.comparison(pictured, title="Iteration time relative to the best found")
         plots.save(picture, options.write / "codesign_gap.png")
 

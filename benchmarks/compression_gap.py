@@ -17,6 +17,11 @@ from ddlopt.analysis.heat_map import heat_maps
 from ddlopt.models.contracts import Instance
 from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
 
+HEAD = (
+    "# Compression: how far each method is from the best known plan\n\n"
+    "How much more time (or error, where that is minimised) than the best known plan, whose distance "
+    "from the optimum is at most *gap left* ([compression.md](compression.md)).\n\n"
+)
 METHODS = {
     "sfb": ("parametric-cut", "tag", "poseidon", "factor-rule", "all", "none"),
     "timeline": ("priced-choices", "espresso", "espresso-all-sizes", "secopa", "lgreco", "all", "none"),
@@ -62,7 +67,7 @@ def tables_of(names: Sequence[str], time_limit: float) -> str:
                 print(" ".join(rows[-1].values()), flush=True)
         if rows:
             lines = [list(rows[0]), ["---"] + ["---:"] * (len(rows[0]) - 1), *(list(row.values()) for row in rows)]
-            text += f"### {TITLES[problem]}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+            text += f"## {TITLES[problem]}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
     return text
 
 
@@ -100,7 +105,7 @@ def main() -> None:
     print(markdown)
     picture = heat_map(options.models, options.time_limit) if options.models else None
     if options.write:
-        (options.write / "compression_gap.md").write_text(markdown)
+        (options.write / "compression_gap.md").write_text(HEAD + markdown)
         if picture is not None:
             plots.save(picture, options.write / "compression_gap.png")
         plots.save(timelines(options.timelines, options.time_limit), options.write / "compression_timelines.png")

@@ -16,6 +16,11 @@ from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
 
+HEAD = (
+    "# Scheduling: how far each method is from the best known schedule\n\n"
+    "How much less utility, or more time, than the best known schedule, whose distance from the "
+    "optimum is at most *gap left* ([scheduling.md](scheduling.md)).\n\n"
+)
 HEURISTICS = (
     *("job-plans", "lp-guided", "fair-shares", "gang-search", "gadget"),
     *("sjf-bco", "optimus", "drf", "srtf", "las", "fifo"),
@@ -70,7 +75,7 @@ def main() -> None:
     markdown = "".join(f"| {' | '.join(line)} |\n" for line in text)
     print(markdown)
     if options.write:
-        (options.write / "scheduling_gap.md").write_text(markdown)
+        (options.write / "scheduling_gap.md").write_text(HEAD + markdown)
         picture = plots.comparison(results, title="Utility of schedulers relative to the best found")
         plots.save(picture, options.write / "scheduling_gap.png")
 

@@ -17,6 +17,11 @@ from ddlopt.analysis.sfb_thresholds import draw, pays, table
 from ddlopt.instances.generators.compression import generate
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
 
+HEAD = (
+    "# Sufficient factors: when each gradient starts to pay\n\n"
+    "What the columns mean: "
+    "[compression.md](compression.md#one-bandwidth-and-one-batch-for-each-gradient).\n\n"
+)
 MODELS = {"vgg16": (1, 4, 16, 64), "bert-base": (1, 4, 16, 64), "gpt2": (1, 2, 4, 8)}
 """Samples of a worker."""
 TABLED = "vgg16", 32
@@ -91,7 +96,7 @@ def main() -> None:
     )
     print(text)
     if options.write:
-        (options.write / "sfb_thresholds.md").write_text(text)
+        (options.write / "sfb_thresholds.md").write_text(HEAD + text)
         plots.save(figure, options.write / "sfb_thresholds.png")
 
 

@@ -45,6 +45,10 @@ from ddlopt.solvers.topology.coin_change import coin_change_mod
 from ddlopt.solvers.topology.link_exchange import LinkExchange
 from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
+HEAD = (
+    "# Which ingredient of TopoOpt loses what\n\n"
+    "What the columns mean: [codesign.md](codesign.md#what-alternating-loses-and-where).\n\n"
+)
 SIZES = ("n12-d4", "n16-d4", "n32-d4", "n64-d4", "n128-d4")
 JOBS = ("dlrm", "candle", "bert", "ncf", "resnet50", "vgg16")
 GIVEN = ("dlrm-stress-n16-d4", "hybrid-n16-d4-s1", "dlrm-stress-n128-d4", "ncf-n128-d4")
@@ -208,7 +212,7 @@ def main():
     markdown = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     print(markdown)
     if options.write:
-        (options.write / "topoopt_attribution.md").write_text(markdown)
+        (options.write / "topoopt_attribution.md").write_text(HEAD + markdown)
 
 
 if __name__ == "__main__":
