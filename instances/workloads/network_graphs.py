@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ddlopt.instances.workloads import networks
+from ddlopt.instances.workloads.inception import inception_step, inception_v3
 from ddlopt.instances.workloads.layers import Layer
 from ddlopt.instances.workloads.training import Workload
 from ddlopt.instances.workloads.training_graph import GraphOperator, Tape
@@ -187,6 +188,8 @@ _MODELS = {
     "vgg19": _Model(networks.vgg19, vgg_step),
     "resnet50": _Model(networks.resnet50, resnet_step),
     "resnet101": _Model(networks.resnet101, resnet_step),
+    "inception-v3": _Model(inception_v3, inception_step),
+    "bert-small": _Model(lambda batch: networks.bert(4, 512, 128, batch), partial(bert_step, heads=8)),
     "bert-base": _Model(lambda batch: networks.bert(12, 768, 128, batch), partial(bert_step, heads=12)),
     "bert-large": _Model(lambda batch: networks.bert(24, 1024, 128, batch), partial(bert_step, heads=16)),
     "gpt2": _Model(networks.gpt2, partial(gpt2_step, heads=12)),
@@ -194,7 +197,8 @@ _MODELS = {
 }
 
 MODELS = tuple(_MODELS)
-"""Names; BERT on sequences of 128, GPT-2 on its 1024, the Transformer on sentences of 32 tokens."""
+"""Names; BERT on sequences of 128 (the small one has 4 blocks of 512 numbers), GPT-2 on its 1024, the Transformer on
+sentences of 32 tokens."""
 
 
 def training_step(model: str) -> Step:

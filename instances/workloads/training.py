@@ -94,7 +94,23 @@ V100 = Accelerator(
 )
 """Peaks as in NVIDIA's data sheet; no TF32. The shares are assumed to be the A100's."""
 
-ACCELERATORS = {"v100": V100, "a100": A100}
+P100 = Accelerator(
+    "P100-PCIe at 85% of FP32, 67% of memory bandwidth",
+    flops_per_s=0.85 * 9.3e12,
+    convolution_flops_per_s=0.85 * 9.3e12,
+    memory_bytes_per_s=0.67 * 732e9,
+)
+"""Peaks as published for the card with 16 GB; the shares are assumed to be the A100's."""
+
+GTX_1080_TI = Accelerator(
+    "GTX 1080 Ti at 85% of FP32, 67% of memory bandwidth",
+    flops_per_s=0.85 * 11.3e12,
+    convolution_flops_per_s=0.85 * 11.3e12,
+    memory_bytes_per_s=0.67 * 484e9,
+)
+"""3584 cores at 1.582 GHz, two operations a cycle; 484 GB/s. The shares are assumed to be the A100's."""
+
+ACCELERATORS = {"v100": V100, "a100": A100, "p100": P100, "1080ti": GTX_1080_TI}
 """By the word that asks for one."""
 
 GIGABIT_PER_S = 1e9 / 8

@@ -179,6 +179,16 @@ class Tape:
 
         return [self._forward(GraphOperator(f"{name}.{part}/forward", (source,), numbers), backward) for part in parts]
 
+    def concatenation(self, name: str, sources: Sequence[int]) -> int:
+        """Several outputs copied into one; their errors are the parts of its error."""
+
+        def backward(error: int) -> None:
+            for part, source in enumerate(sources):
+                self._send(source, GraphOperator(f"{name}/error {part}", (error,), self.operators[source].numbers))
+
+        numbers = sum(self.operators[source].numbers for source in sources)
+        return self._forward(GraphOperator(f"{name}/forward", tuple(sources), numbers), backward)
+
     def product(self, name: str, left: int, right: int, numbers: int, flops: int) -> int:
         """A product of two different activations."""
 
