@@ -30,6 +30,7 @@ def network(
     groups: int = 40,
     batch: int = 96,
     devices_of: str = "testbed",
+    separate_gradients: bool = False,
 ) -> DeploymentInstance:
     """A network on a cluster, with the operators of :mod:`~ddlopt.instances.workloads.training_graph`.
 
@@ -51,6 +52,8 @@ def network(
         Samples of a step, on all devices together.
     devices_of : {"testbed", "two-machines", "one-type", "random"}
         See :mod:`~ddlopt.instances.workloads.device_groups`.
+    separate_gradients : bool
+        Whether what computes a group's gradients of parameters is an operator of its own, which may be duplicated.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def network(
     at_least("groups", groups, 1)
     at_least("batch", batch, 1)
     step, cluster = training_step(model), devices(devices_of, rng)
-    parts = merged(step, _groups(step, groups, batch))
+    parts = merged(step, _groups(step, groups, batch), separate_gradients)
     types = {kind: ACCELERATORS[kind] for kind in cluster.types}
     assumed = "; ".join(f"{kind}: {accelerator.name}" for kind, accelerator in types.items())
     return DeploymentInstance.from_data(

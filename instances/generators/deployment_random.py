@@ -53,9 +53,7 @@ def random_plan(
     mean_s = 1e-2
     sizes = rng.exponential(communication * mean_s * bandwidth, size=groups)
     weights = rng.exponential(communication * mean_s * bandwidth, size=groups)
-    operators = [
-        _operator(rng, f"{role}.{layer}", layer, weights[layer], role, mean_s) for role, layer in _order(groups)
-    ]
+    operators = [_operator(rng, role, layer, weights[layer], mean_s) for role, layer in _order(groups)]
     needed = 4 * weights.sum() + 2 * sizes.sum()
     least = 4 * float(weights.max()) + 2 * float(sizes.max())
     return DeploymentInstance.from_data(
@@ -88,9 +86,7 @@ def _order(groups: int) -> list[tuple[str, int]]:
     return [("forward", layer) for layer in range(groups)] + [("backward", layer) for layer in reversed(range(groups))]
 
 
-def _operator(
-    rng: np.random.Generator, name: str, layer: int, weight: float, role: str, mean_s: float
-) -> dict[str, Any]:
+def _operator(rng: np.random.Generator, role: str, layer: int, weight: float, mean_s: float) -> dict[str, Any]:
     """Time falls with the share of the batch, but for a fixed part."""
     whole = rng.exponential(mean_s) * (1 if role == "forward" else 2)
     fixed = rng.uniform(0, 0.3) * whole
@@ -100,7 +96,7 @@ def _operator(
     }
     backward = role == "backward"
     return {
-        "name": name,
+        "name": f"{role}.{layer}",
         "group": layer,
         "times_s": times,
         "gradient_bytes": _rounded(weight) if backward else 0,
@@ -119,12 +115,8 @@ def _tensors(rng: np.random.Generator, groups: int, skips: int, sizes: Any) -> l
         first = int(rng.integers(groups - 2))
         readers[first].add(int(rng.integers(first + 2, groups)))
     tensors = [
-        {
-            "producer": layer,
-            "consumers": sorted(readers[layer] | {backward(layer)}),
-            "size_bytes": _rounded(sizes[layer]),
-        }
-        for layer in range(groups)
+        {"producer": layer, "consumers": sorted({*after, backward(layer)}), "size_bytes": _rounded(sizes[layer])}
+        for layer, after in readers.items()
     ]
     errors: dict[int, list[int]] = {}
     for layer, after in readers.items():

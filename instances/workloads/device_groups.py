@@ -72,8 +72,8 @@ def one_type(count: int = 4) -> Devices:
 def random_devices(rng: np.random.Generator, most_groups: int = 4) -> Devices:
     """Devices drawn as TAG's released code draws them: up to 4 groups, until there are 16 devices.
 
-    The type is P100 (10 GiB), GTX 1080 Ti (9) or V100 (14), 2 to 8 devices a group, PCIe or NVLink within one, groups in
-    the same rack or not; after two groups a coin decides whether to stop.
+    The type is P100 (10 GiB), GTX 1080 Ti (9) or V100 (14), 2 to 8 devices a group, PCIe or NVLink within one, groups
+    in the same rack or not; after two groups a coin decides whether to stop.
     """
     memory = {"p100": 10, "1080ti": 9, "v100": 14}
     groups: list[dict[str, Any]] = []

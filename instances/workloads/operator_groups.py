@@ -91,19 +91,21 @@ class Merged:
     places: tuple[int, ...]
 
 
-def merged(step: Step, group_of: Sequence[int]) -> tuple[Merged, ...]:
+def merged(step: Step, group_of: Sequence[int], separate_gradients: bool = False) -> tuple[Merged, ...]:
     """Operators of a group put together as far as the graph stays acyclic, in topological order.
 
     An operator's depth is the largest number of changes of group on any way to it; what has the same group and depth is
-    one. Between two of them depth increases, so that no cycle arises.
+    one. Between two of them depth increases, so that no cycle arises. With ``separate_gradients`` the operators that
+    compute gradients of parameters, which nothing reads, are put together apart from the others.
     """
     depth = [0] * len(step)
     for place, each in enumerate(step):
         depth[place] = max((depth[read] + (group_of[read] != group_of[place]) for read in each.reads), default=0)
-    members: dict[tuple[int, int], list[int]] = {}
-    for place in range(len(step)):
-        members.setdefault((depth[place], int(group_of[place])), []).append(place)
-    return tuple(Merged(group, tuple(places)) for (_, group), places in sorted(members.items()))
+    members: dict[tuple[int, int, bool], list[int]] = {}
+    for place, each in enumerate(step):
+        apart = separate_gradients and each.gradient > 0
+        members.setdefault((depth[place], int(group_of[place]), apart), []).append(place)
+    return tuple(Merged(group, tuple(places)) for (_, group, _), places in sorted(members.items()))
 
 
 def passed_between(step: Step, layer_of: Sequence[int], batch: int) -> npt.NDArray[np.float64]:
