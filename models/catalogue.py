@@ -58,11 +58,20 @@ def _codesign() -> Family:
     return Family("codesign", title, CodesignInstance, CodesignPlan, evaluate, lower_bound)
 
 
+def _deployment() -> Family:
+    from ddlopt.models.deployment import DeploymentAnswer, DeploymentProblem, evaluate
+    from ddlopt.models.deployment.bounds import bound
+
+    title = "where operators run: deployment on unlike devices, partition into stages, strategies within operators"
+    return Family("deployment", title, DeploymentProblem, DeploymentAnswer, evaluate, bound)
+
+
 _FAMILIES: dict[str, Callable[[], Family]] = {
     "topology": _topology,
     "scheduling": _scheduling,
     "compression": _compression,
     "codesign": _codesign,
+    "deployment": _deployment,
 }
 
 FAMILY_NAMES = tuple(_FAMILIES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 
 from ddlopt.models.deployment import DeploymentProblem
 
@@ -12,4 +13,5 @@ _PARTS = ("deployment_plan", "deployment_partition", "deployment_strategies")
 def instances() -> Iterator[DeploymentProblem]:
     """All bundled instances of the family."""
     for part in _PARTS:
-        yield from import_module(f"ddlopt.instances.library.{part}").instances()
+        if find_spec(f"ddlopt.instances.library.{part}"):
+            yield from import_module(f"ddlopt.instances.library.{part}").instances()

@@ -13,6 +13,11 @@ class DeploymentProblem(Instance):
 
     family: Literal["deployment"] = "deployment"
 
+    @property
+    def size(self) -> int:
+        """Number of groups of operators, or of nodes, that are to be decided on."""
+        raise NotImplementedError
+
 
 class DeploymentAnswer(Solution):
     """Any answer of the family; reading one gives the class that its ``problem`` names."""

@@ -1,11 +1,24 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from ddlopt.models.deployment import DeploymentProblem
+from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.deployment import partition_methods, plan_methods, strategies_methods
 
 FAMILY = "deployment"
 
-ENTRIES = (*plan_methods.ENTRIES, *partition_methods.ENTRIES, *strategies_methods.ENTRIES)
+
+def _best(solver: str) -> Method:
+    from ddlopt.solvers.deployment.best import Best
+
+    return Best(solver)
+
+
+ENTRIES = (
+    Entry("exact", FAMILY, "exact", "the exact method that fits the problem", _best),
+    *plan_methods.ENTRIES,
+    *partition_methods.ENTRIES,
+    *strategies_methods.ENTRIES,
+)
 
 
 def default_method(instance: DeploymentProblem) -> str:
