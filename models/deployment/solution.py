@@ -53,8 +53,9 @@ class Deployment(DeploymentAnswer):
     ----------
     groups : tuple of GroupPlan
     duplicated : tuple of int
-        Operators, of groups in mode ``all_reduce`` on two devices or more, that each replica computes for the whole
-        batch: its inputs are sent to every replica in full, and its gradient needs no all-reduce (sufficient factors).
+        Operators, ascending, of groups in mode ``all_reduce`` on two devices or more, that each replica computes for
+        the whole batch: its inputs are sent to every replica in full, and its gradient needs no all-reduce (sufficient
+        factors).
     """
 
     kind: ClassVar[str] = "deployment"
@@ -62,3 +63,9 @@ class Deployment(DeploymentAnswer):
     problem: Literal["plan"] = "plan"
     groups: tuple[GroupPlan, ...]
     duplicated: tuple[int, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if any(a >= b for a, b in pairwise(self.duplicated)):
+            raise ValueError(f"duplicated is {list(self.duplicated)}; name each operator once, ascending")
+        return self
