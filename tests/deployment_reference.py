@@ -97,7 +97,7 @@ class Slow:
             low, high = self.parts[place, device]
             kind = self.instance.device_groups[self.at[device]].type
             duration = _duration(self.instance, operator, kind, high - low)
-            self._add(("run", place, device), (self.rank[place], 0, device), ("device", device), duration)
+            self._add(("run", place, device), (self.rank[place], device, 1), ("device", device), duration)
         size = Fraction(operator.gradient_bytes)
         if not size:
             return
@@ -119,7 +119,7 @@ class Slow:
             lines = [Fraction(a) * size + Fraction(b) for a, b in zip(cost.s_per_byte, cost.fixed_s, strict=True)]
             duration = max(lines) * Fraction(cost.at_bytes_per_s) / Fraction(float(min(rates)))
             node = ("reduce", place)
-            self._add(node, (self.rank[place], 1), ("collective",), duration)
+            self._add(node, (self.rank[place], 1000), ("collective",), duration)
             for device in devices:
                 self.graph.add_edge(("run", place, device), node)
                 gradients[device][3].append(node)
@@ -128,8 +128,8 @@ class Slow:
         others = [device for device in devices if device != server]
         for device in others:
             there, back = ("there", place, device), ("back", place, device)
-            self._add(there, (self.rank[place], 1, 0, device), *self._link(device, server, size))
-            self._add(back, (self.rank[place], 1, 1, device), *self._link(server, device, size))
+            self._add(there, (self.rank[place], 1000, 0, device), *self._link(device, server, size))
+            self._add(back, (self.rank[place], 1000, 1, device), *self._link(server, device, size))
             self.buffers.append([device, size, back, []])
             self.buffers.append([server, size, there, [("back", place, other) for other in others]])
             gradients[device][3].append(there)
@@ -147,7 +147,7 @@ class Slow:
             for device, (low, high) in holders.items()
         }
         sent = {}
-        for turn, consumer in enumerate(tensor.consumers):
+        for consumer in sorted(tensor.consumers, key=self.rank.get):
             for device in self._on(consumer):
                 needed, reader = self.parts[consumer, device], ("run", consumer, device)
                 if needed[0] == needed[1]:
@@ -170,7 +170,7 @@ class Slow:
                     node = ("send", place, source, device, low, high)
                     self._add(
                         node,
-                        (self.rank[tensor.producer], 2, place, turn, device, source),
+                        (self.rank[consumer], device, 0, place, source),
                         *self._link(source, device, (high - low) * size),
                     )
                     self.graph.add_edge(("run", tensor.producer, source), node)

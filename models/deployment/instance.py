@@ -205,6 +205,23 @@ class DeploymentInstance(DeploymentProblem):
         return tuple(tuple(sorted(nodes)) for nodes in readers)
 
     @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """Places in ``tensors`` of what each operator produces, ascending."""
+        return self._tensors_of([(tensor.producer,) for tensor in self.tensors])
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Places in ``tensors`` of what each operator consumes, ascending."""
+        return self._tensors_of([tensor.consumers for tensor in self.tensors])
+
+    def _tensors_of(self, operators: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.operators]
+        for tensor, places in enumerate(operators):
+            for place in places:
+                found[place].append(tensor)
+        return tuple(map(tuple, found))
+
+    @cached_property
     def device_group_of(self) -> npt.NDArray[np.int64]:
         """(devices,) device group of each device; devices are counted through the groups in order."""
         return np.repeat(np.arange(len(self.device_groups)), [group.count for group in self.device_groups])

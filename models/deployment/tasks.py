@@ -91,8 +91,8 @@ class _Holder:
 class Expansion:
     """All tasks of a deployment, numbered operator by operator in ``DeploymentInstance.order``.
 
-    Of an operator first the computations, by device, then the synchronisation of its gradient, then the transfers of
-    its tensors: tensor by tensor, consumer by consumer as the tensor lists them, by receiving, then by sending device.
+    For each device of an operator first the transfers of its inputs that are not under way yet, tensor by tensor and by
+    sending device, then its computation; after those of all devices the synchronisation of its gradient.
 
     Parameters
     ----------
@@ -108,20 +108,14 @@ class Expansion:
         self.number = number
         self.tasks: list[Task] = []
         self.where = placed(instance, deployment)
-        self.outputs: list[list[int]] = [[] for _ in instance.operators]
-        for place, tensor in enumerate(instance.tensors):
-            self.outputs[tensor.producer].append(place)
         self._groups = instance.device_group_of.tolist()
-        # What a computation that comes later will wait for: (operator, device) -> tasks and their buffers.
-        self._inputs: dict[tuple[int, int], list[tuple[Task, Buffer | None]]] = {}
+        self._holders: list[list[_Holder]] = [[] for _ in instance.tensors]
+        self._sent: dict[tuple[int, int, int, int, int], Task] = {}
         for place in instance.order:
             computations = [self._compute(place, replica) for replica in self.where[place]]
+            for tensor in instance.outputs[place]:
+                self._hold(tensor, computations)
             self._synchronise(place, deployment, computations)
-            for tensor in self.outputs[place]:
-                self._hand_on(tensor, computations)
-        for task in self.tasks:
-            # Tasks learn in different order what waits for them.
-            task.next.sort(key=lambda later: later.number)
 
     def _add(
         self,
@@ -147,10 +141,15 @@ class Expansion:
 
     def _compute(self, place: int, replica: Replica) -> Task:
         instance = self.instance
+        inputs = [
+            self._brought(tensor, holder, replica.device, first, last)
+            for tensor in instance.inputs[place]
+            for holder, first, last in self._sources(self._holders[tensor], replica)
+        ]
         times = instance.operators[place].times_s[instance.device_groups[self._groups[replica.device]].type]
         duration = time_at(instance.shares, times, replica.units, self.number)
         task = self._add("compute", place, Resource("device", replica.device), duration, self.number(0), replica.device)
-        for before, buffer in self._inputs.pop((place, replica.device), ()):
+        for before, buffer in inputs:
             self._wait(task, before, buffer)
         return task
 
@@ -202,20 +201,12 @@ class Expansion:
             for sent in arrivals:
                 self._wait(back, sent, sent.makes[0])
 
-    def _hand_on(self, place: int, computations: Sequence[Task]) -> None:
-        """Bring a tensor to all computations that read it."""
-        tensor = self.instance.tensors[place]
-        holders = []
-        for replica, task in zip(self.where[tensor.producer], computations, strict=True):
-            buffer = Buffer(replica.device, self._bytes(place, replica.units))
+    def _hold(self, tensor: int, computations: Sequence[Task]) -> None:
+        """What the replicas of a producer make."""
+        for replica, task in zip(self.where[self.instance.tensors[tensor].producer], computations, strict=True):
+            buffer = Buffer(replica.device, self._bytes(tensor, replica.units))
             task.makes.append(buffer)
-            holders.append(_Holder(replica, task, buffer))
-        sent: dict[tuple[int, int, int, int], Task] = {}
-        for consumer in tensor.consumers:
-            for reader in self.where[consumer]:
-                inputs = self._inputs.setdefault((consumer, reader.device), [])
-                for holder, first, last in self._sources(holders, reader):
-                    inputs.append(self._brought(place, holder, reader.device, first, last, sent))
+            self._holders[tensor].append(_Holder(replica, task, buffer))
 
     def _bytes(self, tensor: int, units: int) -> Number:
         return self.number(self.instance.tensors[tensor].size_bytes) * (self.number(units) / UNITS)
@@ -235,26 +226,19 @@ class Expansion:
             if first < last:
                 yield holder, first, last
 
-    def _brought(
-        self,
-        place: int,
-        holder: _Holder,
-        device: int,
-        first: int,
-        last: int,
-        sent: dict[tuple[int, int, int, int], Task],
-    ) -> tuple[Task, Buffer | None]:
+    def _brought(self, tensor: int, holder: _Holder, device: int, first: int, last: int) -> tuple[Task, Buffer | None]:
         """What a reader on ``device`` waits for: the computation itself, or a transfer from it."""
         source = holder.replica.device
         if source == device:
             return holder.task, holder.buffer
-        if not self.instance.tensors[place].size_bytes:
+        if not self.instance.tensors[tensor].size_bytes:
             return holder.task, None
-        key = (source, device, first, last)
-        if key not in sent:
-            sent[key] = self._send(holder.task.operator, place, self._bytes(place, last - first), source, device)
-            self._wait(sent[key], holder.task, holder.buffer)
-        return sent[key], sent[key].makes[0]
+        key = (tensor, source, device, first, last)
+        if key not in self._sent:
+            sent = self._send(holder.task.operator, tensor, self._bytes(tensor, last - first), source, device)
+            self._wait(sent, holder.task, holder.buffer)
+            self._sent[key] = sent
+        return self._sent[key], self._sent[key].makes[0]
 
 
 def all_reduce_s(
