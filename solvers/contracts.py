@@ -158,10 +158,11 @@ class Result:
 
 
 def relative_gap(objective: float | None, bound: float | None, sense: Sense = "minimize") -> float | None:
-    """How far the bound is from the objective, relative to |objective|, at least 0.
+    """How far the bound is from the objective, relative to ``|objective|``, at least 0.
 
-    That is (objective - bound) / |objective| where the objective is minimised, and (bound - objective) / |objective|
-    where it is maximised. None if either is missing, or if the objective is 0 and the bound does not meet it.
+    That is ``(objective - bound) / |objective|`` where the objective is minimised, and
+    ``(bound - objective) / |objective|`` where it is maximised. None if either is missing, or if the objective is 0 and
+    the bound does not meet it.
     """
     if objective is None or bound is None:
         return None

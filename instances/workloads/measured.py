@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Sample(NamedTuple):
-    """Gradients of one step in backward order, (D, *shape) each, and the squared norm of their means together."""
+    """Gradients of one step in backward order, (D, …) each, and the squared norm of their means together."""
 
     gradients: list[Floats]
     energy: float

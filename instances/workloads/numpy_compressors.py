@@ -1,6 +1,6 @@
 """Gradient compressors in NumPy, to measure errors with: what all workers' compressed gradients average to.
 
-A compressor takes the gradients of D workers, (D, *shape), and gives the array that every worker has in the end in
+A compressor takes the gradients of D workers, (D, …), and gives the array that every worker has in the end in
 place of their mean. Nothing is packed into bits; only the loss is real.
 """
 
@@ -37,7 +37,7 @@ def averaged(setting: Setting, gradients: Floats, rng: np.random.Generator) -> F
     Parameters
     ----------
     setting : Setting
-    gradients : (D, *shape) array
+    gradients : (D, …) array
         One for each worker.
     rng : numpy.random.Generator
         Of what is random: QSGD's rounding, random-k's choice, DGC's sample, PowerSGD's first factor.

@@ -80,13 +80,13 @@ class SfbInstance(CompressionProblem):
     number of such consumers (``per_edge``). All of an operator's figures are its own; M and B of a tensor are those of
     its producer:
 
-    ============== ==================== ======================== =====================
-    cost model     extra time e          all-reduce s             broadcast w
-    ============== ==================== ======================== =====================
+    =============== ==================== ======================== =====================
+    cost model      extra time e         all-reduce s             broadcast w
+    =============== ==================== ======================== =====================
     ``per_link``    T (M-1)/M            2 (M-1)/M g/B            (M-1)/M S/B
     ``total_bytes`` T (M-1)              2 (M-1) g/B              (M-1) S/B
     ``tag_code``    T (M-1)              2 (M-1)/M (g/4)/B        M (M-1) (S/4)/B
-    ============== ==================== ======================== =====================
+    =============== ==================== ======================== =====================
 
     ``per_link`` is wall-clock time: what one device computes more, and what its link receives. ``total_bytes`` adds
     all devices up; where all operators have the same M it is M times the former and has the same optima.

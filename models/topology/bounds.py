@@ -76,9 +76,9 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
         The pair (s, t) has at least ⌈T_st / z⌉ links, so Σ_t ⌈T_st / z⌉ <= d in each row and column. Where links are
         not parallel, z >= T_st, and an all-reduce group of k leaves each member over at most min(d, k-1) links.
     ``cut`` (only without parallel links and for n < 2 d)
-        Traffic out of a set S, and c_k for each group that S divides, cross at most min(d|S|, d(n-|S|), |S|(n-|S|))
-        links. Otherwise the last of the three is never the smallest, and the mean of the node bounds of S, or of the
-        rest, is as strong. All S up to n = 14, intervals beyond.
+        Traffic out of a set S, and c_k for each group that S divides, cross at most
+        ``min(d|S|, d(n-|S|), |S|(n-|S|))`` links. Otherwise the last of the three is never the smallest, and the mean
+        of the node bounds of S, or of the rest, is as strong. All S up to n = 14, intervals beyond.
 
     Raises
     ------

@@ -104,8 +104,9 @@ class Collapse:
     def odd_subgroups(self) -> dict[tuple[int, ...], int]:
         """Duplex only: subgroups H of odd order with the most interfaces that links inside H can use.
 
-        A matching joins at most |H| - 1 elements of a coset of H, so d of them give each element d (|H| - 1) / |H|
-        partners at most, on average. Links come in inverse pairs there, which makes the number even.
+        A matching joins at most ``|H| - 1`` elements of a coset of H, so d of them give each element
+        ``d (|H| - 1) / |H|`` partners at most, on average. Links come in inverse pairs there, which makes the
+        number even.
         """
         if self.instance.optics != "duplex":
             return {}

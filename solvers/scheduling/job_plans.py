@@ -45,9 +45,9 @@ class JobPlans(Heuristic):
         \max \sum_q U_q \lambda_q \quad\text{with}\quad \sum_q a_{qk} \lambda_q \le C L_k,\qquad
         \sum_{q \text{ of } i} \lambda_q \le 1,\qquad \lambda \ge 0 .
 
-    The prices of its capacities ask every job for its best plan, and :class:`~ddlopt.models.scheduling.job_plans.
-    PlanPricing` makes any prices a bound. The first prices are those of the combinatorial bound; later ones are drawn
-    towards the best so far (smoothing).
+    The prices of its capacities ask every job for its best plan, and
+    :class:`~ddlopt.models.scheduling.job_plans.PlanPricing` makes any prices a bound. The
+    first prices are those of the combinatorial bound; later ones are drawn towards the best so far (smoothing).
 
     Schedules come from the fractions by sweeps of exact knapsacks over the slots, then from the program in whole plans
     (:math:`\lambda` integer), packed into slots and swept. A schedule that is not near enough to the bound is then
