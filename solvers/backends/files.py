@@ -13,7 +13,9 @@ import pyomo.environ as pyo
 from ddlopt.models.contracts import Formulation, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError
 from ddlopt.solvers.backends.matrix import linear_model, load_values
-from ddlopt.solvers.backends.solution_files import read_values
+from ddlopt.solvers.backends.quiet import quiet
+from ddlopt.solvers.backends.solution_files import Answer, read_values
+from ddlopt.solvers.backends.solution_fit import misfit
 from ddlopt.solvers.exact import build_model
 
 Kind = Literal["mps", "lp", "nl", "json"]
@@ -21,7 +23,8 @@ KINDS: tuple[Kind, ...] = ("mps", "lp", "nl", "json")
 
 _CONSTANT = "ONE_VAR_CONSTANT"
 """A column of the writers' own, for the constant of the objective."""
-_INTEGRALITY = 1e-4
+_NOT_OURS = (_CONSTANT, "objconstant")
+"""Columns for it in solution files; the second one is what SCIP makes of the constant in NL."""
 _MINIMISE = "OBJSENSE\n MIN\n"
 """A section that CBC overlooks and GLPK does not accept; without it a file in MPS is to be minimised."""
 
@@ -75,7 +78,8 @@ def read_solution(formulation: Formulation, instance: Any, path: str | Path) -> 
     Raises
     ------
     SolutionError
-        If the file is no solution, names what the model does not have, or gives a whole number a fraction.
+        If the file is no solution, names what the model does not have, gives a whole number a fraction, or its values
+        break the model or do not have the objective that it says.
     SolverError
         If the values describe no solution of the instance.
     NotApplicableError
@@ -83,26 +87,44 @@ def read_solution(formulation: Formulation, instance: Any, path: str | Path) -> 
     """
     _refuse(formulation, instance)
     model = build_model(instance.family, formulation, instance)
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / "model.lp"
-        variables = _names(model, _written(model, draft))["variables"]
-        solver, values = read_values(path, _in_order(draft.read_text(encoding="utf-8"), variables))
-    unknown = [name for name in values if name not in variables and name != _CONSTANT]
+    linear = linear_model(model)
+    answer, component_of = _answer(model, path)
+    unknown = [name for name in answer.values if name not in component_of and name not in _NOT_OURS]
     if unknown:
         raise SolutionError(
             f"{path} names '{unknown[0]}', which {type(formulation).__name__} for '{instance.name}' does not have"
             + (f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else "")
             + "; export the model again with this version and solve that"
         )
-    by_name = {component: values.get(name, 0.0) for name, component in variables.items()}
-    linear = linear_model(model)
-    for column, integer in zip(linear.columns, linear.integer, strict=True):
-        value = by_name.get(column.name, 0.0)
-        if integer and abs(value - round(value)) > _INTEGRALITY:
-            raise SolutionError(f"{path}: {column.name} = {value:.6g} must be whole; {solver} did not solve to that")
-    load_values(linear, np.array([by_name.get(column.name, 0.0) for column in linear.columns]))
+    by_name = {component_of[name]: value for name, value in answer.values.items() if name in component_of}
+    values = np.array([by_name.get(column.name, 0.0) for column in linear.columns])
+    # What occurs nowhere in the model, or is fixed, is in no file: any value within its bounds will do.
+    written = set(component_of.values())
+    absent = np.array([column.fixed or column.name not in written for column in linear.columns], dtype=bool)
+    values[absent] = np.clip(0.0, linear.lower[absent], linear.upper[absent])
+    problem = misfit(linear, values, answer)
+    if problem is not None:
+        raise SolutionError(f"{path}: {problem}")
+    load_values(linear, values)
     solution: Solution = formulation.read(model.component(instance.family), instance)
     return solution
+
+
+def _answer(model: pyo.ConcreteModel, path: str | Path) -> tuple[Answer, dict[str, str]]:
+    """What the file says, and which name in files is which component; the model's objective may change its sign."""
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "model.lp"
+        variables = _names(model, _written(model, draft))["variables"]
+
+        def columns(kind: str) -> list[str]:
+            other = draft.with_suffix(f".{kind}")
+            if not other.exists():
+                _written(model, other)
+            return _in_order(other.read_text(encoding="utf-8"), variables)
+
+        answer = read_values(path, columns)
+    # In NL and JSON names are those of the model.
+    return answer, variables | {component: component for component in variables.values()}
 
 
 def _refuse(formulation: Formulation, instance: Any) -> None:
@@ -113,8 +135,8 @@ def _refuse(formulation: Formulation, instance: Any) -> None:
 
 def _in_order(text: str, names: Iterable[str]) -> list[str]:
     """Names in the order of their first appearance in a model file, which is how solvers number columns."""
-    known = set(names)
-    return list(dict.fromkeys(word for word in text.split() if word in known or word == _CONSTANT))
+    known = {*names, _CONSTANT}
+    return list(dict.fromkeys(word for word in text.split() if word in known))
 
 
 def _written(model: pyo.ConcreteModel, path: Path) -> Any:
@@ -122,7 +144,8 @@ def _written(model: pyo.ConcreteModel, path: Path) -> Any:
     if path.suffix == ".mps" and model.objective.sense == pyo.maximize:
         model.objective.set_value(-model.objective.expr)
         model.objective.sense = pyo.minimize
-    _, symbols = model.write(str(path), io_options={"symbolic_solver_labels": True})
+    with quiet():
+        _, symbols = model.write(str(path), io_options={"symbolic_solver_labels": True})
     if path.suffix == ".mps":
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(_MINIMISE, "", 1), encoding="utf-8")

@@ -5,11 +5,9 @@ rest: that of SCIP gets the sides of a range wrong where its body has a constant
 others leave variables without a value or refuse a row without variables.
 """
 
-import logging
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +18,7 @@ from pyomo.opt import SolverStatus, TerminationCondition
 from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values, plain_model
+from ddlopt.solvers.backends.quiet import quiet
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
 
@@ -161,7 +160,7 @@ class PyomoSolver:
 
     def installed(self) -> bool:
         """Whether the solver can be run here."""
-        with _silence():
+        with quiet():
             try:
                 return bool(self._plugin().available(exception_flag=False))
             except Exception:  # each interface has its own kinds
@@ -234,7 +233,7 @@ class PyomoSolver:
 
     def _run(self, plugin: Any, plain: pyo.ConcreteModel, settings: Mapping[str, Any], **start: bool) -> Any:
         try:
-            with _silence():
+            with quiet():
                 return plugin.solve(plain, load_solutions=False, options=dict(settings), **start)
         except Exception as problem:  # each interface has its own kinds
             raise SolverError(f"{self.name} failed: {_first_line(problem)}") from problem
@@ -306,15 +305,3 @@ def _start(plugin: Any, linear: LinearModel) -> dict[str, bool]:
 
 def _first_line(problem: BaseException) -> str:
     return (str(problem).strip() or type(problem).__name__).splitlines()[0]
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Keep Pyomo from logging what the caller is told anyway."""
-    logger = logging.getLogger("pyomo")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -1,10 +1,13 @@
 import json
+from dataclasses import dataclass
+from typing import Any
 
 import highspy
+import pyomo.environ as pyo
 import pytest
 
 from ddlopt.models.errors import NotApplicableError, OptionError
-from ddlopt.solvers.backends.files import write_model
+from ddlopt.solvers.backends.files import read_solution, write_model
 
 
 @pytest.mark.parametrize("kind", ["mps", "lp", "nl"])
@@ -46,3 +49,30 @@ def test_refusals_write_nothing(cover, tmp_path):
     with pytest.raises(NotApplicableError, match="nothing to choose from"):
         write_model(cover.minimise(), empty, tmp_path / "a.lp")
     assert not list(tmp_path.iterdir())
+
+
+@dataclass(frozen=True)
+class Spare:
+    """A formulation with a variable that occurs nowhere and cannot be zero, and one that is fixed."""
+
+    of: Any
+
+    def __getattr__(self, name):
+        return getattr(self.of, name)
+
+    def build(self, block, instance):
+        self.of.build(block, instance)
+        block.unused = pyo.Var(bounds=(4, 7))
+        block.given = pyo.Var(initialize=2)
+        block.given.fix()
+        block.also = pyo.Constraint(expr=block.given + block.take[0] >= 1)
+
+    def read(self, block, instance):
+        assert 4 <= block.unused.value <= 7
+        assert block.given.value == 2
+        return self.of.read(block, instance)
+
+
+def test_variables_that_are_in_no_file(cover, tmp_path):
+    (tmp_path / "a.sol").write_text("objective value: 18\n" + "".join(f"cover_take({k}) 1\n" for k in (0, 1, 3)))
+    assert read_solution(Spare(cover.minimise()), cover.instance, tmp_path / "a.sol").chosen == (0, 1, 3)
