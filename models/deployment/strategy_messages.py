@@ -1,0 +1,219 @@
+"""Numba kernels of message passing on a graph of strategies, as in sequential tree-reweighted message passing.
+
+Each edge e has a message to either end: ``to_first[e]`` for the smaller node, ``to_second[e]`` for the larger, flat with
+offsets ``first_start`` and ``second_start``. Messages move cost between an edge and its nodes: a node's cost is its own
+and all messages to it, an edge's table is less those it sends. Whatever the messages, the sum of all least costs and
+least entries of tables is below the cost of every choice.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MIN = {"nnan", "nsz"}
+"""What a compiler must be allowed to find minima several entries at a time; nothing is ever not a number here."""
+UNIT = 2.0**-53
+
+
+class Graph(NamedTuple):
+    """Nodes, edges and tables of a core, with the edges of each node: ``around[at[i]:at[i + 1]]``."""
+
+    start: Ints
+    edges: Ints
+    table_start: Ints
+    table: Floats
+    at: Ints
+    around: Ints
+    first_start: Ints
+    second_start: Ints
+
+
+class Messages(NamedTuple):
+    """Flat messages to the smaller and to the larger node of each edge."""
+
+    to_first: Floats
+    to_second: Floats
+
+
+@njit(cache=True)
+def belief(i: int, graph: Graph, cost: Floats, messages: Messages, out: Floats) -> int:
+    """Fill ``out`` with the costs of a node together with all messages to it; returns how many strategies it has."""
+    first = graph.start[i]
+    size = graph.start[i + 1] - first
+    for a in range(size):
+        out[a] = cost[first + a]
+    for k in range(graph.at[i], graph.at[i + 1]):
+        e = graph.around[k]
+        if graph.edges[e, 0] == i:
+            place = graph.first_start[e]
+            for a in range(size):
+                out[a] += messages.to_first[place + a]
+        else:
+            place = graph.second_start[e]
+            for a in range(size):
+                out[a] += messages.to_second[place + a]
+    return size
+
+
+@njit(cache=True, fastmath=_MIN)
+def collect(e: int, onwards: bool, graph: Graph, messages: Messages, buffer: Floats) -> None:
+    """Set a message of edge e to what the least entries of its table leave, less its own least.
+
+    ``onwards``: the one to the larger node, otherwise that to the smaller one.
+    """
+    u, v = graph.edges[e, 0], graph.edges[e, 1]
+    rows, columns = graph.start[u + 1] - graph.start[u], graph.start[v + 1] - graph.start[v]
+    table, first, second = graph.table_start[e], graph.first_start[e], graph.second_start[e]
+    if onwards:
+        out = messages.to_second[second : second + columns]
+        for b in range(columns):
+            out[b] = np.inf
+        for a in range(rows):
+            offset = messages.to_first[first + a]
+            line = graph.table[table + a * columns : table + (a + 1) * columns]
+            for b in range(columns):
+                value = line[b] - offset
+                out[b] = value if value < out[b] else out[b]
+        size = columns
+    else:
+        out = messages.to_first[first : first + rows]
+        for b in range(columns):
+            buffer[b] = messages.to_second[second + b]
+        for a in range(rows):
+            line = graph.table[table + a * columns : table + (a + 1) * columns]
+            least = np.inf
+            for b in range(columns):
+                value = line[b] - buffer[b]
+                least = value if value < least else least
+            out[a] = least
+        size = rows
+    least = np.inf
+    for b in range(size):
+        least = min(least, out[b])
+    for b in range(size):
+        out[b] -= least
+
+
+@njit(cache=True)
+def sweep(graph: Graph, cost: Floats, messages: Messages, onwards: bool, width: int) -> None:
+    """Pass messages through all nodes, in their order or backwards.
+
+    A node takes all that edges to nodes passed before have, and gives equal shares to edges to those that come.
+    """
+    size = len(graph.start) - 1
+    now, buffer = np.empty(width), np.empty(width)
+    for step in range(size):
+        i = step if onwards else size - 1 - step
+        ahead = behind = 0
+        for k in range(graph.at[i], graph.at[i + 1]):
+            e = graph.around[k]
+            if (graph.edges[e, 0] == i) == onwards:
+                ahead += 1
+            else:
+                behind += 1
+                collect(e, onwards, graph, messages, buffer)
+        if ahead == 0:
+            continue
+        count = belief(i, graph, cost, messages, now)
+        part = 1.0 / max(ahead, behind)
+        for k in range(graph.at[i], graph.at[i + 1]):
+            e = graph.around[k]
+            if (graph.edges[e, 0] == i) == onwards:
+                if onwards:
+                    out = messages.to_first[graph.first_start[e] : graph.first_start[e] + count]
+                else:
+                    out = messages.to_second[graph.second_start[e] : graph.second_start[e] + count]
+                for a in range(count):
+                    out[a] -= part * now[a]
+
+
+@njit(cache=True)
+def least_costs(graph: Graph, cost: Floats, messages: Messages, width: int, best: Ints, least: Floats) -> float:
+    """Fill ``best`` and ``least`` (n,) with each node's least cost; returns what rounding may have added in all."""
+    size = len(graph.start) - 1
+    now = np.empty(width)
+    error = 0.0
+    for i in range(size):
+        count = belief(i, graph, cost, messages, now)
+        place = 0
+        for a in range(count):
+            if now[a] < now[place]:
+                place = a
+        best[i] = place
+        least[i] = now[place]
+        largest = 0.0
+        for a in range(count):
+            largest = max(largest, abs(cost[graph.start[i] + a]))
+        for k in range(graph.at[i], graph.at[i + 1]):
+            e = graph.around[k]
+            widest = 0.0
+            if graph.edges[e, 0] == i:
+                for a in range(graph.first_start[e], graph.first_start[e + 1]):
+                    widest = max(widest, abs(messages.to_first[a]))
+            else:
+                for a in range(graph.second_start[e], graph.second_start[e + 1]):
+                    widest = max(widest, abs(messages.to_second[a]))
+            largest += widest
+        error += UNIT * (graph.at[i + 1] - graph.at[i] + 2) * largest
+    return error
+
+
+@njit(cache=True, fastmath=_MIN)
+def least_entries(graph: Graph, messages: Messages, least: Floats) -> float:
+    """Fill ``least`` (m,) with the least entry of each table less its messages; returns what rounding may have added."""
+    error = 0.0
+    for e in range(len(graph.edges)):
+        u, v = graph.edges[e, 0], graph.edges[e, 1]
+        rows, columns = graph.start[u + 1] - graph.start[u], graph.start[v + 1] - graph.start[v]
+        out = messages.to_second[graph.second_start[e] : graph.second_start[e] + columns]
+        smallest, widest, tallest = np.inf, 0.0, 0.0
+        for b in range(columns):
+            widest = max(widest, abs(out[b]))
+        for a in range(rows):
+            place = graph.table_start[e] + a * columns
+            line = graph.table[place : place + columns]
+            offset = messages.to_first[graph.first_start[e] + a]
+            tallest = max(tallest, abs(offset))
+            lowest = np.inf
+            for b in range(columns):
+                value = (line[b] - offset) - out[b]
+                lowest = value if value < lowest else lowest
+            smallest = lowest if lowest < smallest else smallest
+        least[e] = smallest
+        # An entry that attains the least is no larger than both messages and the least together.
+        error += 4 * UNIT * (abs(smallest) + 2 * (widest + tallest))
+    return error
+
+
+@njit(cache=True, fastmath=_MIN)
+def least_in_edges(graph: Graph, cost: Floats, messages: Messages, width: int, chosen: Ints) -> None:
+    """Choose node by node, the earlier ones' choice given, the later ones' as their messages have it."""
+    size = len(graph.start) - 1
+    now = np.empty(width)
+    for i in range(size):
+        first = graph.start[i]
+        count = graph.start[i + 1] - first
+        for a in range(count):
+            now[a] = cost[first + a]
+        for k in range(graph.at[i], graph.at[i + 1]):
+            e = graph.around[k]
+            if graph.edges[e, 0] == i:
+                for a in range(count):
+                    now[a] += messages.to_first[graph.first_start[e] + a]
+            else:
+                u = graph.edges[e, 0]
+                place = graph.table_start[e] + chosen[u] * count
+                for a in range(count):
+                    now[a] += graph.table[place + a]
+        best = 0
+        for a in range(count):
+            if now[a] < now[best]:
+                best = a
+        chosen[i] = best
