@@ -26,8 +26,8 @@ def _parts(instance, deployment):
         devices = [device for device, j in enumerate(at) if j in plan.device_groups]
         need = {
             device: sum(
-                Fraction(instance.operators[place].times_s[instance.device_groups[at[device]].type][0])
-                for place in members
+                Fraction(operator.times_s[instance.device_groups[at[device]].type][0])
+                for operator in instance.operators
             )
             for device in devices
         }

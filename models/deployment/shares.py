@@ -39,22 +39,21 @@ def borders(weights: Sequence[Fraction | int]) -> tuple[int, ...]:
     return (0, *(round(Fraction(UNITS * reached) / total) for reached in accumulate(weights)))
 
 
-def group_time_s(instance: DeploymentInstance, group: int, device_type: str) -> Fraction:
-    """Seconds that a device of that type computes for all operators of a group and the whole batch."""
-    return sum(
-        (Fraction(instance.operators[place].times_s[device_type][0]) for place in instance.members[group]), Fraction()
-    )
+def step_time_s(instance: DeploymentInstance, device_type: str) -> Fraction:
+    """Seconds that a device of that type computes for all operators and the whole batch."""
+    return sum((Fraction(operator.times_s[device_type][0]) for operator in instance.operators), Fraction())
 
 
-def parts(instance: DeploymentInstance, group: int, device_groups: Sequence[int], split: Split) -> tuple[Replica, ...]:
+def parts(instance: DeploymentInstance, device_groups: Sequence[int], split: Split) -> tuple[Replica, ...]:
     """The replicas of a group over all devices of ``device_groups``, in the order of the devices.
 
-    With ``split="speed"`` parts are in proportion to 1 / ``group_time_s``; even where that is 0 somewhere.
+    With ``split="speed"`` parts are in proportion to 1 / ``step_time_s``, even where that is 0 somewhere: the same for
+    all groups on the same device groups, so that nothing has to be sent between them.
     """
     devices = instance.devices_of(device_groups)
     weights: list[Fraction | int] = [1] * len(devices)
     if split == "speed":
-        times = [group_time_s(instance, group, instance.device_groups[j].type) for j in device_groups]
+        times = [step_time_s(instance, instance.device_groups[j].type) for j in device_groups]
         if all(times):
             speed = dict(zip(device_groups, (1 / time for time in times), strict=True))
             weights = [speed[int(instance.device_group_of[device])] for device in devices]
@@ -71,7 +70,7 @@ def placed(instance: DeploymentInstance, deployment: Deployment) -> list[tuple[R
             for place, device in zip(instance.members[group], plan.devices, strict=True):
                 where[place] = (Replica(device, 0, UNITS),)
             continue
-        replicas = parts(instance, group, plan.device_groups, plan.split)
+        replicas = parts(instance, plan.device_groups, plan.split)
         whole = tuple(Replica(replica.device, 0, UNITS) for replica in replicas)
         for place in instance.members[group]:
             where[place] = whole if place in duplicated else replicas

@@ -25,8 +25,8 @@ class GroupPlan(Part):
         and back. With ``model_parallel`` each operator runs on one device, for the whole batch, and nothing is reduced.
         On a single device the modes are the same.
     split : {"even", "speed"}
-        Replicas have equal parts of the batch, or parts in proportion to how fast their device type computes all of
-        the group for the whole batch.
+        Replicas have equal parts of the batch, or parts in proportion to how fast their device type computes all
+        operators for the whole batch.
     devices : tuple of int, optional
         With ``model_parallel``: the device of each operator of the group, in the order of
         ``DeploymentInstance.members``.
