@@ -32,7 +32,8 @@ def run_row(instance, method, seed, status, objective=None, bound=None, runtime_
         "status": status, "objective": objective, "bound": bound, "gap": None, "checked": objective is not None,
         "scope": None, "scope_bound": None, "runtime_s": runtime_s, "wall_s": runtime_s, "peak_memory_bytes": 10**8,
         "message": "", "host": "here", "finished": "2026-02-02T00:00:00+00:00",
-        "versions": {"ddlopt": "0.1.0", "numpy": "2.0"}, "details": {}, "trace": [], "solution": None,
+        "versions": {"ddlopt": "0.1.0", "numpy": "2.0"}, "revision": "c0ffee", "details": {}, "trace": [],
+        "machine": {"cpu": "Abacus 3", "cores": 2, "memory_bytes": 8e9, "system": "Linux"}, "solution": None,
     } | more  # fmt: skip
 
 

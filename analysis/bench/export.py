@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddlopt.analysis.bench.store import Store
+from ddlopt.analysis.bench.store import NESTED, Store
 from ddlopt.models.errors import OptionError
 from ddlopt.models.files import replacing
 
@@ -22,7 +22,7 @@ def frame(store: Store, nested: bool = False) -> pd.DataFrame:
     ----------
     store : Store
     nested : bool
-        With ``options``, ``versions``, ``details`` and ``trace``, as JSON text.
+        With the columns of ``NESTED``, as JSON text.
     """
     return pd.DataFrame.from_records(list(_rows(store, nested)))
 
@@ -53,8 +53,9 @@ def _rows(store: Store, nested: bool) -> Iterator[dict[str, Any]]:
     instances = store.instances()
     for run in store.runs():
         of = instances[run["instance_digest"]]
-        for name in ("options", "versions", "details", "trace"):
-            run[name] = json.dumps(run[name]) if nested else run[name]
-            if not nested:
+        for name in NESTED:
+            if nested:
+                run[name] = json.dumps(run[name])
+            else:
                 del run[name]
         yield run | {name: of[name] for name in ("sense", "unit", "best_objective")}

@@ -5,16 +5,15 @@ import multiprocessing
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
+from ddlopt.analysis.bench.rows import Finished, ended, no_outcome, run_row
 from ddlopt.analysis.bench.tasks import Task
 
 GRACE = 0.25, 15.0
@@ -25,13 +24,6 @@ _OF_RESULT = (
     "solution",
 )  # fmt: skip
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
-class Finished(NamedTuple):
-    """What a solve came to: a row of ``runs`` and one of ``instances``."""
-
-    run: dict[str, Any]
-    instance: dict[str, Any]
 
 
 def solve_isolated(
@@ -78,51 +70,12 @@ def solve_isolated(
     finally:
         exit_code = child.finish(kill=outcome is None)
     wall_s = time.perf_counter() - began
-    if outcome is None:
-        outcome = _failed(task, points, wall_s, killed, exit_code)
-    return Finished(_row(task, described, outcome, wall_s), dict(described))
-
-
-def _row(task: Task, described: Mapping[str, Any], outcome: dict[str, Any], wall_s: float) -> dict[str, Any]:
-    return {
-        "key": task.key,
-        "instance_digest": task.digest,
-        "instance": described["name"],
-        "family": task.family,
-        "method": task.method,
-        "options": task.options,
-        "solver": task.solver,
-        "seed": task.seed,
-        "time_limit_s": task.limits.time_s,
-        "gap_limit": task.limits.gap,
-        "threads": task.limits.threads,
-        "memory_limit_bytes": task.memory_bytes,
-        "wall_s": wall_s,
-        "host": socket.gethostname(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": task.versions,
-        **outcome,
-    }
-
-
-def _failed(
-    task: Task, points: list[list[float | None]], wall_s: float, killed: bool, exit_code: int | None
-) -> dict[str, Any]:
-    """The outcome of a process that gave none."""
-    known = points[-1] if points else [wall_s, None, None]
     if killed:
-        status, message = "killed", f"did not end within its limit of {task.limits.time_s:g} s and the grace"
-    elif exit_code == -signal.SIGKILL:
-        status, message = "out_of_memory", "killed by the system, which does so where memory is short"
-    else:
-        by_signal = exit_code is not None and exit_code < 0
-        how = f"by {signal.Signals(-(exit_code or 0)).name}" if by_signal else f"with exit code {exit_code}"
-        status, message = "crashed", f"the process ended {how}"
-    return {
-        "status": status, "objective": None, "bound": known[2], "gap": None, "checked": False, "scope": None,
-        "scope_bound": None, "runtime_s": wall_s, "peak_memory_bytes": None, "message": message, "details": {},
-        "trace": points, "solution": None,
-    }  # fmt: skip
+        message = f"did not end within its limit of {task.limits.time_s:g} s and the grace"
+        outcome = no_outcome("killed", message, wall_s, points)
+    elif outcome is None:
+        outcome = no_outcome(*ended(exit_code), wall_s, points)
+    return Finished(run_row(task, described, outcome, wall_s), dict(described))
 
 
 _ENDED = object()
@@ -155,19 +108,19 @@ class _Child:
         except (EOFError, ConnectionError):
             return _ENDED
 
-    def finish(self, kill: bool) -> int | None:
+    def finish(self, kill: bool) -> int:
         """The exit code, after the process is gone."""
         if isinstance(self._process, subprocess.Popen):
             if kill and self._process.poll() is None:
                 self._wait_a_moment()
                 self._process.kill()
-            code: int | None = self._process.wait()
+            code = int(self._process.wait())
         else:
             if kill:
                 self._wait_a_moment()
                 self._process.kill()
             self._process.join()
-            code = self._process.exitcode
+            code = int(self._process.exitcode)
             self._process.close()
         self._own.close()
         return code
@@ -263,8 +216,4 @@ def _solved(task: Task, news: _News) -> dict[str, Any]:
 
 def _short_of_memory(task: Task) -> dict[str, Any]:
     limit = "there is" if task.memory_bytes is None else f"{task.memory_bytes} bytes"
-    return {
-        "status": "out_of_memory", "objective": None, "bound": None, "gap": None, "checked": False, "scope": None,
-        "scope_bound": None, "runtime_s": 0.0, "peak_memory_bytes": None, "message": f"needs more than {limit}",
-        "details": {}, "trace": [], "solution": None,
-    }  # fmt: skip
+    return no_outcome("out_of_memory", f"needs more than {limit}")

@@ -3,9 +3,14 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+import numba
+
 from ddlopt.models.catalogue import FAMILY_NAMES
 
 import_module("ddlopt.analysis.compare")
+import_module("cvxpy.cvxcore")
 for _package in [f"ddlopt.{room}.{family}" for room in ("models", "solvers") for family in FAMILY_NAMES]:
     for _module in iter_modules(import_module(_package).__path__, f"{_package}."):
         import_module(_module.name)
+# The first compiled function of a process makes Numba import a third of a second's worth of itself.
+numba.njit(lambda: 0)()

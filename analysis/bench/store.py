@@ -62,10 +62,15 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX runs_by_instance ON runs (family, instance, method);
     """,
+    """
+    ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE runs ADD COLUMN revision TEXT;
+    """,
 )
 """What brings a store from version k to version k + 1; never changed, only added to."""
 
-_JSON = ("options", "versions", "details", "trace")
+NESTED = ("options", "versions", "machine", "details", "trace")
+"""Columns of ``runs`` that are JSON."""
 
 
 class Store:
@@ -160,7 +165,7 @@ class Store:
     def add(self, run: Mapping[str, Any], instance: Mapping[str, Any]) -> None:
         """Add one finished run; it is on the disk when this returns. One that is there already stays as it is."""
         self._insert("instances", dict(instance) | {"sizes": json.dumps(instance["sizes"])})
-        row = dict(run) | {name: json.dumps(run[name]) for name in _JSON}
+        row = dict(run) | {name: json.dumps(run[name]) for name in NESTED}
         if run["solution"] is not None:
             row["solution"] = zlib.compress(json.dumps(run["solution"], separators=(",", ":")).encode())
         self._insert("runs", row)
@@ -174,7 +179,7 @@ class Store:
         for row in self._connection.execute("SELECT * FROM runs ORDER BY rowid"):
             run = dict(row)
             packed = run.pop("solution")
-            for name in _JSON:
+            for name in NESTED:
                 run[name] = json.loads(run[name])
             if solutions:
                 run["solution"] = None if packed is None else json.loads(zlib.decompress(packed))

@@ -2,16 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from ddlopt.analysis.bench.isolated import Finished, _failed, _row, solve_isolated
+from ddlopt.analysis.bench.isolated import solve_isolated
+from ddlopt.analysis.bench.rows import Described, Finished, no_outcome, run_row
 from ddlopt.analysis.bench.store import Store
 from ddlopt.analysis.bench.tasks import Task
-from ddlopt.analysis.views import sizes
-from ddlopt.models.contracts import Instance
 
 
 @dataclass
@@ -84,7 +83,7 @@ class Sweep:
                 executor.shutdown(wait=True, cancel_futures=True)
 
     def _submit(
-        self, executor: Executor, queue: Iterator[Task], described: "Described", stopped: threading.Event | None
+        self, executor: Executor, queue: Iterator[Task], described: Described, stopped: threading.Event | None
     ) -> None:
         while len(self.running) < self.jobs:
             task = next(queue, None)
@@ -94,57 +93,12 @@ class Sweep:
             self.running[executor.submit(solve_isolated, task, described.of(task), *told)] = task
 
 
-class Described:
-    """Rows of ``instances``, made once each."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, dict[str, Any]] = {}
-
-    def of(self, task: Task) -> Mapping[str, Any]:
-        """The row of a task's instance."""
-        if task.digest not in self._rows:
-            self._rows[task.digest] = row_of(task.load(), task)
-        return self._rows[task.digest]
-
-
-def row_of(instance: Instance, task: Task) -> dict[str, Any]:
-    """What the store keeps of an instance."""
-    from ddlopt import instances
-    from ddlopt.models.catalogue import family
-
-    best = instances.best(task.instance) if task.text is None else None
-    objective = None if best is None else family(instance.family).evaluate(instance, best).objective
-    return {
-        "digest": task.digest,
-        "name": instance.name,
-        "family": instance.family,
-        "sense": instance.sense,
-        "unit": instance.objective_unit,
-        "sizes": sizes(instance),
-        "source": instance.source,
-        "best_objective": None if objective is None else float(objective),
-    }
-
-
 def _outcome(future: Future[Any], task: Task, described: Described) -> Finished | None:
     """The result; that of a worker that was lost again and again is a crash."""
     try:
         finished: Finished | None = future.result()
     except Exception as problem:  # one lost worker must not lose the sweep
-        lost = _failed(task, [], 0.0, killed=False, exit_code=None)
-        lost["message"] = " ".join(f"{type(problem).__name__}: {problem}".split())
+        lost = no_outcome("crashed", " ".join(f"{type(problem).__name__}: {problem}".split()))
         row = described.of(task)
-        return Finished(_row(task, row, lost, 0.0), dict(row))
+        return Finished(run_row(task, row, lost, 0.0), dict(row))
     return finished
-
-
-Watch = Callable[[Sweep, Finished], None]
-"""Called after every result."""
-
-
-def run_all(sweep: Sweep, watch: Iterable[Watch] = ()) -> int:
-    """Run a sweep to its end; how many solves were done."""
-    for finished in sweep.run():
-        for each in watch:
-            each(sweep, finished)
-    return sweep.finished_here

@@ -5,7 +5,7 @@ import fnmatch
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ class Task:
 
 def plan(
     names: Iterable[str],
-    methods: Sequence[str],
+    methods: Sequence[str] | Mapping[str, Sequence[str]],
     seeds: Iterable[int],
     limits: Limits,
     solvers: Sequence[str] = ("highs",),
@@ -101,9 +101,10 @@ def plan(
     ----------
     names : iterable of str
         Library names or files.
-    methods : sequence of str
-        ``auto``, ``all-heuristics``, ``all-exact``, names, or names with options (``link-exchange:effort=2``). Those
-        of other families and those that refuse an instance are left out.
+    methods : sequence of str, or mapping
+        ``auto``, ``all-heuristics``, ``all-exact``, names, or names with options (``link-exchange:effort=2``); the
+        same for all instances, or by their names. Those of other families and those that refuse an instance are left
+        out.
     seeds : iterable of int
     limits : Limits
     solvers : sequence of str
@@ -118,14 +119,12 @@ def plan(
     seeds = tuple(seeds)
     versions = _versions()
     tasks: dict[str, Task] = {}
-    known = {name for family in FAMILY_NAMES for name in catalogue.method_names(family)}
-    for asked in methods:
-        if asked.partition(":")[0] not in {*known, "auto", "all-heuristics", "all-exact"}:
-            raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")
+    of_instance = methods if isinstance(methods, Mapping) else dict.fromkeys(names := tuple(names), methods)
+    _require_known(itertools.chain(*of_instance.values()))
     for name in names:
         instance = instances.load(name)
         text = None if instances.find(name) else instance.to_json(indent=None)
-        for asked, solver in itertools.product(_methods_for(instance, methods), solvers):
+        for asked, solver in itertools.product(_methods_for(instance, of_instance[name]), solvers):
             method = configured(asked, instance.family, solver)
             if method.refuses(instance) is not None:
                 continue
@@ -139,6 +138,13 @@ def plan(
     if not tasks:
         raise OptionError("there is nothing to do: no instance is answered by any of the methods")
     return list(tasks.values())
+
+
+def _require_known(methods: Iterable[str]) -> None:
+    known = {name for family in FAMILY_NAMES for name in catalogue.method_names(family)}
+    for asked in methods:
+        if asked.partition(":")[0] not in {*known, "auto", "all-heuristics", "all-exact"}:
+            raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")
 
 
 def matching(patterns: Iterable[str]) -> list[str]:

@@ -13,8 +13,8 @@ from ddlopt.analysis.bench.store import Store
 from ddlopt.models.errors import StoreError
 
 _WORDS = (
-    "instance_digest", "instance", "family", "method", "options", "solver", "status", "scope", "host", "finished",
-    "versions",
+    "instance_digest", "instance", "family", "method", "options", "solver", "status", "scope", "host", "machine",
+    "finished", "versions", "revision",
 )  # fmt: skip
 _NUMBERS = (
     "id", "seed", "time_limit_s", "gap_limit", "threads", "memory_limit_bytes", "objective", "bound", "gap", "checked",

@@ -157,9 +157,13 @@ class Frame:
         """The page on where the figures come from."""
         sources = Sources(self.data.runs)
         return self._render(
-            "provenance.html", "", store=store, sources=sources, versions=lists.counted("versions", sources.versions),
-            hosts=lists.counted("hosts", sources.hosts), options=lists.options(self.data.runs),
-            commands=sources.commands(),
+            "provenance.html", "", store=store, sources=sources, options=lists.options(self.data.runs),
+            commands=sources.commands(), counts={
+                "versions": lists.counted("versions", sources.versions),
+                "commits": lists.counted("commits", sources.revisions),
+                "hosts": lists.counted("hosts", sources.hosts),
+                "machines": lists.counted("machines", sources.machines),
+            },
         )  # fmt: skip
 
 

@@ -3,9 +3,12 @@
 import json
 import shlex
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+UNKNOWN = "not recorded"
 
 
 class Sources:
@@ -17,23 +20,28 @@ class Sources:
     @property
     def versions(self) -> list[tuple[str, int]]:
         """Sets of versions and how many runs have each."""
-        counts = self._runs["versions"].value_counts()
-        written = [
-            (", ".join(f"{name} {version}" for name, version in json.loads(str(text) or "{}").items()), int(count))
-            for text, count in counts.items()
+        return [
+            (", ".join(f"{name} {version}" for name, version in json.loads(text or "{}").items()) or UNKNOWN, count)
+            for text, count in self._counts("versions")
         ]
-        return [(text or "not recorded", count) for text, count in written if count]
 
     @property
     def hosts(self) -> list[tuple[str, int]]:
         """Hosts and how many runs each did."""
-        return [(str(host), int(count)) for host, count in self._runs["host"].value_counts().items() if count]
+        return self._counts("host")
 
     @property
-    def commit(self) -> str:
-        """Commits that the runs' versions name."""
-        found = {json.loads(str(text) or "{}").get("commit") for text in self._runs["versions"].unique()}
-        return ", ".join(sorted(str(commit) for commit in found if commit)) or "not recorded"
+    def machines(self) -> list[tuple[str, int]]:
+        """What the hosts are and how many runs each kind did."""
+        return [(_machine(json.loads(text or "{}")), count) for text, count in self._counts("machine")]
+
+    @property
+    def revisions(self) -> list[tuple[str, int]]:
+        """Commits of ddlopt and how many runs each did."""
+        return [(text or "none: an installed package", count) for text, count in self._counts("revision")]
+
+    def _counts(self, column: str) -> list[tuple[str, int]]:
+        return [(str(value), int(count)) for value, count in self._runs[column].value_counts().items() if count]
 
     @property
     def period(self) -> str:
@@ -72,6 +80,14 @@ class Sources:
         names = ["time_limit_s", "gap_limit", "threads", "memory_limit_bytes"]
         grouped = self._runs.groupby(names, dropna=False)
         return {(key[0], key[1], key[2], key[3]): runs for key, runs in grouped}
+
+
+def _machine(known: dict[str, Any]) -> str:
+    """A machine in words."""
+    if not known:
+        return UNKNOWN
+    cores = "1 core" if known["cores"] == 1 else f"{known['cores']} cores"
+    return f"{known['cpu']}, {cores}, {known['memory_bytes'] / 1e9:.0f} GB, {known['system']}"
 
 
 def _limits(limits: tuple[float, float, float, float]) -> str:

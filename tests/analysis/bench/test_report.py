@@ -186,11 +186,22 @@ def test_the_best_solution_is_drawn(folder, pages):
 
 
 def test_where_figures_come_from(pages):
-    text = pages["provenance.html"].text
-    assert "ddlopt 0.1.0, numpy 2.0" in text
+    page, text = pages["provenance.html"], pages["provenance.html"].text
+    assert page.tables["versions"].rows == [["ddlopt 0.1.0, numpy 2.0", "15"]]
+    assert page.tables["commits"].rows == [["c0ffee", "15"]]
+    assert page.tables["machines"].rows == [["Abacus 3, 2 cores, 8 GB, Linux", "15"]]
     assert "2026-01-01T00:00:00+00:00 to 2026-02-02T00:00:00+00:00" in text
     assert "--seeds 0-1" in text
     assert "effort = 1" in text
+
+
+def test_runs_that_do_not_say_where_they_come_from(tmp_path):
+    instance = instance_row("e" * 64, "one")
+    with Store(tmp_path / "r.sqlite") as store:
+        store.add(run_row(instance, "exact", 0, "optimal", 1.0, 1.0, machine={}, revision=None, versions={}), instance)
+        page = Page(write_report(store, tmp_path / "out").parent / "provenance.html")
+    tables = [page.tables[name].rows for name in ("versions", "commits", "machines")]
+    assert tables == [[["not recorded", "1"]], [["none: an installed package", "1"]], [["not recorded", "1"]]]
 
 
 def test_charts_say_in_words_what_they_show(pages):
