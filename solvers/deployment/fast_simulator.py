@@ -1,0 +1,162 @@
+"""The time of a step for thousands of plans a second; same rules as ``models.deployment.simulate``, in Numba."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment.instance import DeploymentInstance
+from ddlopt.models.deployment.plan_check import require_fit
+from ddlopt.models.deployment.solution import Deployment
+from ddlopt.solvers.deployment.plan_actions import Action, actions, as_deployment
+from ddlopt.solvers.deployment.simulator_build import Choice
+from ddlopt.solvers.deployment.simulator_run import NO_ROOM, excess_bytes, step, steps
+from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, tables
+from ddlopt.solvers.deployment.simulator_work import workspace
+
+_ROOM = 1024
+
+
+class Outcome(NamedTuple):
+    """One step.
+
+    Parameters
+    ----------
+    time_s : float
+        Infinite where it was given up as too long; the rest then means nothing.
+    excess_bytes : float
+        The most that any device needs beyond its memory (and rounding); at most 0 where the plan is feasible.
+    peak_bytes : (devices,) array
+    """
+
+    time_s: float
+    excess_bytes: float
+    peak_bytes: Floats
+
+
+class Simulator:
+    """Runs plans of one instance, written as rows of numbers of ``actions``, one for each group.
+
+    Not for several threads at once: it keeps its room from plan to plan.
+
+    Parameters
+    ----------
+    instance : DeploymentInstance
+    choices : sequence of Action, optional
+        Those that rows count; :func:`~ddlopt.solvers.deployment.plan_actions.actions` if not given.
+
+    Attributes
+    ----------
+    actions : tuple of Action
+    """
+
+    def __init__(self, instance: DeploymentInstance, choices: Sequence[Action] | None = None) -> None:
+        self.instance = instance
+        self.actions = actions(instance) if choices is None else tuple(choices)
+        self._numbers = {action: number for number, action in enumerate(self.actions)}
+        self._tables = tables(instance, self.actions)
+        self._room = _ROOM + 8 * len(instance.operators) * instance.devices
+        self._work = workspace(self._tables, self._room)
+        self._nothing = np.zeros(len(instance.operators), np.int64)
+        self._anywhere = np.full(len(instance.operators), -1)
+
+    def run(
+        self,
+        chosen: npt.ArrayLike,
+        duplicated: Ints | None = None,
+        devices: Ints | None = None,
+        above: float = math.inf,
+    ) -> Outcome:
+        """One step under a plan.
+
+        Parameters
+        ----------
+        chosen : (groups,) integers
+            Places in ``actions``.
+        duplicated : (operators,) integers, optional
+            1 for an operator that each replica computes for the whole batch; without effect where it cannot be.
+        devices : (operators,) integers, optional
+            With ``model_parallel`` the device of each operator, of those in its device groups; -1 for that of
+            :func:`~ddlopt.solvers.deployment.plan_actions.spread`.
+        above : float
+            Give up once the step is seen to take more.
+        """
+        choice = self._choice(chosen, duplicated, devices)
+        time = step(self._tables, choice, self._work, above)
+        while time == NO_ROOM:
+            self._grow()
+            time = step(self._tables, choice, self._work, above)
+        events = self._work.events
+        return Outcome(float(time), float(excess_bytes(self._tables, events)), events.peak.copy())
+
+    def run_all(
+        self,
+        chosen: npt.ArrayLike,
+        duplicated: Ints | None = None,
+        devices: Ints | None = None,
+        above: float = math.inf,
+    ) -> tuple[Floats, Floats]:
+        """Times and excesses, each (plans,), of many plans: the rows of ``chosen`` (plans, groups); see :meth:`run`."""
+        rows = np.ascontiguousarray(chosen, np.int64)
+        choice = self._choice(rows[0] if len(rows) else self._nothing, duplicated, devices)
+        time, excess = np.empty(len(rows)), np.empty(len(rows))
+        done = 0
+        while True:
+            done += steps(
+                self._tables,
+                rows[done:],
+                choice.duplicated,
+                choice.device,
+                self._work,
+                above,
+                time[done:],
+                excess[done:],
+            )
+            if done == len(rows):
+                return time, excess
+            self._grow()
+
+    def choice(self, deployment: Deployment) -> Choice:
+        """What :meth:`run` takes (``action``, ``duplicated``, ``device``) for a deployment.
+
+        Raises
+        ------
+        SolutionError
+            If the deployment does not fit the instance.
+        KeyError
+            If one of its actions is not among ``actions``.
+        """
+        require_fit(self.instance, deployment)
+        chosen, device = [], self._anywhere.copy()
+        for group, plan in enumerate(deployment.groups):
+            at = self.instance.devices_of(plan.device_groups)
+            kinds = {self.instance.device_groups[j].type for j in plan.device_groups}
+            split = "even" if len(kinds) == 1 or plan.mode == "model_parallel" else plan.split
+            mode = "all_reduce" if len(at) == 1 else plan.mode
+            chosen.append(self._numbers[Action(plan.device_groups, mode, split)])
+            if plan.devices is not None:
+                device[list(self.instance.members[group])] = plan.devices
+        duplicated = self._nothing.copy()
+        duplicated[list(deployment.duplicated)] = 1
+        return Choice(np.array(chosen, np.int64), duplicated, device)
+
+    def deployment(
+        self, chosen: npt.ArrayLike, duplicated: Ints | None = None, devices: Ints | None = None
+    ) -> Deployment:
+        """The deployment of a plan as :meth:`run` takes it."""
+        choice = self._choice(chosen, duplicated, devices)
+        plans = [self.actions[number] for number in choice.action]
+        return as_deployment(self.instance, plans, np.flatnonzero(choice.duplicated).tolist(), choice.device)
+
+    def _choice(self, chosen: npt.ArrayLike, duplicated: Ints | None, devices: Ints | None) -> Choice:
+        return Choice(
+            np.ascontiguousarray(chosen, np.int64),
+            self._nothing if duplicated is None else np.ascontiguousarray(duplicated, np.int64),
+            self._anywhere if devices is None else np.ascontiguousarray(devices, np.int64),
+        )
+
+    def _grow(self) -> None:
+        self._room *= 2
+        self._work = workspace(self._tables, self._room)
