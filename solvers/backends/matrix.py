@@ -82,10 +82,10 @@ def load_values(linear: LinearModel, values: Vector) -> float:
     return float(linear.cost @ values + linear.offset)
 
 
-def plain_model(linear: LinearModel, with_values: bool = False) -> pyo.ConcreteModel | None:
+def plain_model(linear: LinearModel, values: Vector | None = None) -> pyo.ConcreteModel | None:
     """The same model with one variable ``x[j]`` a column and one constraint ``row[i]`` a row, constants at the sides.
 
-    None where a row without variables makes it infeasible.
+    The variables have ``values``, if there are any. None where a row without variables makes it infeasible.
     """
     matrix, none = linear.matrix, {-np.inf: None, np.inf: None}
     empty = np.diff(matrix.indptr) == 0
@@ -94,12 +94,12 @@ def plain_model(linear: LinearModel, with_values: bool = False) -> pyo.ConcreteM
     with PauseGC():
         plain = pyo.ConcreteModel()
         plain.x = pyo.Var(range(len(linear.columns)))
-        for j, (variable, column) in enumerate(zip(plain.x.values(), linear.columns, strict=True)):
+        for j, variable in enumerate(plain.x.values()):
             low, high = float(linear.lower[j]), float(linear.upper[j])
             variable.bounds = none.get(low, low), none.get(high, high)
             variable.domain = pyo.Integers if linear.integer[j] else pyo.Reals
-            if with_values and column.value is not None:
-                variable.set_value(column.value, skip_validation=True)
+            if values is not None:
+                variable.set_value(float(values[j]), skip_validation=True)
         x, index, data = plain.x, matrix.indices.tolist(), matrix.data.tolist()
         plain.row = pyo.Constraint(pyo.Any)
         for i in np.flatnonzero(~empty).tolist():

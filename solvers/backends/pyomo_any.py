@@ -5,6 +5,7 @@ rest: that of SCIP gets the sides of a range wrong where its body has a constant
 others leave variables without a value or refuse a row without variables.
 """
 
+import dataclasses
 import math
 import time
 from collections.abc import Mapping
@@ -17,9 +18,13 @@ from pyomo.opt import SolverStatus, TerminationCondition
 
 from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameError
 from ddlopt.solvers.backends.contracts import Outcome
-from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values, plain_model
+from ddlopt.solvers.backends.matrix import LinearModel, Vector, linear_model, load_values, plain_model
 from ddlopt.solvers.backends.quiet import quiet
+from ddlopt.solvers.backends.starts import completed
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
+
+_LEAST_S = 1e-3
+"""What is left of a time limit that has passed; none of the solvers takes 0."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +181,9 @@ class PyomoSolver:
     ) -> Outcome:
         """Solve a linear ``model``; see :class:`~ddlopt.solvers.backends.contracts.Backend`.
 
-        ``progress`` hears of the end only. A start is passed on where the interface takes one and every integer
-        variable has a value.
+        ``progress`` hears of the end only. A start is completed first, see
+        :func:`~ddlopt.solvers.backends.starts.completed`; where the solver takes none, or nothing completes it, the
+        outcome's message says so.
 
         Raises
         ------
@@ -186,14 +192,16 @@ class PyomoSolver:
         """
         started = time.perf_counter()
         linear = linear_model(model)
-        plain = plain_model(linear, with_values=warm)
+        plugin = self._plugin()
+        start, note = _start(self.name, plugin, linear, limits) if warm and linear.integer.any() else (None, "")
+        plain = plain_model(linear, start)
         if plain is None:
             message = "a constraint without variables does not hold"
             return Outcome(Status.INFEASIBLE, runtime_s=time.perf_counter() - started, message=message)
-        plugin = self._plugin()
+        if limits.time_s is not None and start is not None:
+            limits = dataclasses.replace(limits, time_s=max(_LEAST_S, limits.time_s - (time.perf_counter() - started)))
         settings = self._settings(limits, seed)
-        start = _start(plugin, linear) if warm else {}
-        results = self._run(plugin, plain, settings, **start)
+        results = self._run(plugin, plain, settings, **(_pass_on(plugin, plain) if start is not None else {}))
         status, message = self._verdict(results)
         if message == _EITHER:
             # A model without an objective cannot be unbounded, so that one tells which of the two.
@@ -222,7 +230,7 @@ class PyomoSolver:
             bound,
             runtime_s=time.perf_counter() - started,
             trace=(point,) if known else (),
-            message=message,
+            message="; ".join(filter(None, [message, note])),
             solver=" ".join([self.name, ".".join(str(part) for part in plugin.version() or ())]).strip(),
             figures=linear.figures,
             interrupted=results.solver.termination_condition == TerminationCondition.userInterrupt,
@@ -292,15 +300,37 @@ def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any) -> float 
     return load_values(linear, values)
 
 
-def _start(plugin: Any, linear: LinearModel) -> dict[str, bool]:
-    """What tells the interface to start from the variables' values; nothing where it cannot."""
-    whole = [column for column, integer in zip(linear.columns, linear.integer, strict=True) if integer]
-    if not whole or any(column.value is None for column in whole):
-        return {}
-    if "warmstart_discrete_vars" in getattr(plugin, "config", ()):
-        plugin.config.warmstart_discrete_vars = True
-        return {}
-    return {"warmstart": True} if getattr(plugin, "warm_start_capable", bool)() else {}
+def _start(name: str, plugin: Any, linear: LinearModel, limits: Limits) -> tuple[Vector | None, str]:
+    """Values to start from; where there are none, why."""
+    if not (_takes_discrete_start(plugin) or getattr(plugin, "warm_start_capable", bool)()):
+        return None, f"{name} takes no start"
+    values = completed(linear, limits)
+    return values, "nothing completes the start to a solution of the model" if values is None else ""
+
+
+def _takes_discrete_start(plugin: Any) -> bool:
+    return "warmstart_discrete_vars" in getattr(plugin, "config", ())
+
+
+def _pass_on(plugin: Any, plain: pyo.ConcreteModel) -> dict[str, bool]:
+    """What tells the interface to start from the variables' values."""
+    if not _takes_discrete_start(plugin):
+        return {"warmstart": True}
+    plugin.config.warmstart_discrete_vars = True
+    # Pyomo hands SCIP the whole-numbered ones alone, to be completed by a heuristic that comes late or not at all.
+    plugin._mipstart = lambda: _whole_start(plugin, plain)
+    return {}
+
+
+def _whole_start(plugin: Any, plain: pyo.ConcreteModel) -> None:
+    """Give SCIP all values, also that of the column which Pyomo adds for the objective."""
+    scip, columns = plugin._solver_model, plugin._pyomo_var_to_solver_var_map
+    start = scip.createSol()
+    for column in scip.getVars():
+        scip.setSolVal(start, column, pyo.value(plain.objective))
+    for variable, column in columns.items():
+        scip.setSolVal(start, column, variable.value)
+    scip.addSol(start)
 
 
 def _first_line(problem: BaseException) -> str:

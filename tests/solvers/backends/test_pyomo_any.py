@@ -155,31 +155,6 @@ def test_failure_of_the_solver(plugin):
         PyomoSolver("gurobi").solve(model_of_one(), Limits())
 
 
-def test_scip_is_given_the_start(monkeypatch):
-    scip = pytest.importorskip("pyomo.contrib.solver.solvers.scip.scip_direct")
-    try:
-        solver = PyomoSolver("scip")
-    except SolverMissingError as missing:
-        pytest.skip(str(missing))
-    given = []
-    mipstart = scip.ScipDirect._mipstart
-
-    def listen(self):
-        given.extend(variable.value for variable in self._pyomo_var_to_solver_var_map)
-        mipstart(self)
-
-    monkeypatch.setattr(scip.ScipDirect, "_mipstart", listen)
-    model = model_of_one()
-    assert solver.solve(model, Limits(), warm=True).objective == 1
-    assert given == []  # x has no value yet, which SCIP would not take
-    model.x.set_value(0)
-    assert solver.solve(model, Limits()).objective == 1
-    assert given == []
-    model.x.set_value(0)
-    assert solver.solve(model, Limits(), warm=True).objective == 1
-    assert given == [0]
-
-
 def test_values_are_kept_whatever_pyomo_calls_the_end():
     """A limit that Pyomo has no name for makes it refuse the values that came with it."""
     try:
