@@ -85,7 +85,8 @@ class Store:
     path : str or Path
         Made if there is no such file.
     write : bool
-        Lock the store against other sweeps.
+        Lock the store against other sweeps. Where it is only read, one of an older version is brought up to date in
+        memory and stays as it is in the file.
 
     Raises
     ------
@@ -128,12 +129,11 @@ class Store:
                 f"{self.path} was written by a newer ddlopt: it is a store of version {version}, and this one knows "
                 f"{len(MIGRATIONS)}; upgrade ddlopt"
             )
-        if not write:
-            if version < len(MIGRATIONS):
-                raise StoreError(f"{self.path} is of version {version} of {len(MIGRATIONS)}; run a sweep on it once")
-            return connection
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        if write:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        elif version < len(MIGRATIONS):
+            connection = _copied(connection)
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
             # One transaction with the version, so that a store is never between two of them.
             connection.executescript(
@@ -221,3 +221,12 @@ class Store:
         wanted = tuple(statuses)
         marks = ", ".join("?" * len(wanted))
         return self._connection.execute(f"DELETE FROM runs WHERE status IN ({marks})", wanted).rowcount
+
+
+def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A copy in memory, which may be brought up to date where the file is only read."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    copy.row_factory = sqlite3.Row
+    connection.backup(copy)
+    connection.close()
+    return copy

@@ -115,12 +115,14 @@ def test_an_older_store_is_brought_up_to_date(path, monkeypatch):
         opened.add(RUN, INSTANCE)
     later = (*store.MIGRATIONS, "ALTER TABLE runs ADD COLUMN tag TEXT NOT NULL DEFAULT 'none';")
     monkeypatch.setattr(store, "MIGRATIONS", later)
-    with pytest.raises(StoreError, match="run a sweep on it once"):
-        Store(path, write=False)
-    with Store(path) as opened:
-        (run,) = opened.runs()
-    assert run["tag"] == "none"
-    assert run["objective"] == 11.5
+    before = path.read_bytes()
+    for write in (False, True):
+        with Store(path, write=write) as opened:
+            (run,) = opened.runs()
+        assert run["tag"] == "none"
+        assert run["objective"] == 11.5
+        assert write or path.read_bytes() == before
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (len(later),)
 
 
 def test_a_store_of_the_first_version_says_nothing_of_machines(path, monkeypatch):

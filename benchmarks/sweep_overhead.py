@@ -1,0 +1,76 @@
+"""What part of a sweep's time is spent outside of the solves.
+
+    python benchmarks/sweep_overhead.py [SUITE …] [--jobs 1] [--time-limit 10]
+    python benchmarks/sweep_overhead.py --store results.sqlite
+
+The overhead is 1 - (sum of the solves' own runtimes) / (jobs × wall-clock seconds of the command). A solve's runtime
+is what its method reports: from the call to the answer. Outside of it are planning, the start of the command, of the
+server that imports everything once and of every process, loading the instance, the check of the answer and the bound
+of the instance, sending the result, and the store. Reading compiled kernels from Numba's cache counts for whatever
+needs them first. With ``--store`` nothing is run: of a sweep by one job that was neither interrupted nor repeated, the
+wall clock is that from the start of the first solve to the end of the last.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from ddlopt.analysis.bench import Store
+from ddlopt.analysis.bench.export import frame
+
+TARGET = 0.05
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", nargs="*", default=["quick"], help="suites or patterns; quick by default")
+    parser.add_argument("--jobs", type=int, default=1, help="solves at a time")
+    parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for each solve")
+    parser.add_argument("--store", type=Path, help="measure a sweep that was done")
+    asked = parser.parse_args()
+    if asked.store:
+        runs = read(asked.store)
+        ends = pd.to_datetime(runs["finished"])
+        began = (ends - pd.to_timedelta(runs["wall_s"], unit="s")).min()
+        table(runs, (ends.max() - began).total_seconds(), 1)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "results.sqlite"
+        words = ["bench", *asked.suite, "--jobs", str(asked.jobs), "--time-limit", str(asked.time_limit)]
+        began = time.perf_counter()
+        code = "import sys; from ddlopt.cli import run; sys.exit(run(sys.argv[1:]))"
+        subprocess.run([sys.executable, "-I", "-c", code, *words, "--store", str(store)], check=True)
+        table(read(store), time.perf_counter() - began, asked.jobs)
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The runs of a store."""
+    with Store(path, write=False) as store:
+        return frame(store)
+
+
+def table(runs: pd.DataFrame, wall_s: float, jobs: int) -> None:
+    """Print where the time went."""
+    total_s, solved_s = jobs * wall_s, runs["runtime_s"].sum()
+    beside_s = (runs["wall_s"] - runs["runtime_s"]).clip(lower=0)
+    print(f"{len(runs)} solves, {jobs} at a time, load of the machine now {os.getloadavg()[0]:.1f}")
+    rows = {
+        "jobs × wall clock": total_s,
+        "solves' own runtimes": solved_s,
+        "their processes besides": beside_s.sum(),
+        "the rest: start, planning, store, idle places": total_s - runs["wall_s"].sum(),
+    }
+    for name, seconds in rows.items():
+        print(f"{name:46} {seconds:9.1f} s {seconds / total_s:8.2%}")
+    print(f"{'a process besides its solve, median':46} {beside_s.median():9.3f} s")
+    print(f"{'overhead':46} {total_s - solved_s:9.1f} s {1 - solved_s / total_s:8.2%} (target {TARGET:.0%} on default)")
+
+
+if __name__ == "__main__":
+    main()
