@@ -1,28 +1,57 @@
-"""Best known solutions: run methods on bundled instances and keep what is better than the stored solution.
+"""Best known solutions and bounds: from runs of methods, or from the runs in a store, into the library.
 
-``python -m ddlopt.analysis.records`` does so for the whole library; run it in a checkout, where the library can be
-written to.
+``python -m ddlopt.analysis.records`` asks every heuristic, or the methods it is told, on the whole library, or the
+instances it is told, keeps what is better and writes the index anew. Run it in a checkout, where the library can be
+written to. An interruption loses nothing, and what is settled is left alone when it runs again.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+import datetime
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ddlopt import instances
+from ddlopt.analysis.bench.store import Store
+from ddlopt.analysis.bench.tasks import configured
 from ddlopt.analysis.compare import attempt
+from ddlopt.analysis.index import gap_of, index_file, method_text, write_index
 from ddlopt.analysis.tables import gap_text, objective_text
+from ddlopt.instances.library.keep import settle, store_best, store_bound
+from ddlopt.instances.library.records import UNKNOWN, Record, Run
 from ddlopt.models.catalogue import family
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.errors import DdloptError, SolutionError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Result, relative_gap
+from ddlopt.solvers.contracts import Limits, Status, best_bound, best_objective, better
+
+_EQUAL = 1e-9
+"""Relative difference up to which two figures are the same."""
+_CLOSE = 1e-6
+"""Relative difference up to which exact arithmetic is asked whether a solution is better."""
+
+
+_COLUMNS = (
+    "rowid AS id", "instance_digest", "family", "instance", "method", "solver", "seed", "status", "objective", "bound",
+    "checked", "runtime_s", "finished", "versions",
+)  # fmt: skip
+
+
+class News(NamedTuple):
+    """A line on what is new in the library, or on what was refused."""
+
+    text: str
+    refused: bool = False
 
 
 def improve(
     names: Iterable[str], methods: Sequence[str] | None, limits: Limits, seeds: Iterable[int]
-) -> Iterator[Result]:
-    """Solve each instance with each method and seed, and yield the results that became the best known.
+) -> Iterator[News]:
+    """Solve each instance with each method and seed, keep what is better, and tell it.
 
-    Without ``methods`` every heuristic of the instance's family is asked. An instance whose stored solution meets its
-    combinatorial bound is left alone.
+    Without ``methods`` every heuristic of the instance's family is asked. An instance that is settled is left alone.
     """
     seeds = tuple(seeds)
     for name in names:
@@ -30,39 +59,156 @@ def improve(
         heuristics = (entry.name for entry in catalogue.entries(instance.family) if entry.kind == "heuristic")
         for method in methods or heuristics:
             for seed in seeds:
-                if not is_settled(name, instance):
-                    result = attempt(instance, catalogue.method(method, instance.family), limits, seed)
-                    if result.checked and result.solution is not None and instances.store_best(name, result.solution):
-                        yield result
+                if is_settled(instances.record(name), instance):
+                    break
+                result = attempt(instance, configured(method, instance.family), limits, seed)
+                if result.checked:
+                    run = Run.now(method, seed, round(result.runtime_s, 2))
+                    yield from offer(name, instance, (result.solution, run), (result.bound, run))
 
 
-def is_settled(name: str, instance: Instance) -> bool:
-    """Whether the stored solution meets the combinatorial bound of the instance."""
-    stored = instances.best(name)
-    if stored is None:
-        return False
-    objective = family(instance.family).evaluate(instance, stored).objective
-    bound = family(instance.family).bound(instance)
-    gap = relative_gap(None if objective is None else float(objective), bound, instance.sense)
-    return gap is not None and gap <= 1e-12
+def is_settled(known: Record | None, instance: Instance) -> bool:
+    """Whether the best known solution is known to meet the best bound, and what found it."""
+    gap = gap_of(known, instance)
+    return gap is not None and gap <= _EQUAL and known is not None and not _is_unknown(known)
+
+
+def take_over(store: Store) -> Iterator[News]:
+    """Keep the best solution and the best bound of a store for each bundled instance, and tell what is new.
+
+    Only runs that ended with a checked solution count, and only those of the very instance that the library has.
+    """
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in store.rows(_COLUMNS):
+        if row["checked"] and row["status"] in (Status.OPTIMAL, Status.FEASIBLE):
+            runs[f"{row['family']}/{row['instance']}", row["instance_digest"]].append(dict(row))
+    bundled, foreign = set(instances.names()), 0
+    for (name, digest), answers in runs.items():
+        instance = instances.load(name) if name in bundled else None
+        if instance is None or instance.digest != digest:
+            foreign += len(answers)
+            continue
+        winner = _best_run(answers, instance)
+        tightest = _tightest_run(answers, instance)
+        solution = _solution(store, winner, instance) if _is_worth_it(winner, name, instance) else None
+        bound = None if tightest is None else tightest["bound"]
+        yield from offer(name, instance, (solution, _run_of(winner)), (bound, _run_of(tightest or winner)))
+    if foreign:
+        yield News(f"{foreign} runs are on instances that the library does not have, or has with other data")
+
+
+def offer(
+    name: str, instance: Instance, solution: tuple[Solution | None, Run], bound: tuple[float | None, Run]
+) -> Iterator[News]:
+    """Offer a solution and a bound to the library, each with its run, and tell what is new."""
+    before = instances.record(name)
+    try:
+        if solution[0] is not None:
+            store_best(name, solution[0], solution[1])
+        if bound[0] is not None:
+            store_bound(name, bound[0], bound[1])
+    except SolutionError as problem:
+        yield News(str(problem), refused=True)
+    yield from changes(name, instance, before, instances.record(name))
+
+
+def changes(name: str, instance: Instance, before: Record | None, after: Record | None) -> Iterator[News]:
+    """What a record says that it did not say before."""
+    if after is None or after == before:
+        return
+    unit, found = instance.objective_unit, after.found
+    old = None if before is None else before.found
+    value = None if found is None else found.objective
+    if found is not None and (old is None or found.digest != old.digest):
+        was = "" if old is None else f", before {objective_text(old.objective, unit, digits=12)}"
+        yield News(
+            f"{name}: {objective_text(value, unit, digits=12)} by {method_text(found)} is the best known now{was}"
+        )
+    elif found is not None and found != old:
+        yield News(f"{name}: {objective_text(value, unit, digits=12)} is what {method_text(found)} finds")
+    if after.bound is not None and (before is None or after.bound != before.bound):
+        gap = gap_text(gap_of(after, instance))
+        told = objective_text(after.bound.value, unit, like=value, digits=12)
+        yield News(f"{name}: bound {told} by {method_text(after.bound)}, gap {gap}")
+
+
+def _is_unknown(known: Record) -> bool:
+    return known.found is None or known.found.method == UNKNOWN
+
+
+def _best_run(answers: Sequence[dict[str, Any]], instance: Instance) -> dict[str, Any]:
+    """The fastest of the runs with the best objective."""
+    best = best_objective((run["objective"] for run in answers), instance.sense)
+    return _fastest(answers, "objective", best or 0.0)
+
+
+def _tightest_run(answers: Sequence[dict[str, Any]], instance: Instance) -> dict[str, Any] | None:
+    """The fastest of the runs with the best bound."""
+    best = best_bound((run["bound"] for run in answers), instance.sense)
+    return None if best is None else _fastest([run for run in answers if run["bound"] is not None], "bound", best)
+
+
+def _fastest(answers: Iterable[dict[str, Any]], figure: str, value: float) -> dict[str, Any]:
+    alike = (run for run in answers if abs(run[figure] - value) <= _EQUAL * abs(value))
+    return min(alike, key=lambda run: (run["runtime_s"], run["id"]))
+
+
+def _is_worth_it(run: Mapping[str, Any], name: str, instance: Instance) -> bool:
+    """Whether a solution may be better than the best known one, or may tell who finds it."""
+    known = instances.record(name)
+    if known is None or known.found is None:
+        return True
+    best, found = known.found.objective, run["objective"]
+    close = abs(found - best) <= _CLOSE * abs(best)
+    return better(found, best, instance.sense) or (close and _is_unknown(known))
+
+
+def _solution(store: Store, run: Mapping[str, Any], instance: Instance) -> Solution:
+    (row,) = store.rows(["solution"], rowid=run["id"])
+    return family(instance.family).solution.from_json(zlib.decompress(row["solution"]).decode(), str(store.path))
+
+
+def _run_of(row: Mapping[str, Any]) -> Run:
+    solver = "" if row["solver"] in ("", "highs") else f" ({row['solver']})"
+    return Run(
+        method=row["method"] + solver,
+        seed=row["seed"],
+        version=json.loads(row["versions"])["ddlopt"],
+        date=datetime.datetime.fromisoformat(row["finished"]).date(),
+        seconds=round(row["runtime_s"], 2),
+    )
 
 
 def main() -> None:
-    """Command line: instances, methods, seeds, seconds for each solve."""
+    """Command line: instances, methods, seeds, seconds for each solve; or only what needs no solve."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=instances.names(), help="instances (default: the whole library)")
     parser.add_argument("--methods", help="comma-separated (default: every heuristic of the family)")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from 0")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each solve")
+    parser.add_argument(
+        "--index", action="store_true", help="solve nothing; bring records and index in line with the files"
+    )
     options = parser.parse_args()
-    limits = Limits(time_s=options.time_limit)
-    methods = options.methods.split(",") if options.methods else None
-    for result in improve(options.names, methods, limits, range(options.seeds)):
-        print(
-            f"{result.instance}: {objective_text(result.objective, result.unit)} by {result.method}, "
-            f"seed {result.provenance['seed']}, gap {gap_text(result.gap)}",
-            flush=True,
-        )
+    try:
+        if options.index:
+            for name in options.names:
+                before = instances.record(name)
+                settle(name)
+                _print(changes(name, instances.load(name), before, instances.record(name)))
+        else:
+            methods = options.methods.split(",") if options.methods else None
+            _print(improve(options.names, methods, Limits(options.time_limit), range(options.seeds)))
+    except DdloptError as problem:
+        parser.error(str(problem))
+    finally:
+        if write_index():
+            print(f"written: {index_file()}")
+
+
+def _print(news: Iterable[News]) -> None:
+    for each in news:
+        print(each.text, flush=True)
 
 
 if __name__ == "__main__":

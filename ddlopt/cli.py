@@ -3,7 +3,6 @@
 Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on standard error.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -13,8 +12,24 @@ from typing import Annotated, Any
 import typer
 
 from ddlopt import exchange, sweeps
-
-NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
+from ddlopt.arguments import (
+    BAD_INPUT,
+    INTERRUPTED,
+    NO_ANSWER,
+    Gap,
+    Json,
+    Name,
+    Out,
+    Seed,
+    Settings,
+    Solver,
+    Threads,
+    TimeLimit,
+    emit,
+    options_of,
+    tell,
+    words,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -22,21 +37,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Mathematical-optimization models for distributed deep learning: optima, heuristics, certified gaps.",
 )
-
-Name = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="A bundled instance (see `ddlopt list`) or a .json file.")
-]
-Solver = Annotated[str, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")]
-TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds after which the best found is returned.")]
-Gap = Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")]
-Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver may use.")]
-Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of standard output.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any other field or option, e.g. optics=duplex."),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -89,7 +89,7 @@ def show(name: Name) -> None:
     import ddlopt
     from ddlopt import instances
     from ddlopt.analysis.tables import objective_text
-    from ddlopt.display import fields, out_console
+    from ddlopt.display import best_known, fields, out_console
     from ddlopt.models.catalogue import family
     from ddlopt.solvers import catalogue
 
@@ -98,12 +98,11 @@ def show(name: Name) -> None:
     for field, value in fields(instance):
         table.add_row(field, value)
     table.add_row("digest", instance.digest)
-    unit, bound = instance.objective_unit, family(instance.family).bound(instance)
-    table.add_row("bound without a solver", objective_text(bound, unit))
-    best = instances.best(name) if instances.find(name) else None
-    if best is not None:
-        objective = float(ddlopt.check(instance, best).objective or 0.0)
-        table.add_row("best known solution", objective_text(objective, unit))
+    bound = family(instance.family).bound(instance)
+    table.add_row("bound without a solver", objective_text(bound, instance.objective_unit))
+    if instances.find(name):
+        for field, value in best_known(name, instance):
+            table.add_row(field, value)
     covering = [
         method
         for method in ddlopt.methods(instance.family)
@@ -150,11 +149,11 @@ def solve(
     if out and result.solution is not None:
         files.write_whole(out, result.solution.to_json() + "\n")
     if (out or plot) and result.solution is None:
-        _tell("there is no solution to write")
+        tell("there is no solution to write")
     if plot and result.solution is not None:
         _draw_solutions([result], [instance], plot)
     if method is None:
-        _tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
+        tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
     if as_json:
         print(tables.json_text(result.to_data()))
     else:
@@ -163,7 +162,7 @@ def solve(
         for key, value in result.details.items():
             console.print(f"{key}: {quantity(key, value)}", markup=False)
         if result.message:
-            _tell(result.message)
+            tell(result.message)
     raise typer.Exit(0 if result.status.answered else NO_ANSWER)
 
 
@@ -192,13 +191,13 @@ def compare(
     if plot:
         _picture(plot)
     instances = [ddlopt.load(name) for name in names]
-    wanted = _names(methods)
+    wanted = words(methods)
     results: list[ddlopt.Result] = []
     interrupted = False
     try:
         with LiveLine(instances) as line:
             ddlopt.compare(
-                instances, wanted, solver=_names(solvers), time_limit=time_limit, gap=gap, threads=threads, seed=seed,
+                instances, wanted, solver=words(solvers), time_limit=time_limit, gap=gap, threads=threads, seed=seed,
                 progress=line, on_result=results.append,
             )  # fmt: skip
     except KeyboardInterrupt:  # what was found until then is still worth printing
@@ -210,7 +209,7 @@ def compare(
     else:
         out_console().print(tables.table(results, instances))
     for note in tables.notes(results):
-        _tell(note)
+        tell(note)
     if plot and any(result.objective is not None for result in results):
         from ddlopt.analysis import plots
 
@@ -229,8 +228,8 @@ def check(
 ) -> None:
     """Check a solution: its objective, and every constraint that it violates."""
     import ddlopt
-    from ddlopt.analysis.tables import json_text, objective_text
-    from ddlopt.display import quantity
+    from ddlopt.analysis.tables import json_text
+    from ddlopt.display import quantity, verdict
 
     instance = ddlopt.load(name)
     evaluation = ddlopt.check(instance, solution, exact=exact)
@@ -250,12 +249,7 @@ def check(
         }
         print(json_text(data | ({"exact_objective": str(evaluation.objective)} if exact else {})))
     else:
-        for violation in evaluation.violations:
-            print(violation)
-        verdict = "feasible" if evaluation.feasible else f"infeasible: {len(evaluation.violations)} violations"
-        exactly = f" (exactly {evaluation.objective})" if exact and objective is not None else ""
-        shown = objective_text(objective, instance.objective_unit, digits=12)
-        print(f"{instance.name}: {verdict}, objective {shown}{exactly}")
+        print(verdict(instance, evaluation, exact))
         for key, value in evaluation.details.items():
             print(f"{key}: {quantity(key, float(value))}")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
@@ -277,7 +271,7 @@ def generate(
     import ddlopt
 
     sizes = {"servers": servers, "degree": degree, "jobs": jobs, "slots": slots}
-    _emit(ddlopt.generate(family, kind, **_options_of(settings, seed=seed, **sizes)).to_json(), out)
+    emit(ddlopt.generate(family, kind, **options_of(settings, seed=seed, **sizes)).to_json(), out)
 
 
 @app.command()
@@ -295,7 +289,7 @@ def convert(
     import ddlopt
 
     given = {"virtual_cluster": virtual_cluster, "start": start, "hours": hours, "seed": seed}
-    _emit(ddlopt.convert(file, source_format, **_options_of(settings, **given)).to_json(), out)
+    emit(ddlopt.convert(file, source_format, **options_of(settings, **given)).to_json(), out)
 
 
 @app.command()
@@ -308,7 +302,7 @@ def schema(
     import ddlopt
     from ddlopt.analysis.tables import json_text
 
-    _emit(json_text(ddlopt.schema(family, solution=solution)), out)
+    emit(json_text(ddlopt.schema(family, solution=solution)), out)
 
 
 app.command()(sweeps.bench)
@@ -317,53 +311,6 @@ app.command()(sweeps.report)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)
 app.command()(exchange.submit)
-
-
-_ARGUMENTS = ("family", "family_name", "kind", "path", "source_format")
-"""What ``--set`` cannot set, as the commands have arguments for it."""
-
-
-def _options_of(settings: Sequence[str] | None, **given: Any) -> dict[str, Any]:
-    """The options that were given, by name: those of their own (None: not given) and those of ``--set``."""
-    options = {name: value for name, value in given.items() if value is not None}
-    for setting in settings or ():
-        name, value = _setting(setting)
-        if name in options or name in _ARGUMENTS:
-            raise typer.BadParameter(f"--set {setting}: {name} is given elsewhere on the command line")
-        options[name] = value
-    return options
-
-
-def _names(text: str) -> list[str]:
-    """The words between commas, at least one."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
-        raise typer.BadParameter(f"'{text}' names nothing")
-    return words
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """``NAME=VALUE``, where the value is JSON or else a word."""
-    name, equals, value = text.partition("=")
-    if not (equals and name.isidentifier()):
-        raise typer.BadParameter(f"--set {text}: write NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
-def _emit(text: str, out: Path | None) -> None:
-    if out is None or str(out) == "-":
-        print(text)
-        return
-    from ddlopt.models.files import write_whole
-
-    write_whole(out, text + "\n")
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _picture(path: Path) -> None:
@@ -393,14 +340,14 @@ def run(arguments: Sequence[str]) -> int:
         if "DDLOPT_TRACEBACK" in os.environ:
             raise
         message, code = _explain(problem)
-        _tell("ddlopt: " + " ".join(message.split()))
+        tell("ddlopt: " + " ".join(message.split()))
         return code
 
 
 def _told(code: int) -> int:
     """The exit code; Typer turns Ctrl-C into a bare one."""
     if code == INTERRUPTED:
-        _tell("ddlopt: interrupted")
+        tell("ddlopt: interrupted")
     return code
 
 

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from ddlopt.analysis.index import gap_of, run_text
 from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
-from ddlopt.models.contracts import Instance, Sense
+from ddlopt.instances import record
+from ddlopt.models.contracts import Evaluation, Instance, Sense
 from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
 
 _WIDE = 240
@@ -81,6 +83,30 @@ class LiveLine:
             no_wrap=True,
             overflow="ellipsis",
         )
+
+
+def verdict(instance: Instance, evaluation: Evaluation, exact: bool = False) -> str:
+    """What a check came to: a line for each violation, and one with the objective."""
+    objective = None if evaluation.objective is None else float(evaluation.objective)
+    feasible = "feasible" if evaluation.feasible else f"infeasible: {len(evaluation.violations)} violations"
+    exactly = f" (exactly {evaluation.objective})" if exact and objective is not None else ""
+    shown = objective_text(objective, instance.objective_unit, digits=12)
+    lines = [*map(str, evaluation.violations), f"{instance.name}: {feasible}, objective {shown}{exactly}"]
+    return "\n".join(lines)
+
+
+def best_known(name: str, instance: Instance) -> Iterator[tuple[str, str]]:
+    """What the library records of a bundled instance, by name: its best known solution and its best bound."""
+    known = record(name)
+    if known is None:
+        return
+    unit, objective = instance.objective_unit, None if known.found is None else known.found.objective
+    if known.found is not None:
+        yield "best known solution", f"{objective_text(objective, unit)} by {run_text(known.found)}"
+    if known.bound is not None:
+        gap = gap_text(gap_of(known, instance))
+        bound = objective_text(known.bound.value, unit, like=objective)
+        yield "best known bound", f"{bound} by {run_text(known.bound)}; gap {gap}"
 
 
 def fields(instance: Instance) -> Iterator[tuple[str, str]]:

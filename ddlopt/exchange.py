@@ -1,18 +1,12 @@
 """Commands that take models to other solvers and bring answers back: ``export``, ``import-solution``, ``submit``."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-NO_ANSWER = 1
-
-Name = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="A bundled instance (see `ddlopt list`) or a .json file.")
-]
-FormulationName = Annotated[
-    str, typer.Option(metavar="F", help="An exact method that is a formulation, e.g. rings-and-routes.")
-]
+from ddlopt.arguments import NO_ANSWER, FormulationName, Name, tell
 
 
 def export(
@@ -39,7 +33,7 @@ def import_solution(
 ) -> None:
     """Read another solver's solution of an exported model, and check it."""
     import ddlopt
-    from ddlopt.analysis.tables import objective_text
+    from ddlopt.display import verdict
     from ddlopt.models.files import writable, write_whole
     from ddlopt.solvers.backends.files import read_solution
     from ddlopt.solvers.catalogue import formulation_named
@@ -49,37 +43,71 @@ def import_solution(
     instance = ddlopt.load(name)
     solution = read_solution(formulation_named(formulation, instance.family), instance, file)
     evaluation = ddlopt.check(instance, solution)
-    for violation in evaluation.violations:
-        print(violation)
-    objective = None if evaluation.objective is None else float(evaluation.objective)
-    verdict = "feasible" if evaluation.feasible else f"infeasible: {len(evaluation.violations)} violations"
-    print(f"{instance.name}: {verdict}, objective {objective_text(objective, instance.objective_unit, digits=12)}")
+    print(verdict(instance, evaluation))
     if out:
         write_whole(out, solution.to_json() + "\n")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
 
 
 def submit(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A bundled instance.")],
-    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A bundled instance.")] = None,
+    solution: Annotated[
+        Path | None, typer.Argument(metavar="[SOLUTION]", help="A .json file, as `solve --out` writes it.")
+    ] = None,
+    method: Annotated[str | None, typer.Option(metavar="TEXT", help="What found the solution, for the record.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take over the best of all that `ddlopt bench` found.")
+    ] = None,
 ) -> None:
-    """Keep a solution as the best known one if it is better in exact arithmetic; in a checkout of the library."""
-    import ddlopt
+    """Keep what is better than the best known, in exact arithmetic: a solution, or a store's solutions and bounds.
+
+    In a checkout of the library, whose records and index are brought up to date.
+    """
+    if store is not None:
+        if name or method:
+            raise typer.BadParameter("give NAME and SOLUTION, or --store FILE alone")
+        _submit_all(store)
+    elif name is None or solution is None:
+        raise typer.BadParameter("give NAME and SOLUTION, or --store FILE")
+    else:
+        _submit_one(name, solution, method)
+
+
+def _submit_one(name: str, file: Path, method: str | None) -> None:
     from ddlopt import instances
-    from ddlopt.analysis.tables import objective_text
+    from ddlopt.analysis.records import offer
+    from ddlopt.instances.library.records import UNKNOWN, Run
     from ddlopt.models.catalogue import family
 
-    instance = ddlopt.load(name)
-    offered = family(instance.family).solution.from_file(solution)
-    evaluation = ddlopt.check(instance, offered, exact=True)
-    if not evaluation.feasible:
-        for violation in evaluation.violations:
-            print(violation)
-        print(f"{name}: not feasible, so nothing is stored")
+    full = instances.full_name(name)
+    instance = instances.load(full)
+    solution = family(instance.family).solution.from_file(file)
+    run = Run.now(method or UNKNOWN)
+    if not _told(offer(full, instance, (solution, run), (None, run))):
+        tell(f"{full}: the solution is not better than the best known one, in exact arithmetic")
         raise typer.Exit(NO_ANSWER)
-    shown = objective_text(float(evaluation.objective or 0.0), instance.objective_unit, digits=12)
-    if instances.store_best(name, offered):
-        print(f"{name}: {shown} is the best known now")
-        return
-    print(f"{name}: {shown} is not better than what is stored, in exact arithmetic")
-    raise typer.Exit(NO_ANSWER)
+
+
+def _submit_all(store: Path) -> None:
+    from ddlopt.analysis.bench.store import Store
+    from ddlopt.analysis.records import take_over
+
+    with Store(store, write=False) as opened:
+        if not _told(take_over(opened)):
+            print(f"nothing in {store} is better than what the library has")
+
+
+def _told(news: Iterable[Any]) -> bool:
+    """Tell what is new and bring the index up to date; whether anything is new."""
+    from ddlopt.analysis.index import write_index
+
+    refused = changed = False
+    try:
+        for each in news:
+            (tell if each.refused else print)(each.text)
+            refused, changed = refused or each.refused, changed or not each.refused
+    finally:
+        write_index()
+    if refused:
+        raise typer.Exit(NO_ANSWER)
+    return changed

@@ -1,14 +1,14 @@
 """The commands on many solves at once: ``bench``, ``results`` and ``report``."""
 
+import math
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-INTERRUPTED = 130
+from ddlopt.arguments import INTERRUPTED, StoreFile, tell, words
 
 Suites = Annotated[
     list[str],
@@ -27,9 +27,11 @@ def bench(
     solvers: Annotated[str, typer.Option(metavar="S,S,…", help="Solvers behind exact methods.")] = "highs",
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each solve.")] = 60.0,
     gap: Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")] = 1e-4,
-    threads: Annotated[int, typer.Option(metavar="N", help="Threads of each solve.")] = 1,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads of each solve.")] = 1,
     memory: Annotated[float | None, typer.Option(metavar="GB", help="Memory of each solve.")] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Solves at a time; by default one a core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Solves at a time; by default one a core.")
+    ] = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster, e.g. tcp://host:8786.")
     ] = None,
@@ -46,13 +48,17 @@ def bench(
     from ddlopt.analysis.bench.tasks import plan
     from ddlopt.solvers.contracts import Limits
 
+    if memory is not None and not 0 < memory < math.inf:
+        raise typer.BadParameter(f"--memory {memory}: write a positive number of gigabytes")
+    if not 0 < time_limit < math.inf:
+        raise typer.BadParameter(f"--time-limit {time_limit}: write a positive number of seconds")
     names, suggested = members(suite)
     tasks = plan(
         names,
-        _words(methods) if methods else suggested,
+        words(methods) if methods else suggested,
         _numbers(seeds),
         Limits(time_limit, gap, threads),
-        _words(solvers),
+        words(solvers),
         None if memory is None else int(memory * 1e9),
     )
     if dry_run:
@@ -62,20 +68,20 @@ def bench(
         return
     with executor_of(cluster) as (executor, width), Store(store) as opened:
         if again:
-            opened.forget(_words(again))
+            opened.forget(words(again))
         width = jobs or width or max(1, (os.cpu_count() or 1) // threads)
         sweep = Sweep(tasks, opened, width, executor)
         try:
             counts = _watched(sweep)
         except KeyboardInterrupt:
-            _tell(f"interrupted; {sweep.done} of {len(tasks)} results are in {store}, the same command goes on")
+            tell(f"interrupted; {sweep.done} of {len(tasks)} results are in {store}, the same command goes on")
             raise typer.Exit(INTERRUPTED) from None
     told = ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "nothing was left to do"
     print(f"{len(tasks)} results in {store}; now: {told}")
 
 
 def results(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")],
+    store: StoreFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
 ) -> None:
     """Write the results of a store as a table for other programs."""
@@ -87,7 +93,7 @@ def results(
 
 
 def report(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")],
+    store: StoreFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder, or that of a report.")],
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.")] = "Benchmark report",
     baseline: Annotated[
@@ -130,29 +136,12 @@ def _watched(sweep: Any) -> Counter[str]:
     return counts
 
 
-def _words(text: str) -> list[str]:
-    """The words of a list with commas; ``name:a=1,b=2`` is one of them."""
-    words: list[str] = []
-    for piece in text.split(","):
-        if "=" in piece and ":" not in piece and words and ":" in words[-1]:
-            words[-1] += f",{piece}"
-        elif piece.strip():
-            words.append(piece.strip())
-    if not words:
-        raise typer.BadParameter(f"'{text}' names nothing")
-    return words
-
-
 def _numbers(text: str) -> list[int]:
     """Numbers of a list such as ``0,1,5-9``."""
     numbers: list[int] = []
-    for word in _words(text):
+    for word in words(text):
         first, dash, last = word.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
             raise typer.BadParameter(f"--seeds {text}: write whole numbers or ranges, e.g. 0,1,2 or 0-9")
         numbers += range(int(first), int(last or first) + 1)
     return numbers
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -3,8 +3,10 @@
 A family's own list is ``ddlopt.solvers.<family>.methods``: its ``ENTRIES``, and ``default_method(instance)``.
 """
 
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
@@ -25,7 +27,8 @@ def entries(family: str | None = None) -> tuple[Entry, ...]:
     """The methods of a family, or all; those of other packages last."""
     own = [entry for name in FAMILY_NAMES if family in (None, name) for entry in _methods(name).ENTRIES]
     taken = {(entry.family, entry.name) for entry in own}
-    return (*own, *(entry for entry in _plugins() if family in (None, entry.family) and _is_new(entry, taken)))
+    others = _plugins(tuple(sys.path))
+    return (*own, *(entry for entry in others if family in (None, entry.family) and _is_new(entry, taken)))
 
 
 def _is_new(entry: Entry, taken: set[tuple[str, str]]) -> bool:
@@ -41,19 +44,22 @@ def _maker(made: Callable[[], Method]) -> Maker:
     return lambda _: made()
 
 
-def _plugins() -> Iterator[Entry]:
-    """Methods that other packages announce under the entry point ``ddlopt.methods``.
+@cache
+def _plugins(_: tuple[str, ...]) -> tuple[Entry, ...]:
+    """Methods that other packages announce under the entry point ``ddlopt.methods``, looked for once on a search path.
 
     Each names a class that gives a :class:`~ddlopt.solvers.contracts.Method` when called without arguments.
     """
+    found = []
     for point in entry_points(group="ddlopt.methods"):
         try:
             made = point.load()
             method = made()
             summary = (made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-            yield Entry(method.name, method.family, "heuristic", summary, _maker(made))
+            found.append(Entry(method.name, method.family, "heuristic", summary, _maker(made)))
         except Exception as problem:  # a broken package must not take the others with it
-            warnings.warn(f"the method '{point.value}' of another package cannot be used: {problem}", stacklevel=2)
+            warnings.warn(f"the method '{point.value}' of another package cannot be used: {problem}", stacklevel=3)
+    return tuple(found)
 
 
 def method_names(family: str) -> tuple[str, ...]:
@@ -85,11 +91,12 @@ def formulation_named(name: str, family: str) -> Formulation:
     UnknownNameError
         If the family has no such method, or it is no formulation.
     """
-    made = {entry.name: entry.make("highs") for entry in entries(family) if entry.kind == "exact"}
-    formulations = {each: method.formulation for each, method in made.items() if isinstance(method, Exact)}
-    if name not in formulations:
-        raise UnknownNameError(f"{family} has no formulation '{name}'; it has: {', '.join(formulations)}")
-    return formulations[name]
+    exact = {entry.name: entry for entry in entries(family) if entry.kind == "exact"}
+    made = exact[name].make("highs") if name in exact else None
+    if isinstance(made, Exact):
+        return made.formulation
+    known = (entry.name for entry in exact.values() if isinstance(entry.make("highs"), Exact))
+    raise UnknownNameError(f"{family} has no formulation '{name}'; it has: {', '.join(known)}")
 
 
 def default_method(instance: Instance) -> str:

@@ -212,12 +212,13 @@ def test_the_live_line_knows_senses_and_units(monkeypatch):
 def test_show_and_check_give_the_unit_of_the_family(command, monkeypatch, solution):
     rows = dict(line.strip().split("  ", 1) for line in command("show", TINY)[1].splitlines())
     assert rows["bound without a solver"].endswith(" s")
-    assert rows["best known solution"].endswith(" s")
+    assert " s by " in rows["best known solution"]
     assert " s\n" in command("check", TINY, solution)[1].split("objective ")[1]
     monkeypatch.setattr(TopologyInstance, "objective_unit", "jobs")
     rows = dict(line.strip().split("  ", 1) for line in command("show", TINY)[1].splitlines())
     assert rows["bound without a solver"].endswith(" jobs")
-    assert rows["best known solution"].endswith(" jobs")
+    assert " jobs by " in rows["best known solution"]
+    assert " jobs by " in rows["best known bound"]
     assert " jobs\n" in command("check", TINY, solution)[1].split("objective ")[1]
 
 

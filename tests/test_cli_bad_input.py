@@ -172,6 +172,28 @@ def test_a_place_that_does_not_exist(refused, tmp_path, verb):
     assert "is a folder" in refused(*verb, folder)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--jobs", 0, "Invalid value for '--jobs': "),
+        ("--jobs", -2, "'--jobs'"),
+        ("--threads", 0, "'--threads'"),
+        ("--memory", 0, "--memory 0.0: write a positive number of gigabytes"),
+        ("--memory", -1, "--memory -1.0: write"),
+        ("--memory", "nan", "--memory nan: write"),
+        ("--memory", "inf", "--memory inf: write"),
+        ("--time-limit", 0, "--time-limit 0.0: write a positive number of seconds"),
+        ("--time-limit", -1, "--time-limit -1.0: write"),
+        ("--time-limit", "nan", "--time-limit nan: write"),
+        ("--time-limit", "inf", "--time-limit inf: write"),
+        ("--seeds", "x", "--seeds x: write whole numbers"),
+        ("--methods", ",", "',' names nothing"),
+    ],
+)
+def test_limits_of_a_sweep(refused, tmp_path, option, value, message):
+    assert message in refused("bench", TINY, "--store", tmp_path / "r.sqlite", option, value)
+
+
 @pytest.mark.skipif(find_spec("cplex") is not None, reason="CPLEX is installed here")
 def test_a_solver_that_is_not_installed(refused):
     says = refused("solve", TINY, "--method", "rings-and-routes", "--solver", "cplex")

@@ -1,24 +1,19 @@
 """The bundled instances, their best known solutions, and the way from a name or a file to an instance."""
 
-import gzip
 import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
-from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 
 from ddlopt.models.catalogue import FAMILY_NAMES, family
-from ddlopt.models.contracts import Instance, Number, Sense, Solution, read_text
-from ddlopt.models.errors import InstanceError, SolutionError, UnknownNameError
-from ddlopt.models.files import write_whole
+from ddlopt.models.contracts import Instance, Solution, read_text
+from ddlopt.models.errors import InstanceError, UnknownNameError
 
-_ROUNDING = Fraction(1, 10**9)
-"""A new solution must be better by more than what rounding in a solver makes of the same one, relative to itself."""
-_LARGEST_PLAIN_BYTES = 200_000
-"""Best known solutions above this size are stored compressed."""
+RECORDS = "records.json"
+"""The file in a family's folder that is no instance."""
 
 
 def library_folder(family_name: str) -> Path:
@@ -44,8 +39,8 @@ def names(family_name: str | None = None) -> tuple[str, ...]:
     """
     found = []
     for each in FAMILY_NAMES if family_name is None else (family_name,):
-        stems = (file.stem for file in library_folder(each).glob("*.json") if not file.stem.endswith(".best"))
-        found += [f"{each}/{stem}" for stem in sorted(stems, key=_natural)]
+        stems = (file.stem for file in library_folder(each).glob("*.json") if file.name != RECORDS)
+        found += [f"{each}/{stem}" for stem in sorted(stems, key=natural) if not stem.endswith(".best")]
     return tuple(found)
 
 
@@ -77,55 +72,9 @@ def best(name: str) -> Solution | None:
     UnknownNameError
         If there is no such instance.
     """
-    full = _known(name)
-    for file in _best_files(full):
-        if file.exists():
-            return family(full.split("/")[0]).solution.from_file(file)
-    return None
-
-
-def store_best(name: str, solution: Solution) -> bool:
-    """Store a solution of a bundled instance if it beats the best known one, judged in exact arithmetic.
-
-    Returns
-    -------
-    bool
-        Whether it was stored. The file appears whole or not at all.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such instance.
-    SolutionError
-        If the solution is not feasible.
-    """
-    full = _known(name)
-    instance, its_family = load(full), family(full.split("/")[0])
-    judged = its_family.evaluate(instance, solution, exact=True)
-    if judged.objective is None or judged.violations:
-        problems = "; ".join(str(violation) for violation in judged.violations[:3])
-        raise SolutionError(f"'{full}': the solution is not feasible: {problems}")
-    stored = best(full)
-    if stored is not None:
-        rival = its_family.evaluate(instance, stored, exact=True)
-        known = rival.objective if rival.feasible else None
-        if known is not None and not _beats(judged.objective, known, instance.sense):
-            return False
-    plain, packed = _best_files(full)
-    signed = solution.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
-    data = (signed.to_json(indent=None) + "\n").encode()
-    if len(data) > _LARGEST_PLAIN_BYTES:
-        write_whole(packed, gzip.compress(data, mtime=0))
-        plain.unlink(missing_ok=True)
-    else:
-        write_whole(plain, data)
-        packed.unlink(missing_ok=True)
-    return True
-
-
-def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
-    gain = rival - objective if sense == "minimize" else objective - rival
-    return gain > _ROUNDING * (objective if objective > 0 else -objective)
+    full = full_name(name)
+    file = best_file(full)
+    return None if file is None else family(full.split("/")[0]).solution.from_file(file)
 
 
 def find(name: str) -> str | None:
@@ -140,7 +89,14 @@ def find(name: str) -> str | None:
     return next((f"{each}/{name}" for each in FAMILY_NAMES if f"{each}/{name}" in known), None)
 
 
-def _known(name: str) -> str:
+def full_name(name: str) -> str:
+    """The full name of a bundled instance; see :func:`find`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such instance.
+    """
     full = find(name)
     if full is None:
         raise UnknownNameError(_unknown(name))
@@ -162,9 +118,15 @@ def _file(full: str) -> Path:
     return library_folder(its_family) / f"{stem}.json"
 
 
-def _best_files(full: str) -> tuple[Path, Path]:
+def best_files(full: str) -> tuple[Path, Path]:
+    """Where the best known solution of an instance may lie: as it is, and compressed."""
     file = _file(full)
     return file.with_suffix(".best.json"), file.with_suffix(".best.json.gz")
+
+
+def best_file(full: str) -> Path | None:
+    """Where the best known solution of an instance lies; None where none is stored."""
+    return next((file for file in best_files(full) if file.exists()), None)
 
 
 def _read(path: Path) -> Instance:
@@ -179,6 +141,6 @@ def _read(path: Path) -> Instance:
     return family(its_family).instance.from_file(path)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Sort key: n5 before n10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,18 +1,17 @@
-"""The bundled library: every file as made, every best known solution as good as it says."""
+"""The bundled library: every file as made."""
 
-import dataclasses
 import gzip
 import json
 
 import pytest
+from library_cases import ring_design
 
 from ddlopt.instances import best, find, library, library_folder, load, names, schema, store_best
 from ddlopt.instances.library.make import made, main, text_of
-from ddlopt.models import catalogue
 from ddlopt.models.catalogue import FAMILY_NAMES
-from ddlopt.models.contracts import Evaluation, Instance
-from ddlopt.models.errors import InstanceError, OptionError, SolutionError, UnknownNameError
-from ddlopt.models.topology import Ring, Route, TopologyDesign, TopologyInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import InstanceError, UnknownNameError
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
 
 MADE = {f"{family}/{instance.name}": instance for family in FAMILY_NAMES for instance in made(family)}
 
@@ -119,116 +118,6 @@ def test_load_from_files(tmp_path):
     plain.write_text(danoint.to_json())
     packed.write_bytes(gzip.compress(text_of(danoint).encode()))
     assert load(plain) == load(str(packed)) == danoint
-
-
-# Best known solutions -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", names())
-def test_best_known_solution_is_stored_and_right(name):
-    solution = best(name)
-    assert solution is not None, f"no best known solution of {name} is stored"
-    instance = load(name)
-    assert solution.instance_digest == instance.digest
-    evaluate = catalogue.family(instance.family).evaluate
-    rounded, exact = evaluate(instance, solution), evaluate(instance, solution, exact=True)
-    assert rounded.violations == exact.violations == ()
-    assert float(rounded.objective) == pytest.approx(float(exact.objective), rel=1e-9)
-
-
-@pytest.fixture
-def own_library(tmp_path, monkeypatch):
-    """A library of one instance in a folder of its own."""
-    folder = tmp_path / "topology"
-    folder.mkdir()
-    monkeypatch.setattr(library, "library_folder", lambda family: tmp_path / family)
-    (folder / "tiny-n4-d2.json").write_text(text_of(MADE["topology/tiny-n4-d2"]))
-    return folder
-
-
-def ring_design(count, **more):
-    """Everything along the ring 0 -> 1 -> 2 -> 3 -> 0 of ``count`` links a hop."""
-    along = {(i, j): tuple((i + step) % 4 for step in range((j - i) % 4 + 1)) for i in range(4) for j in range(4)}
-    pairs = [(0, 1), (1, 3), (2, 0), (3, 1)]
-    return TopologyDesign(
-        instance="tiny-n4-d2",
-        links=tuple((i, (i + 1) % 4, count) for i in range(4)),
-        rings=(Ring(group=0, members=(0, 1, 2, 3), share=1.0, paths=tuple((i, (i + 1) % 4) for i in range(4))),),
-        routes=tuple(Route(source=i, target=j, paths=(along[i, j],), fractions=(1.0,)) for i, j in pairs),
-        **more,
-    )
-
-
-def test_only_better_solutions_are_stored(own_library):
-    single, double = ring_design(1), ring_design(2)
-    assert best("tiny-n4-d2") is None
-    assert store_best("tiny-n4-d2", single)
-    assert best("tiny-n4-d2").links == single.links
-    assert best("tiny-n4-d2").instance_digest == load("tiny-n4-d2").digest
-    assert store_best("topology/tiny-n4-d2", double)
-    assert not store_best("tiny-n4-d2", double)
-    assert not store_best("tiny-n4-d2", single)
-    assert best("tiny-n4-d2").links == double.links
-    assert sorted(file.name for file in own_library.iterdir()) == ["tiny-n4-d2.best.json", "tiny-n4-d2.json"]
-
-
-def test_large_solutions_are_compressed(own_library, monkeypatch):
-    assert store_best("tiny-n4-d2", ring_design(1))
-    monkeypatch.setattr(library, "_LARGEST_PLAIN_BYTES", 100)
-    assert store_best("tiny-n4-d2", ring_design(2))
-    assert sorted(file.name for file in own_library.iterdir()) == ["tiny-n4-d2.best.json.gz", "tiny-n4-d2.json"]
-    assert best("tiny-n4-d2").links == ring_design(2).links
-    packed = (own_library / "tiny-n4-d2.best.json.gz").read_bytes()
-    assert packed[4:8] == bytes(4), "a time stamp would make the file differ from run to run"
-
-
-def test_broken_or_foreign_solutions_are_refused(own_library):
-    good = ring_design(2)
-    with pytest.raises(SolutionError, match="'topology/tiny-n4-d2': the solution is not feasible: out_degree at"):
-        store_best("tiny-n4-d2", ring_design(3))
-    with pytest.raises(SolutionError, match="was made for instance 'tiny-n4-d2'"):
-        store_best("tiny-n4-d2", ring_design(2, instance_digest="0" * 64))
-    with pytest.raises(SolutionError, match="not feasible: "):
-        store_best("tiny-n4-d2", good.model_copy(update={"routes": ()}))
-    assert best("tiny-n4-d2") is None
-
-
-@pytest.mark.parametrize(
-    ("sense", "objectives", "kept"),
-    [
-        ("minimize", (3.0, 4.0, 3.0 - 1e-10, 2.0), (True, False, False, True)),
-        ("maximize", (3.0, 2.0, 3.0 + 1e-10, 4.0), (True, False, False, True)),
-        ("maximize", (-3.0, -4.0, -3.0 + 1e-10, -2.0, 0.0, 1.0), (True, False, False, True, True, True)),
-        ("minimize", (1.0, 0.0, -1.0, -0.5), (True, True, True, False)),
-    ],
-)
-def test_what_is_better_depends_on_the_sense(own_library, monkeypatch, sense, objectives, kept):
-    """The objective of a solution is what its first link's count says."""
-
-    def evaluate(instance, solution, exact=False):
-        return Evaluation(objectives[solution.links[0][2]])
-
-    told = dataclasses.replace(catalogue.family("topology"), evaluate=evaluate)
-    monkeypatch.setattr(library, "family", lambda name: told)
-    monkeypatch.setattr(TopologyInstance, "sense", sense)
-    assert tuple(store_best("tiny-n4-d2", ring_design(count)) for count in range(len(objectives))) == kept
-    assert objectives[best("tiny-n4-d2").links[0][2]] == (max if sense == "maximize" else min)(objectives)
-
-
-def test_an_infeasible_best_gives_way(own_library):
-    (own_library / "tiny-n4-d2.best.json").write_text(ring_design(3).to_json())
-    assert store_best("tiny-n4-d2", ring_design(1))
-    assert best("tiny-n4-d2").links == ring_design(1).links
-
-
-def test_nothing_is_left_of_a_failed_write(own_library, monkeypatch):
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OptionError, match="cannot be written: disk full"):
-        store_best("tiny-n4-d2", ring_design(1))
-    assert [file.name for file in own_library.iterdir()] == ["tiny-n4-d2.json"]
 
 
 # Schema ---------------------------------------------------------------------------------------------------------------

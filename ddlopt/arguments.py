@@ -1,0 +1,87 @@
+"""What the commands share: their arguments, lists with commas, exit codes, and lines to the person who asked.
+
+Nothing heavy is imported here: ``ddlopt --help`` needs all of it.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes beside 0, which is an answer."""
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A bundled instance (see `ddlopt list`) or a .json file.")
+]
+Solver = Annotated[str, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds after which the best found is returned.")]
+Gap = Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")]
+Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver may use.")]
+Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of standard output.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any other field or option, e.g. optics=duplex."),
+]
+FormulationName = Annotated[
+    str, typer.Option(metavar="F", help="An exact method that is a formulation, e.g. rings-and-routes.")
+]
+StoreFile = Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")]
+
+_OWN = ("family", "family_name", "kind", "path", "source_format")
+"""What ``--set`` cannot set, as the commands have arguments for it."""
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def emit(text: str, out: Path | None) -> None:
+    """Write text to a file, or to standard output where there is none or it is ``-``."""
+    if out is None or str(out) == "-":
+        print(text)
+        return
+    from ddlopt.models.files import write_whole
+
+    write_whole(out, text + "\n")
+
+
+def words(text: str) -> list[str]:
+    """The words of a list with commas, at least one; ``name:a=1,b=2`` is one of them."""
+    found: list[str] = []
+    for piece in text.split(","):
+        if "=" in piece and ":" not in piece and found and ":" in found[-1]:
+            found[-1] += f",{piece}"
+        elif piece.strip():
+            found.append(piece.strip())
+    if not found:
+        raise typer.BadParameter(f"'{text}' names nothing")
+    return found
+
+
+def options_of(settings: Sequence[str] | None, **given: Any) -> dict[str, Any]:
+    """The options that were given, by name: those of their own (None: not given) and those of ``--set``."""
+    options = {name: value for name, value in given.items() if value is not None}
+    for setting in settings or ():
+        name, value = _setting(setting)
+        if name in options or name in _OWN:
+            raise typer.BadParameter(f"--set {setting}: {name} is given elsewhere on the command line")
+        options[name] = value
+    return options
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """``NAME=VALUE``, where the value is JSON or else a word."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise typer.BadParameter(f"--set {text}: write NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,224 @@
+"""Keeping solutions and bounds that are better than what the library has; in a checkout, where it can be written to.
+
+A solution's file is written before the record that speaks of it. Whatever ends the process between the two leaves a
+good solution of which nothing is said, and offering the same solution again, or :func:`settle`, says it.
+"""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from filelock import FileLock
+
+from ddlopt.instances import library
+from ddlopt.instances.library import best, best_files, full_name, load
+from ddlopt.instances.library.records import (
+    COMBINATORIAL,
+    UNKNOWN,
+    Bound,
+    Found,
+    Record,
+    Run,
+    digest_of_best,
+    read,
+    record,
+    write,
+)
+from ddlopt.models.catalogue import family
+from ddlopt.models.contracts import Instance, Number, Sense, Solution
+from ddlopt.models.errors import InfeasibleError, SolutionError
+from ddlopt.models.files import writable, write_whole
+
+_ROUNDING = Fraction(1, 10**9)
+"""What is better must be so by more than what rounding in a solver makes of the same, relative to itself."""
+_TOLERANCE = 1e-6
+"""Part of the objective by which a bound may pass that of a solution, as solvers are exact up to tolerances only."""
+_LARGEST_PLAIN_BYTES = 200_000
+"""Best known solutions above this size are stored compressed."""
+
+
+def store_best(name: str, solution: Solution, run: Run | None = None) -> bool:
+    """Store a solution of a bundled instance if it beats the best known one, judged in exact arithmetic.
+
+    Where nobody knows who found the best known one, and the solution is as good, its ``run`` is noted.
+
+    Returns
+    -------
+    bool
+        Whether it was stored.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such instance.
+    SolutionError
+        If the solution is not feasible, or better than the bound that is recorded.
+    OptionError
+        If the library cannot be written to.
+    """
+    full = full_name(name)
+    instance, run = load(full), run or Run.now()
+    objective = _judged(full, instance, solution)
+    with _alone(full):
+        known = record(full) or Record(instance_digest=instance.digest)
+        bound = known.bound or _combinatorial(instance)
+        if bound is not None:
+            bound = _meeting(bound, float(objective), instance)
+        rival = _objective_of_best(full, instance)
+        stored = rival is None or _beats(objective, rival, instance.sense)
+        if stored:
+            _write_solution(full, instance, solution)
+            rival = objective
+        if stored or (_is_news(known.found, run) and not _beats(rival, objective, instance.sense)):
+            _note(full, instance, _found(full, rival, run), bound)
+    return stored
+
+
+def store_bound(name: str, value: float, run: Run) -> bool:
+    """Note a bound on the objective of every solution of a bundled instance if it is tighter than the one recorded.
+
+    Returns
+    -------
+    bool
+        Whether it was noted.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such instance.
+    SolutionError
+        If the best known solution is better than the bound.
+    OptionError
+        If the library cannot be written to.
+    """
+    full = full_name(name)
+    instance = load(full)
+    with _alone(full):
+        known = record(full) or Record(instance_digest=instance.digest)
+        offered = Bound(value=value, **run.model_dump(include=set(Run.model_fields)))
+        if known.found is not None:
+            offered = _meeting(offered, known.found.objective, instance)
+        if _tighter(known.bound, offered, instance.sense) is not offered:
+            return False
+        _note(full, instance, known.found, offered)
+    return True
+
+
+def settle(name: str) -> bool:
+    """Record what can be said of an instance without a run: its solution's objective, and the combinatorial bound.
+
+    Returns
+    -------
+    bool
+        Whether that changed anything.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such instance.
+    SolutionError
+        If the stored solution is not feasible, or better than the bound.
+    """
+    full = full_name(name)
+    instance = load(full)
+    with _alone(full):
+        known = record(full)
+        found, bound = (None, None) if known is None else (known.found, known.bound)
+        solution = best(full) if found is None else None
+        if solution is not None:
+            found = _found(full, _judged(full, instance, solution), Run())
+        bound = _tighter(bound, _combinatorial(instance), instance.sense)
+        if bound is not None and found is not None:
+            bound = _meeting(bound, found.objective, instance)
+        settled = Record(instance_digest=instance.digest, found=found, bound=bound)
+        if settled == known:
+            return False
+        _note(full, instance, found, bound)
+    return True
+
+
+@contextmanager
+def _alone(full: str) -> Iterator[None]:
+    """Keep other processes from the family's files meanwhile."""
+    lock = writable(library.library_folder(full.split("/")[0]) / ".lock")
+    with FileLock(lock):
+        yield
+
+
+def _judged(full: str, instance: Instance, solution: Solution) -> Number:
+    judged = family(instance.family).evaluate(instance, solution, exact=True)
+    if judged.objective is None or judged.violations:
+        problems = "; ".join(str(violation) for violation in judged.violations[:3])
+        raise SolutionError(f"'{full}': the solution is not feasible: {problems}")
+    return judged.objective
+
+
+def _objective_of_best(full: str, instance: Instance) -> Number | None:
+    """Exact objective of the best known solution; None where none is stored, or a broken one."""
+    stored = best(full)
+    if stored is None:
+        return None
+    judged = family(instance.family).evaluate(instance, stored, exact=True)
+    return judged.objective if judged.feasible else None
+
+
+def _is_news(known: Found | None, run: Run) -> bool:
+    return known is None or (known.method == UNKNOWN and run.method != UNKNOWN)
+
+
+def _found(full: str, objective: Number, run: Run) -> Found:
+    digest = digest_of_best(full) or ""
+    return Found(objective=float(objective), digest=digest, **run.model_dump(include=set(Run.model_fields)))
+
+
+def _combinatorial(instance: Instance) -> Bound | None:
+    try:
+        value = family(instance.family).bound(instance)
+    except InfeasibleError:
+        return None
+    return None if value is None else Bound(value=value, **Run.now(COMBINATORIAL).model_dump())
+
+
+def _tighter(known: Bound | None, offered: Bound | None, sense: Sense) -> Bound | None:
+    """The offered bound if it says more than the known one, beyond rounding."""
+    if known is None or offered is None:
+        return known or offered
+    return offered if _beats(known.value, offered.value, sense) else known
+
+
+def _meeting(bound: Bound, objective: float, instance: Instance) -> Bound:
+    """The bound, or the objective itself where the bound passes it within tolerances."""
+    passed = bound.value - objective if instance.sense == "minimize" else objective - bound.value
+    if passed <= 0:
+        return bound
+    # An objective without unit may be a sum whose parts cancel.
+    if passed > _TOLERANCE * abs(objective) + (0 if instance.objective_unit else _ROUNDING):
+        raise SolutionError(
+            f"'{instance.family}/{instance.name}': a solution of {objective:.12g} is better than the bound "
+            f"{bound.value:.12g} ({bound.method}, {bound.date}); one of the two is wrong, and nothing is stored"
+        )
+    return bound.model_copy(update={"value": objective})
+
+
+def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
+    gain = rival - objective if sense == "minimize" else objective - rival
+    return gain > _ROUNDING * (objective if objective > 0 else -objective)
+
+
+def _write_solution(full: str, instance: Instance, solution: Solution) -> None:
+    plain, packed = best_files(full)
+    signed = solution.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
+    data = (signed.to_json(indent=None) + "\n").encode()
+    if len(data) > _LARGEST_PLAIN_BYTES:
+        write_whole(packed, gzip.compress(data, mtime=0))
+        plain.unlink(missing_ok=True)
+    else:
+        write_whole(plain, data)
+        packed.unlink(missing_ok=True)
+
+
+def _note(full: str, instance: Instance, found: Found | None, bound: Bound | None) -> None:
+    family_name, stem = full.split("/")
+    new = Record(instance_digest=instance.digest, found=found, bound=bound)
+    write(family_name, read(family_name) | {stem: new})

@@ -1,0 +1,73 @@
+"""What the catalogue makes, and when it looks for methods of other packages."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from ddlopt.models.errors import UnknownNameError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.contracts import Entry
+
+
+class Plugin:
+    """Solves everything."""
+
+    name = "plugin"
+    family = "topology"
+
+
+@pytest.fixture
+def scans(monkeypatch):
+    """Each search for entry points adds to the list; one package announces a method."""
+    found = []
+
+    def entry_points(group):
+        found.append(group)
+        return [SimpleNamespace(value="plugin:Plugin", load=lambda: Plugin)]
+
+    monkeypatch.setattr(catalogue, "entry_points", entry_points)
+    catalogue._plugins.cache_clear()
+    yield found
+    catalogue._plugins.cache_clear()
+
+
+def test_other_packages_are_looked_for_once_on_a_search_path(scans, monkeypatch):
+    for _ in range(3):
+        assert "plugin" in catalogue.method_names("topology")
+        assert "plugin" not in catalogue.method_names("scheduling")
+    assert isinstance(catalogue.method("plugin", "topology"), Plugin)
+    assert scans == ["ddlopt.methods"]
+    monkeypatch.setattr(sys, "path", [*sys.path, "elsewhere"])
+    assert "plugin" in catalogue.method_names("topology")
+    assert len(scans) == 2
+
+
+def test_a_broken_package_is_warned_of_once(monkeypatch):
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [SimpleNamespace(value="odd:Odd", load=lambda: 1 / 0)])
+    catalogue._plugins.cache_clear()
+    with pytest.warns(UserWarning, match=r"'odd:Odd' of another package cannot be used: division by zero"):
+        catalogue.entries("topology")
+    catalogue.entries("topology")
+    catalogue._plugins.cache_clear()
+
+
+def test_a_formulation_is_made_without_the_others(monkeypatch):
+    def make(solver):
+        raise AssertionError("made although nobody asked for it")
+
+    others = [Entry("other", "topology", "exact", "", make), Entry("switch", "topology", "reference", "", make)]
+    own = [entry for entry in catalogue.entries("topology") if entry.name == "rings-and-routes"]
+    monkeypatch.setattr(catalogue, "entries", lambda family: [*others, *own])
+    assert type(catalogue.formulation_named("rings-and-routes", "topology")).__name__ == "RingsAndRoutes"
+
+
+@pytest.mark.parametrize("name", ["exact", "expander", "no-such"])
+def test_what_is_no_formulation_is_told_what_is(name):
+    with pytest.raises(UnknownNameError, match=f"topology has no formulation '{name}'; it has: .*all-rings") as told:
+        catalogue.formulation_named(name, "topology")
+    known = str(told.value).partition("it has: ")[2].split(", ")
+    assert "exact" not in known
+    assert "expander" not in known
+    for each in known:
+        assert catalogue.formulation_named(each, "topology") is not None
