@@ -107,3 +107,18 @@ PROGRAMS = {
     "highs": by_highs, "highs-table": by_highs_table, "scip": by_scip, "cbc": by_cbc, "glpk": by_glpk,
     "glpk-printed": by_glpk_printed, "gurobi": by_gurobi,
 }  # fmt: skip
+
+
+STARTS = {
+    "circulant": ("topology/all-to-all-n5-d2", "ocs-greedy"),
+    "slot-embedding": ("scheduling/slot-rigid", "gadget"),
+    "rigid-gangs": ("scheduling/tiny-contention", "gadget"),
+    "joint-milp": ("codesign/tiny-drawn-n5-d2", "alternating-exact"),
+}
+"""Formulations, with heuristics that are better than what every solver finds first."""
+
+
+@cache
+def good_start(formulation):
+    name, method = STARTS[formulation]
+    return ddlopt.solve(load(name), method, time_limit=20)

@@ -21,9 +21,9 @@ from ddlopt.solvers.exact import build_model
 Kind = Literal["mps", "lp", "nl", "json"]
 KINDS: tuple[Kind, ...] = ("mps", "lp", "nl", "json")
 
-_CONSTANT = "ONE_VAR_CONSTANT"
+CONSTANT = "ONE_VAR_CONSTANT"
 """A column of the writers' own, for the constant of the objective."""
-_NOT_OURS = (_CONSTANT, "objconstant")
+_NOT_OURS = (CONSTANT, "objconstant")
 """Columns for it in solution files; the second one is what SCIP makes of the constant in NL."""
 _MINIMISE = "OBJSENSE\n MIN\n"
 """A section that CBC overlooks and GLPK does not accept; without it a file in MPS is to be minimised."""
@@ -61,10 +61,8 @@ def write_model(
         If the formulation does not cover the instance.
     """
     path = Path(path)
-    kind = kind or path.suffix.removeprefix(".")  # type: ignore[assignment]
-    if kind not in KINDS:
-        raise OptionError(f"a model is written as {', '.join(KINDS)}, not as '{kind}' ({path.name})")
-    _refuse(formulation, instance)
+    kind = kind_of(path, kind)
+    refuse(formulation, instance)
     model = build_model(instance.family, formulation, instance)
     try:
         return _write(model, path, kind)
@@ -85,7 +83,7 @@ def read_solution(formulation: Formulation, instance: Any, path: str | Path) -> 
     NotApplicableError
         If the formulation does not cover the instance.
     """
-    _refuse(formulation, instance)
+    refuse(formulation, instance)
     model = build_model(instance.family, formulation, instance)
     linear = linear_model(model)
     answer, component_of = _answer(model, path)
@@ -114,12 +112,12 @@ def _answer(model: pyo.ConcreteModel, path: str | Path) -> tuple[Answer, dict[st
     """What the file says, and which name in files is which component; the model's objective may change its sign."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / "model.lp"
-        variables = _names(model, _written(model, draft))["variables"]
+        variables = _names(model, written(model, draft))["variables"]
 
         def columns(kind: str) -> list[str]:
             other = draft.with_suffix(f".{kind}")
             if not other.exists():
-                _written(model, other)
+                written(model, other)
             return _in_order(other.read_text(encoding="utf-8"), variables)
 
         answer = read_values(path, columns)
@@ -127,7 +125,23 @@ def _answer(model: pyo.ConcreteModel, path: str | Path) -> tuple[Answer, dict[st
     return answer, variables | {component: component for component in variables.values()}
 
 
-def _refuse(formulation: Formulation, instance: Any) -> None:
+def kind_of(path: Path, kind: str | None) -> Kind:
+    """The format asked for, or else that which the ending of the file says.
+
+    Raises
+    ------
+    OptionError
+        If it is none that models are written in.
+    """
+    asked = kind or path.suffix.removeprefix(".")
+    for known in KINDS:
+        if asked == known:
+            return known
+    raise OptionError(f"a model is written as {', '.join(KINDS)}, not as '{asked}' ({path.name})")
+
+
+def refuse(formulation: Formulation, instance: Any) -> None:
+    """Raise NotApplicableError if the formulation does not cover the instance."""
     reason = formulation.refuses(instance)
     if reason is not None:
         raise NotApplicableError(f"{type(formulation).__name__} does not cover '{instance.name}': {reason}")
@@ -135,11 +149,11 @@ def _refuse(formulation: Formulation, instance: Any) -> None:
 
 def _in_order(text: str, names: Iterable[str]) -> list[str]:
     """Names in the order of their first appearance in a model file, which is how solvers number columns."""
-    known = {*names, _CONSTANT}
+    known = {*names, CONSTANT}
     return list(dict.fromkeys(word for word in text.split() if word in known))
 
 
-def _written(model: pyo.ConcreteModel, path: Path) -> Any:
+def written(model: pyo.ConcreteModel, path: Path) -> Any:
     """Write the model with names of its own; which symbol is which component."""
     if path.suffix == ".mps" and model.objective.sense == pyo.maximize:
         model.objective.set_value(-model.objective.expr)
@@ -159,7 +173,7 @@ def _write(model: pyo.ConcreteModel, path: Path, kind: Kind) -> tuple[Path, ...]
             draft.write_text(json.dumps(_matrix_form(model)) + "\n", encoding="utf-8")
             draft.replace(path)
             return (path,)
-        names = _names(model, _written(model, draft))
+        names = _names(model, written(model, draft))
         (Path(folder) / "model.names").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
         ends = {draft: path, draft.with_suffix(".names"): path.with_name(path.name + ".names.json")}
         ends |= {other: path.with_suffix(other.suffix) for other in sorted(Path(folder).iterdir()) if other not in ends}

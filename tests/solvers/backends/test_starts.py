@@ -1,10 +1,8 @@
 """A heuristic's solution is where a solver begins: stopped at its first solution, it has no worse one."""
 
-from functools import cache
-
 import pyomo.environ as pyo
 import pytest
-from export_cases import load
+from export_cases import STARTS, good_start, load
 
 import ddlopt
 from ddlopt.models.errors import SolverMissingError
@@ -22,18 +20,6 @@ FIRST = {
     "gurobi": {"SolutionLimit": 1},
 }
 """Options that end a solve at the first solution."""
-BETTER = {
-    "circulant": ("topology/all-to-all-n5-d2", "ocs-greedy"),
-    "slot-embedding": ("scheduling/slot-rigid", "gadget"),
-    "rigid-gangs": ("scheduling/tiny-contention", "gadget"),
-    "joint-milp": ("codesign/tiny-drawn-n5-d2", "alternating-exact"),
-}
-"""Formulations, with heuristics that are better than what every solver finds first."""
-
-
-@cache
-def heuristic(name, method):
-    return ddlopt.solve(load(name), method, time_limit=20)
 
 
 def made(solver, options=None):
@@ -44,10 +30,10 @@ def made(solver, options=None):
 
 
 @pytest.mark.parametrize("solver", FIRST)
-@pytest.mark.parametrize("formulation", BETTER)
+@pytest.mark.parametrize("formulation", STARTS)
 def test_the_start_is_the_first_solution(formulation, solver):
-    name, method = BETTER[formulation]
-    found, instance = heuristic(name, method), load(name)
+    found = good_start(formulation)
+    instance = load(STARTS[formulation][0])
     form = formulation_named(formulation, instance.family)
 
     def first(start):
@@ -65,7 +51,7 @@ def test_the_start_is_the_first_solution(formulation, solver):
 def test_glpk_says_that_it_takes_none():
     name = "topology/all-to-all-n5-d2"
     exact = Exact("circulant", "topology", formulation_named("circulant", "topology"), made("glpk"))
-    result = exact.solve(load(name), Limits(), start=heuristic(name, "ocs-greedy").solution)
+    result = exact.solve(load(name), Limits(), start=ddlopt.solve(load(name), "ocs-greedy").solution)
     assert result.message == "glpk takes no start"
     assert exact.solve(load(name), Limits()).message == ""
 
@@ -75,7 +61,7 @@ def test_start_of_another_scope(solver):
     """A design that is not circulant says nothing of the best circulant one."""
     name = "topology/all-to-all-n6-d2"
     exact = Exact("circulant", "topology", formulation_named("circulant", "topology"), made(solver))
-    result = exact.solve(load(name), Limits(), start=heuristic(name, "ocs-greedy").solution)
+    result = exact.solve(load(name), Limits(), start=ddlopt.solve(load(name), "ocs-greedy").solution)
     assert result.message == "nothing completes the start to a solution of the model"
     assert result.objective == pytest.approx(4.5)
 
