@@ -92,13 +92,16 @@ class JointStrategyTopology:
 
     Ports
     -----
-    Those of ``add_strategies``, in units of :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`, and
+    ``strategy[l, a]``, ``transition[e, a, b]``, ``compute``, ``reduced[q]``, ``moved[p]``
+        As of :func:`~ddlopt.models.codesign.strategy_choice.add_strategies`: strategies of layers and of the ends of
+        edges, compute time, gradient bytes of group sets and bytes of patterns; all here in units of
+        :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`.
     ``network``
         A block with the ports of ``RingsAndRoutes``, in the same units; it is empty if no strategy sends anything.
     ``congestion``
         z over the bandwidth of a link.
     ``time``, ``objective``
-        C + z or the larger of them.
+        C + z or the larger of them, to be minimised.
 
     References
     ----------

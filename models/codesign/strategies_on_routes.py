@@ -41,13 +41,16 @@ class StrategiesOnRoutes(StrategyProgram):
 
     Ports
     -----
-    Those of ``add_strategies``, in units of :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`, and
+    ``strategy[l, a]``, ``transition[e, a, b]``, ``compute``, ``reduced[q]``, ``moved[p]``
+        As of :func:`~ddlopt.models.codesign.strategy_choice.add_strategies`: strategies of layers and of the ends of
+        edges, compute time, gradient bytes of group sets and bytes of patterns; all here in units of
+        :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`.
     ``reduced_bytes[q]``, ``moved_bytes[p]``
         The same as ``reduced[q]`` and ``moved[p]``, as variables.
     ``congestion``
         z over the bandwidth of a link.
     ``time``, ``objective``
-        T.
+        C + z or the larger of them, to be minimised.
     """
 
     arc_loads: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]

@@ -84,13 +84,16 @@ class StrategyBound(StrategyProgram):
 
     Ports
     -----
-    Those of ``add_strategies``, in units of :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`, and
+    ``strategy[l, a]``, ``transition[e, a, b]``, ``compute``, ``reduced[q]``, ``moved[p]``
+        As of :func:`~ddlopt.models.codesign.strategy_choice.add_strategies`: strategies of layers and of the ends of
+        edges, compute time, gradient bytes of group sets and bytes of patterns; all here in units of
+        :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`.
     ``share[i]``
         Bytes of set i or, after the sets, pattern i - sets, times what the busiest server sends or receives of one.
     ``congestion``
         z over the bandwidth of a link.
     ``time``, ``objective``
-        C + z or the larger of them.
+        C + z or the larger of them, to be minimised.
 
     References
     ----------

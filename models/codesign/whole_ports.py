@@ -65,7 +65,16 @@ class WholePorts(StrategyBound):
 
     Ports
     -----
-    Those of ``StrategyBound``, and ``links[c, κ, k]``: u of server class c.
+    ``strategy[l, a]``, ``transition[e, a, b]``, ``compute``, ``reduced[q]``, ``moved[p]``
+        As of :func:`~ddlopt.models.codesign.strategy_choice.add_strategies`: strategies of layers and of the ends of
+        edges, compute time, gradient bytes of group sets and bytes of patterns; all here in units of
+        :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`.
+    ``share[i]``, ``congestion``
+        As of ``StrategyBound``.
+    ``links[c, κ, k]`` : with ``most_s``
+        u of server class c.
+    ``time``, ``objective``
+        C + z or the larger of them, to be minimised.
     """
 
     most_s: float | None = None

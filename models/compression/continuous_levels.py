@@ -39,25 +39,32 @@ class ContinuousLevels:
     which gradient's readiness the time depends on. :meth:`prices` gives both, and
     :func:`~ddlopt.models.compression.level_prices.price_bound` turns any such prices into a bound.
 
-    ====================  ======================================================================================
-    port                  meaning
-    ====================  ======================================================================================
-    variable ``part``     :math:`(l_i - \underline{l}_i) / (\overline{l}_i - \underline{l}_i)`
-    variable ``there``    :math:`F_i`, in units of :attr:`Units.time_s`
-    variable ``error``    at least :math:`E_i(l_i)`, in units of :attr:`Units.error`
-    ``constraints[0]``    the rows with :math:`R_i`
-    ``constraints[1]``    the budget, divided by its unit
-    ====================  ======================================================================================
-
-    The budget is that of I. Markov et al., "L-GreCo: Layerwise-adaptive gradient compression for efficient
-    data-parallel deep learning", MLSys 2024, whose choices are discrete; the timeline that of Z. Wang et al., Espresso,
-    EuroSys 2023. The convex program is ours.
-
     Parameters
     ----------
     chords : bool
         Join the allowed levels of exponential curves by lines. The program is then linear, and its value that of the
         best :func:`~ddlopt.models.compression.level_prices.price_bound`; without, it is at most that.
+
+    Ports
+    -----
+    ``part``
+        Variable: :math:`(l_i - \underline{l}_i) / (\overline{l}_i - \underline{l}_i)`.
+    ``there``
+        Variable: :math:`F_i`, in units of :attr:`Units.time_s`.
+    ``error``
+        Variable: at least :math:`E_i(l_i)`, in units of :attr:`Units.error`.
+    ``constraints[0]``
+        The rows with :math:`R_i`.
+    ``constraints[1]``
+        The budget, divided by its unit.
+    ``objective``
+        :math:`F_n` or the error in units, to be minimised.
+
+    References
+    ----------
+    The budget is that of I. Markov et al., "L-GreCo: Layerwise-adaptive gradient compression for efficient
+    data-parallel deep learning", MLSys 2024, whose choices are discrete; the timeline that of Z. Wang et al., Espresso,
+    EuroSys 2023. The convex program is ours.
     """
 
     chords: bool = False

@@ -86,9 +86,11 @@ class OverlapTimeline:
         w in units.
     ``time``
         T in units of :func:`~ddlopt.models.compression.timeline_units.time_unit_s`.
-    ``excess``
+    ``excess`` : with an error budget, or goal ``error``
         :math:`\sum g_a x_a` beyond the least error, in units of
-        :func:`~ddlopt.models.compression.timeline_units.error_unit`; where there is an error budget or goal ``error``.
+        :func:`~ddlopt.models.compression.timeline_units.error_unit`.
+    ``objective``
+        The time or the error in these units, to be minimised.
 
     References
     ----------

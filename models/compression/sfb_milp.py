@@ -56,10 +56,12 @@ class SfbMilp:
     -----
     ``duplicated[i]``
         x, for every operator.
-    ``broadcast[t]``, or ``broadcast[t, j]`` with ``per_edge``
-        b, for tensors that are read by operators that can be duplicated (and those).
+    ``broadcast[t]`` : broadcast ``per_tensor``
+        b, for tensors that are read by operators that can be duplicated.
+    ``broadcast[t, j]`` : broadcast ``per_edge``
+        The same for each of these operators.
     ``objective``
-        In units of :func:`unit_s`.
+        Time in units of :func:`unit_s`, to be minimised.
 
     References
     ----------

@@ -47,17 +47,24 @@ class BandwidthShares:
     or :math:`\max \min_i p_i`. Of stretches of slots whose rings are all in a neighbouring one, the row is left out.
     Energy does not depend on bandwidths and is left out too. Utilities have to be concave.
 
-    ====================  ======================================================================================
-    port                  meaning
-    ====================  ======================================================================================
-    variable ``share``    :math:`b_r` by the most that the ring could have if it were alone, in the order of
-                          :attr:`~ddlopt.models.scheduling.rings_on_links.RingsOnLinks.runs`
-    variable ``part``     :math:`p_i`
-    ``constraints[0]``    link rows, divided by :math:`B_e`, in the order of
-                          :attr:`~ddlopt.models.scheduling.rings_on_links.RingsOnLinks.rows`
-    ``constraints[1]``    progress rows
-    ``constraints[2]``    the smallest part is at most each part (``max_min`` only)
-    ====================  ======================================================================================
+    Ports
+    -----
+    ``share``
+        Variable: :math:`b_r` by the most that the ring could have if it were alone, in the order of
+        :attr:`~ddlopt.models.scheduling.rings_on_links.RingsOnLinks.runs`.
+    ``part``
+        Variable: :math:`p_i`.
+    ``constraints[0]``
+        Link rows, divided by :math:`B_e`, in the order of
+        :attr:`~ddlopt.models.scheduling.rings_on_links.RingsOnLinks.rows`.
+    ``constraints[1]``
+        Progress rows.
+    ``smallest`` : objective ``max_min``
+        Variable: the smallest part.
+    ``constraints[2]`` : objective ``max_min``
+        The smallest part is at most each part.
+    ``objective``
+        Sum of utilities, or the smallest part, to be maximised.
 
     References
     ----------

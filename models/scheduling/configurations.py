@@ -156,10 +156,12 @@ class Configurations:
     -----
     ``times[k, p]``
         Slots of interval k with its pattern p, in the order of ``patterns``.
-    ``fill[i, m]``
-        Progress of job i within piece m of its utility, in slots at its fastest width (objective ``utility``).
-    ``smallest``
-        The smallest part (objective ``max_min``).
+    ``fill[i, m]`` : objective ``utility``
+        Progress of job i within piece m of its utility, in slots at its fastest width.
+    ``smallest`` : objective ``max_min``
+        The smallest part.
+    ``objective``
+        Total utility less the price of energy, or the smallest part, to be maximised.
 
     References
     ----------

@@ -50,16 +50,24 @@ class FairShares:
     energy. A utility that is not concave counts as its concave envelope, v p, or 0 if the job cannot finish even alone.
     The program relaxes every instance that is maximised: its value is at least every schedule's.
 
-    ====================  ======================================================================================
-    port                  meaning
-    ====================  ======================================================================================
-    variable ``share``    :math:`x_{iwk}`, in the order of :attr:`Columns.shares`
-    variable ``part``     :math:`p_i`
-    ``constraints[0]``    capacity rows, divided by :math:`C_r`, in the order of :attr:`Columns.rows`; rows that
-                          nobody can fill are left out
-    ``constraints[1]``    progress rows (equations)
-    ====================  ======================================================================================
+    Ports
+    -----
+    ``share``
+        Variable: :math:`x_{iwk}`, in the order of :attr:`Columns.shares`.
+    ``part``
+        Variable: :math:`p_i`.
+    ``constraints[0]``
+        Capacity rows, divided by :math:`C_r`, in the order of :attr:`Columns.rows`; rows that nobody can fill are left
+        out.
+    ``constraints[1]``
+        Progress rows (equations).
+    ``smallest`` : objective ``max_min``
+        Variable: the smallest part.
+    ``objective``
+        Sum of utilities less the price of energy, or the smallest part, to be maximised.
 
+    References
+    ----------
     The model is ours, in the manner of Gavel's time shares (D. Narayanan et al., OSDI 2020).
     """
 

@@ -61,14 +61,14 @@ class RigidGangs:
 
     Ports
     -----
-    ``starting[k, t]``
-        Jobs of kind k that start in slot t (starts form).
-    ``running[j, t]``, ``workers[j, s]``
-        1 if job j runs in slot t, and its workers on server s (places form).
-    ``busy[t]``
-        1 if the last end is after slot t, for slots from L on (makespan).
+    ``starting[k, t]`` : starts form
+        Jobs of kind k that start in slot t.
+    ``running[j, t]``, ``workers[j, s]`` : places form
+        1 if job j runs in slot t, and its workers on server s.
+    ``busy[t]`` : objective ``makespan``
+        1 if the last end is after slot t, for slots from L on.
     ``objective``
-        Slots to the last end, or weighted slots from arrival to end.
+        Slots to the last end, or weighted slots from arrival to end, to be minimised.
 
     References
     ----------

@@ -101,13 +101,19 @@ class SlotEmbedding:
     -----
     ``width[i, w]``, ``runs[i]``
         1 if job i has w workers; whether it has any. Jobs and widths that gain nothing are left out.
-    ``workers[i, s]``
-        Workers of job i on server s, with ``places="servers"``; see
-        :func:`~ddlopt.models.scheduling.pattern_counts.add_patterns` for counted servers.
-    ``split[i, u]``, ``passes[i, u, v]``
-        Whether cut u separates job i; how often its ring passes over an arc of the core.
+    ``workers[i, s]`` : ``places="servers"``
+        Workers of job i on server s; see :func:`~ddlopt.models.scheduling.pattern_counts.add_patterns` for counted
+        servers.
+    ``awake[s]`` : where idle servers save energy
+        1 if somebody is on server s.
+    ``split[i, u]`` : where links are cuts
+        1 if cut u separates workers of job i.
+    ``passes[i, u, v]`` : where the network has a core
+        How often the ring of job i passes over the arc from u to v.
+    ``smallest_part`` : objective ``max_min``
+        z.
     ``objective``
-        Gain in units.
+        Gain in units, to be maximised.
 
     References
     ----------

@@ -101,14 +101,27 @@ class TimeIndexed:
     -----
     ``running[i, w, t]``
         1 if job i has w workers in slot t.
-    ``workers[i, s, t]``
-        Workers of job i on server s in slot t (servers form).
-    ``fill[i, k]``, ``finished[i]``, ``smallest``, ``busy[t]``, ``ended[i, t]``
-        Of the objectives above: the part used of piece k, and z relative to what it can be at most.
-    ``begins[i, w, t]``, ``solo[i, v, t]``, ``cut[i, v, t]``, ``on[s, t]``
-        As above, where they are needed.
+    ``workers[i, s, t]`` : servers form
+        Workers of job i on server s in slot t.
+    ``fill[i, k]`` : objective ``utility``
+        The part used of piece k of the utility of job i.
+    ``finished[i]`` : objective ``utility``, preemptive
+        1 if the all-or-nothing job i is finished.
+    ``smallest`` : objective ``max_min``
+        z relative to what it can be at most.
+    ``busy[t]`` : objective ``makespan``
+        m: 1 if some job is not finished before slot t.
+    ``ended[i, t]`` : objective ``completion``, preemptive
+        e: 1 if job i has ended with slot t.
+    ``begins[i, w, t]`` : not preemptive
+        b: 1 if job i begins at width w in slot t.
+    ``solo[i, v, t]``, ``cut[i, v, t]`` : tree networks
+        1 if all, or if some workers of job i are on side v of a link.
+    ``on[s, t]`` : servers with a power of their own
+        1 if server s has workers in slot t.
     ``objective``
-        Total utility, smallest part, minus the busy slots, or minus the weighted slots from arrival to end.
+        Total utility, smallest part, minus the busy slots, or minus the weighted slots from arrival to end; to be
+        maximised.
 
     References
     ----------

@@ -49,14 +49,14 @@ class CirculantDesign:
     is used has no generator with more links than its leader, so :math:`w_g \le w_{l_i} + d \sum_{j<i} w_{l_j}` for g
     in orbit i.
 
-    ===================  ===========================================================================
+    ==================== ===========================================================================
     symbol               component
-    ===================  ===========================================================================
+    ==================== ===========================================================================
     :math:`\lambda`      ``throughput``, in units of d / H
     :math:`w_g`          ``links[g]``, g = min(g, -g) for duplex optics
     :math:`f_{u,g}`      ``flow[u, g]``, fraction of a link
     :math:`\alpha_{k,p}` ``share[k, p]``, scaled by the throughput
-    ===================  ===========================================================================
+    ==================== ===========================================================================
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class CirculantDesign:
     Ports
     -----
     ``links[g]``
-        Number of links of each server to the one at offset g.
+        Number of links of each server to the one at offset g; for duplex optics g stands for -g, too.
+    ``flow[u, g]``, ``share[k, p]``
+        f and α, scaled by the throughput.
     ``throughput``, ``objective``
         Least load :attr:`Collapse.least_load_bytes` over the load of the busiest link, to be maximised.
 

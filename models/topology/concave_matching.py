@@ -50,10 +50,10 @@ class ConcaveMatching:
     -----
     ``copy[i, j, c]``
         1 if the pair has at least c links; i < j for duplex.
-    ``mate[p, i, j]``
-        Duplex with ``planes``: plane p joins i and j.
-    ``value``
-        The value in bytes, to be maximised; also ``objective``.
+    ``mate[p, i, j]`` : duplex optics with ``planes``
+        1 if plane p joins i and j.
+    ``value``, ``objective``
+        The value in bytes, to be maximised.
 
     Notes
     -----
@@ -82,6 +82,10 @@ class ConcaveMatching:
     def weight(self, c: int) -> float:
         """Worth of the c-th link of a pair against the first."""
         return 2.0 ** (1 - c) if self.diminishing == "halving" else 1 / c
+
+    def refuses(self, instance: TopologyInstance) -> str | None:
+        """Nothing but rings."""
+        return None if instance.traffic_bytes.any() else "it has no traffic but rings, whose links are not chosen here"
 
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
         """Fill ``block``; only pairs with traffic have copies."""

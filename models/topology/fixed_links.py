@@ -53,16 +53,22 @@ class FixedLinks:
 
     Ports
     -----
-    ``flow[s, i, j]``, ``demand[s, t]``, ``load[i, j]``
-        Units of U, times λ; the flow is absent without host forwarding.
-    ``ring_share[k, r]``
+    ``demand[s, t]``, ``load[i, j]``
+        Units of U from s to t, and on the links from i to j, times λ.
+    ``flow[s, i, j]`` : with host forwarding
+        Those of source s on the links from i to j.
+    ``hop[k, s, t]``
+        Part of group k's gradient on rings where t follows s, times λ.
+    ``ring_share[k, r]`` : unless rings are ``relaxed``
         Part of group k's gradient on its r-th candidate ring, times λ.
-    ``group_units[k]``, ``traffic_units[s, t]``
-        With an open demand, as in ``RingsAndRoutes``.
-    ``throughput`` / ``congestion``
-        λ, or z / U with an open demand.
+    ``throughput`` : with a fixed demand
+        λ.
+    ``group_units[k]``, ``traffic_units[s, t]`` : with an open demand
+        As in ``RingsAndRoutes``; λ is 1 then.
+    ``congestion`` : with an open demand
+        z / U.
     ``links_carry_their_load[i, j]``
-        Its dual is the worth of one more link from i to j.
+        A constraint; its dual is the worth of one more link from i to j.
     ``objective``
         -λ, or z / U, to be minimised.
     """

@@ -80,7 +80,7 @@ class MinCongestion:
         Whether rows of links not laid have :math:`\underline z`; without, :math:`g_{ijc} \le z`. They take nodes off
         small trees, but the denser relaxations are slower, and the optimum of ``danoint`` is found later.
     numbering : bool
-        Whether to break the symmetry of interchangeable servers.
+        Whether to break the symmetry of interchangeable servers; not inside a model that tells them apart.
     proven_bytes : float, optional
         A congestion that is known to be a lower bound. Default: the best combinatorial one.
     achievable_bytes : float, optional
@@ -95,10 +95,14 @@ class MinCongestion:
         1 if at least c links lead from i to j; for duplex i < j.
     ``links_between[i, j]``, ``joined[i, j]``
         Links from i to j, and whether there is one, for ordered pairs.
-    ``flow[s, i, j]``, ``link_load[i, j]``
-        Units from source s, and from all, on the links from i to j (no ``flow`` without host forwarding).
-    ``congestion``
-        z in units; also ``objective``.
+    ``mate[p, i, j]`` : duplex optics
+        1 if plane p joins i and j.
+    ``link_load[i, j]``
+        Units on all links from i to j.
+    ``flow[s, i, j]`` : with host forwarding
+        Those from source s.
+    ``congestion``, ``objective``
+        z in units.
 
     References
     ----------

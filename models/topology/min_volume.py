@@ -29,14 +29,23 @@ class MinVolume:
     For what flows would need n³ variables and rows it needs n, and its optimum is close to that of the whole problem:
     64.69 for the 65.67 of ``danoint``, within a minute. Give it to ``MinCongestion`` as ``proven_bytes``.
 
+    Parameters
+    ----------
+    hops : {"moore", "between"}
+        As in ``MinCongestion``.
+    numbering : bool
+        As in ``MinCongestion``; not inside a model that tells servers apart.
+
     Ports
     -----
     ``link[i, j, c]``, ``links_between[i, j]``, ``joined[i, j]``
         As in ``MinCongestion``.
+    ``mate[p, i, j]`` : duplex optics
+        As in ``MinCongestion``.
     ``forwarded[v]``
         Units that server v forwards.
-    ``congestion``
-        A lower bound on that of the links, in units; also ``objective``.
+    ``congestion``, ``objective``
+        A lower bound on that of the links, in units.
 
     Notes
     -----

@@ -111,15 +111,25 @@ class RingsAndRoutes:
     -----
     ``link[i, j]``
         Number of links from i to j; for duplex i < j and both directions.
-    ``flow[s, i, j]``, ``demand[s, t]``, ``load[i, j]``
-        Units of U, times λ (congestion form: times 1).
-    ``ring_share[k, r]``, ``hop[k, s, t]``
-        Part of group k's gradient on its r-th candidate ring, or on rings where t follows s, times λ (1).
-    ``group_units[k]``, ``traffic_units[s, t]``
-        With an open demand: hop bytes of group k, 2(k-1)/k of its gradient, and bytes of traffic, in units of U, times
-        λ (1). Shares of rings and hops are in these units, too. ``unit_bytes`` is U.
-    ``throughput`` / ``congestion``
-        λ = U / z, or z / U.
+    ``links_between[i, j]``
+        The same for ordered pairs.
+    ``mate[p, i, j]`` : duplex optics
+        1 if plane p joins i and j.
+    ``demand[s, t]``, ``load[i, j]``
+        Units of U from s to t, and on all links from i to j, times λ (congestion form: times 1).
+    ``flow[s, i, j]`` : with host forwarding
+        Those of source s on the links from i to j, times λ (1).
+    ``hop[k, s, t]``
+        Part of group k's gradient on rings where t follows s, times λ (1).
+    ``ring_share[k, r]`` : unless rings are ``relaxed``
+        Part of group k's gradient on its r-th candidate ring, times λ (1).
+    ``group_units[k]``, ``traffic_units[s, t]`` : with an open demand
+        Hop bytes of group k, 2(k-1)/k of its gradient, and bytes of traffic, in units of U, times λ (1). Shares of
+        rings and hops are in these units, too. ``unit_bytes`` is U.
+    ``throughput`` : throughput form
+        λ = U / z.
+    ``congestion`` : congestion form
+        z / U.
     ``objective``
         To be minimised: -λ, or z / U.
 

@@ -1,0 +1,162 @@
+"""Every formulation there is, each with bundled instances that it covers, the smallest first."""
+
+import dataclasses
+import inspect
+import itertools
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+import ddlopt
+import ddlopt.instances
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.catalogue import family as family_of
+from ddlopt.models.codesign.coupling import cycle_loads
+from ddlopt.models.codesign.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes
+from ddlopt.models.codesign.whole_ports import WholePorts
+from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
+from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
+from ddlopt.models.topology.fixed_links import FixedLinks
+from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.solvers.catalogue import entries
+from ddlopt.solvers.exact import Exact
+
+
+def classes(method):
+    """(family, class) of all with a method of that name: ``build`` fills Pyomo blocks, ``problem`` is for CVXPY."""
+    for family in filter(ddlopt.names, FAMILY_NAMES):  # without an instance there is nothing to try
+        package = import_module(f"ddlopt.models.{family}")
+        for place in pkgutil.iter_modules(package.__path__):
+            module = import_module(f"{package.__name__}.{place.name}")
+            for _, kind in inspect.getmembers(module, dataclasses.is_dataclass):
+                if kind.__module__ == module.__name__ and hasattr(kind, method):
+                    yield family, kind
+
+
+def cycle(instance):
+    """One link from each server to the next; as a path where links lead both ways."""
+    n = instance.servers
+    if instance.optics == "duplex":
+        return tuple((i, i + 1, 1) for i in range(n - 1))
+    return tuple((i, (i + 1) % n, 1) for i in range(n))
+
+
+NEEDING = {
+    FixedLinks: lambda instance: FixedLinks(cycle(instance)),
+    StrategiesOnLinks: lambda instance: StrategiesOnLinks(cycle(instance)),
+    StrategiesOnRoutes: lambda instance: StrategiesOnRoutes(cycle_loads(instance)),
+}
+"""Formulations that cannot do without options: how to make one for an instance."""
+
+FURTHER = {
+    "RingsAndRoutes, congestion": lambda _: RingsAndRoutes(form="congestion"),
+    "RingsAndRoutes, open": lambda _: RingsAndRoutes(form="congestion", demand="open"),
+    "FixedLinks, open": lambda instance: FixedLinks(cycle(instance), demand="open"),
+    "SlotEmbedding, servers": lambda _: SlotEmbedding(places="servers"),
+    "WholePorts, up to a time": lambda _: WholePorts(most_s=1e3),
+}
+"""Options that change which ports there are."""
+
+SLOW = {"min-congestion"}
+"""Formulations that solve no bundled instance but the smallest in a second."""
+
+HARD = {"SlotEmbedding, servers"}
+"""Those that solve none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A formulation with options, made for an instance."""
+
+    name: str
+    family: str
+    kind: type
+    make: object
+
+    def __str__(self):
+        return self.name
+
+
+def cases():
+    """Those of the catalogue, then what is not in it, then further options."""
+    found = []
+    for entry in entries():
+        method = entry.make("highs") if entry.kind == "exact" and ddlopt.names(entry.family) else None
+        if isinstance(method, Exact):
+            made = method.formulation
+            found.append(Case(entry.name, entry.family, type(made), lambda _, made=made: made))
+    known = {case.kind for case in found}
+    for family, kind in classes("build"):
+        if kind not in known:
+            found.append(Case(kind.__name__, family, kind, NEEDING.get(kind, lambda _, kind=kind: kind())))
+    for name, make in FURTHER.items():
+        family, kind = next(each for each in classes("build") if each[1].__name__ == name.split(",")[0])
+        found.append(Case(name, family, kind, make))
+    return found
+
+
+def changed(name, **fields):
+    """A bundled instance with other fields."""
+    data = ddlopt.load(name).model_dump(mode="json")
+    return family_of(name.split("/")[0]).instance.from_data(data | fields)
+
+
+def further(family):
+    """Instances with ports that no bundled one has."""
+    if family == "topology":
+        yield changed("topology/all-to-all-n5-d2", optics="duplex")
+    if family == "scheduling":
+        yield changed("scheduling/slot-rigid", objective="max_min")
+        data = ddlopt.load("scheduling/slot-rigid").model_dump(mode="json")
+        servers = [each | {"idle_w": 100.0, "worker_w": 10.0} for each in data["servers"]]
+        yield changed("scheduling/slot-rigid", servers=servers, energy_price_per_j=1e-9)
+        (u, v, rate), *others = data["network"]["links"]
+        network = data["network"] | {"links": [(u, v, rate), *others, (u, others[-1][0], rate)]}
+        yield changed("scheduling/slot-rigid", network=network)
+        yield changed("scheduling/tiny-shared", objective="max_min")
+
+
+@cache
+def loaded(name):
+    """A bundled instance."""
+    return ddlopt.load(name)
+
+
+def instances(family):
+    """Three bundled ones, those in the smallest files, then the further ones, then the rest."""
+    folder = ddlopt.instances.library_folder(family)
+    names = sorted(ddlopt.names(family), key=lambda name: (folder.parent / f"{name}.json").stat().st_size)
+    yield from map(loaded, names[:3])
+    yield from further(family)
+    yield from map(loaded, names[3:])
+
+
+def pairs(case):
+    """(formulation, instance) for all instances covered, the smallest first."""
+    for instance in instances(case.family):
+        formulation = case.make(instance)
+        if formulation.refuses(instance) is None:
+            yield formulation, instance
+
+
+def two_of(case):
+    """The two smallest such pairs; the same one twice where others take long."""
+    one, other = itertools.islice(pairs(case), 2)
+    return [one, one if case.name in SLOW else other]
+
+
+def build(block, formulation, instance):
+    """Fill the block, and where the host has to say what is sent, let that be what the instance says."""
+    formulation.build(block, instance)
+    if getattr(formulation, "demand", "fixed") == "open":
+        for k, units in block.group_units.items():
+            units.fix(instance.allreduce_groups[k].hop_bytes / block.unit_bytes)
+        for (s, t), units in block.traffic_units.items():
+            units.fix(instance.traffic_bytes[s, t] / block.unit_bytes)
+
+
+def program(kind, instance):
+    """A convex program; that of bandwidths for the schedule that a heuristic finds."""
+    given = [ddlopt.solve(instance, "srtf").solution] if kind is BandwidthShares else []
+    return kind().problem(instance, *given)

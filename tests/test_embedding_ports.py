@@ -1,0 +1,119 @@
+"""What classes say under the heading *Ports*: all of it is there, and may be coupled to."""
+
+import itertools
+
+import cvxpy as cp
+import embedding_cases
+import pyomo.environ as pyo
+import pytest
+
+from ddlopt.models.errors import OptionError
+from ddlopt.models.ports import Port, ports_of
+
+CASES = embedding_cases.cases()
+KINDS = {kind.__name__: kind for _, kind in embedding_cases.classes("build")}
+CONVEX = {kind.__name__: (family, kind) for family, kind in embedding_cases.classes("problem")}
+LINEAR = (pyo.Var, pyo.Expression)
+ARITY = {1, 2, 3}
+
+
+def block_of(formulation, instance):
+    model = pyo.ConcreteModel()
+    model.part = pyo.Block([7])
+    formulation.build(model.part[7], instance)
+    return model.part[7]
+
+
+def is_there(port, block):
+    """Whether the block has the port, with as many indices; one that no member needs counts as there."""
+    component = block.component(port.name)
+    if component is None:
+        return False
+    if component.ctype is pyo.Block:
+        return not port.indices
+    return component.dim() == len(port.indices)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_ports_without_a_condition_are_always_there(case):
+    for formulation, instance in itertools.islice(embedding_cases.pairs(case), 3):
+        block = block_of(formulation, instance)
+        for port in ports_of(type(formulation)):
+            if not port.where:
+                assert is_there(port, block), f"{instance.name}: {port}"
+                assert block.component(port.name).ctype in (*LINEAR, pyo.Constraint, pyo.Block)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_port_is_there_for_some_instance(name):
+    """With the smallest instances first, until each has been seen."""
+    missing = {str(port): port for port in ports_of(KINDS[name])}
+    makers = [case for case in CASES if case.kind is KINDS[name]]
+    for built in itertools.zip_longest(*map(embedding_cases.pairs, makers)):
+        for formulation, instance in filter(None, built):
+            if not missing:
+                return
+            block = block_of(formulation, instance)
+            missing = {key: port for key, port in missing.items() if not is_there(port, block)}
+    assert not missing
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_objective_is_a_port_and_linear(name):
+    case = next(case for case in CASES if case.kind is KINDS[name])
+    ports = {port.name: port for port in ports_of(KINDS[name])}
+    assert ports["objective"] == Port("objective", (), "", ports["objective"].meaning)
+    block = block_of(*next(embedding_cases.pairs(case)))
+    assert block.objective.polynomial_degree() in (0, 1)
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_ports_of_convex_programs_are_there(name):
+    family, kind = CONVEX[name]
+    missing = {str(port): port for port in ports_of(kind)}
+    assert any(port.name == "objective" and not port.where for port in missing.values())
+    for instance in embedding_cases.instances(family):
+        if kind().refuses(instance) is not None:
+            continue
+        problem = embedding_cases.program(kind, instance)
+        here = {key for key, port in missing.items() if _is_in(port, problem)}
+        assert all(key in here for key, port in missing.items() if not port.where), instance.name
+        missing = {key: port for key, port in missing.items() if port.where and key not in here}
+        if not missing:
+            return
+    assert not missing
+
+
+def _is_in(port, problem):
+    if port.name == "constraints":
+        return int(port.indices[0]) < len(problem.constraints)
+    if port.name == "objective":
+        return isinstance(problem.objective, cp.problems.objective.Objective)
+    return port.name in problem.var_dict
+
+
+def test_meanings_are_sentences():
+    for kind in (*KINDS.values(), *(kind for _, kind in CONVEX.values())):
+        for port in ports_of(kind):
+            assert port.meaning.endswith("."), f"{kind.__name__}: {port}: {port.meaning}"
+            assert len(port.indices) <= max(ARITY)
+
+
+class Told:
+    """Says nothing of ports."""
+
+
+class Garbled:
+    """Says it badly.
+
+    Ports
+    -----
+    ``link[i, j]`` or so
+        Number of links.
+    """
+
+
+@pytest.mark.parametrize(("kind", "reason"), [(Told, "documents no ports"), (Garbled, "an entry that is none")])
+def test_odd_sections_are_refused(kind, reason):
+    with pytest.raises(OptionError, match=reason):
+        ports_of(kind)
