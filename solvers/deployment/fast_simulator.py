@@ -88,8 +88,7 @@ class Simulator:
         while time == NO_ROOM:
             self._grow()
             time = step(self._tables, choice, self._work, above)
-        events = self._work.events
-        return Outcome(float(time), float(excess_bytes(self._tables, events)), events.peak.copy())
+        return Outcome(float(time), float(excess_bytes(self._tables, self._work)), self._work.peak.copy())
 
     def run_all(
         self,

@@ -13,10 +13,44 @@ from typing import NamedTuple
 
 from numba import njit
 
-from ddlopt.solvers.deployment.simulator_tables import MODEL_PARALLEL, PARAMETER_SERVER, Ints, Tables
-from ddlopt.solvers.deployment.simulator_work import NONE, Replicas, Tasks
-
-_TASKS, _EDGES, _NEEDS, _BUFFERS, _FOUND = range(5)
+from ddlopt.solvers.deployment.simulator_tables import MODEL_PARALLEL, PARAMETER_SERVER, Floats, Ints, Tables
+from ddlopt.solvers.deployment.simulator_work import (
+    ALIKE,
+    AT,
+    BEFORE,
+    BUFFER,
+    BUFFERS,
+    COUNT,
+    DEVICE,
+    DURATION,
+    EDGES,
+    EDGES_END,
+    EDGES_USED,
+    FIRST,
+    GRADIENT,
+    HEAD,
+    HIGH,
+    LAST,
+    LOW,
+    MADE,
+    MAKES,
+    NEXT,
+    NONE,
+    OPERATOR,
+    REPLICA,
+    RESOURCE,
+    SEAT,
+    SIZE,
+    SOURCE,
+    TAIL,
+    TASK,
+    TASKS,
+    TO,
+    USERS,
+    WAITS,
+    WHOLE,
+    Work,
+)
 
 
 class Choice(NamedTuple):
@@ -31,246 +65,250 @@ class Choice(NamedTuple):
 
 
 @njit(cache=True)
-def lay_out(tables: Tables, choice: Choice, replicas: Replicas, tasks: Tasks) -> bool:
-    """Fill ``replicas`` and ``tasks``; False where there is not enough room."""
-    tasks.used[:] = 0
-    replicas.sent[:] = NONE
-    reached = 0
-    for operator in tables.order:
-        reached += _place(operator, reached, tables, choice, replicas)
-    for operator in tables.order:
-        if not _fits(operator, tables, replicas, tasks):
+def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
+    """Fill ``work`` with the tasks of a plan; False where there might not be enough room."""
+    work.used[:] = 0
+    work.sent[:] = NONE
+    _place(tables, choice, work)
+    operators, replicas, held, sent_to, found = work.operator, work.replica, work.held, work.sent, work.found
+    node, cost, edge, stock, size, used = work.node, work.cost, work.edge, work.stock, work.size, work.used
+    inputs_at, inputs, producers, consumers = tables.inputs_at, tables.inputs, tables.producer, tables.consumers
+    outputs_at, outputs, size_bytes, latency = tables.outputs_at, tables.outputs, tables.size_bytes, tables.latency_s
+    time_s, whole_s, reduce_s, gradient_bytes = tables.time_s, tables.whole_s, tables.reduce_s, tables.gradient_bytes
+    link, rate, device_group, channel, units = (
+        tables.link,
+        tables.rate,
+        tables.device_group,
+        tables.resources - 1,
+        tables.units,
+    )
+    for place in tables.order:
+        start, count, whole = operators[place, AT], operators[place, COUNT], operators[place, WHOLE]
+        spare = len(node) - used.max() - count * (outputs_at[place + 1] - outputs_at[place] + 8)
+        for i in range(inputs_at[place], inputs_at[place + 1]):
+            spare -= 3 * count * operators[producers[inputs[i]], COUNT]
+        if spare < 0:
             return False
-        start = replicas.at[operator]
-        for x in range(start, start + replicas.count[operator]):
-            _compute(operator, x, tables, replicas, tasks)
-        _hold(operator, tables, replicas, tasks)
-        if tables.gradient_bytes[operator] > 0.0:
-            _synchronise(operator, tables, choice, replicas, tasks)
+        for x in range(start, start + count):
+            device, first, last, waits = replicas[x, DEVICE], replicas[x, FIRST], replicas[x, LAST], 0
+            for i in range(inputs_at[place], inputs_at[place + 1]):
+                if first == last:
+                    break
+                tensor = inputs[i]
+                producer = producers[tensor]
+                low, high = _holders(producer, place, x, operators, replicas, device_group)
+                for holder in range(low, high):
+                    begin, end = max(first, replicas[holder, FIRST]), min(last, replicas[holder, LAST])
+                    if begin >= end:
+                        continue
+                    source, before = replicas[holder, DEVICE], replicas[holder, TASK]
+                    buffer = held[tensor] + holder - operators[producer, AT]
+                    if source != device and size_bytes[tensor] == 0.0:
+                        buffer = NONE
+                    elif source != device:
+                        sent = sent_to[tensor, device]
+                        while sent != NONE and not _carries(sent, source, begin, end, node):
+                            sent = node[sent, BEFORE]
+                        if sent == NONE:
+                            amount = size_bytes[tensor] * ((end - begin) / units)
+                            sent = _task(
+                                link[source, device], amount / rate[source, device] + latency, node, cost, used
+                            )
+                            _wait(sent, before, buffer, node, edge, stock, used)
+                            node[sent, MAKES] = _buffer(device, amount, stock, size, used)
+                            node[sent, SOURCE], node[sent, LOW], node[sent, HIGH] = source, begin, end
+                            if consumers[tensor] > 1:
+                                node[sent, BEFORE] = sent_to[tensor, device]
+                                sent_to[tensor, device] = sent
+                        before, buffer = sent, node[sent, MAKES]
+                    found[waits, 0], found[waits, 1] = before, buffer
+                    waits += 1
+            task = _task(
+                device, whole_s[place, device] if whole else time_s[place, replicas[x, SEAT]], node, cost, used
+            )
+            node[task, OPERATOR], node[task, REPLICA] = place, x - start
+            for i in range(waits):
+                _wait(task, found[i, 0], found[i, 1], node, edge, stock, used)
+            replicas[x, TASK] = task
+        for i in range(outputs_at[place], outputs_at[place + 1]):
+            held[outputs[i]] = used[BUFFERS]
+            for x in range(start, start + count):
+                share = (replicas[x, LAST] - replicas[x, FIRST]) / units
+                _buffer(replicas[x, DEVICE], size_bytes[outputs[i]] * share, stock, size, used)
+        if gradient_bytes[place] == 0.0:
+            continue
+        operators[place, GRADIENT] = used[BUFFERS]
+        for x in range(start, start + count):
+            _buffer(replicas[x, DEVICE], gradient_bytes[place], stock, size, used)
+        if whole:
+            continue
+        action = choice.action[tables.group[place]]
+        if tables.mode[action] != PARAMETER_SERVER:
+            _all_reduce(
+                place, channel, reduce_s[place, tables.slot[action]], operators, replicas, node, cost, edge, stock, used
+            )
+        else:
+            amount = gradient_bytes[place]
+            _through_server(
+                place, amount, latency, link, rate, operators, replicas, node, cost, edge, stock, size, used
+            )
     return True
 
 
 @njit(cache=True)
-def _place(operator: int, at: int, tables: Tables, choice: Choice, replicas: Replicas) -> int:
-    """Replicas of one operator; returns how many."""
-    group = tables.group[operator]
-    action = choice.action[group]
-    slot = tables.slot[action]
-    replicas.at[operator] = at
-    replicas.alike[operator] = NONE
-    replicas.whole[operator] = 1
-    if tables.mode[action] == MODEL_PARALLEL:
-        wanted = choice.device[operator]
-        replicas.device[at] = tables.spread[operator, slot] if wanted < 0 else wanted
-        replicas.first[at], replicas.last[at] = 0, int(tables.units)
-        replicas.count[operator] = 1
-        return 1
-    start = tables.seat[slot]
-    count = tables.seat[slot + 1] - start
-    replicas.count[operator] = count
-    duplicated = choice.duplicated[operator] != 0 and count > 1 and tables.mode[action] != PARAMETER_SERVER
-    for k in range(count):
-        replicas.seat[at + k] = start + k
-        replicas.device[at + k] = tables.device[start + k]
-        replicas.first[at + k] = 0 if duplicated else tables.first[group, start + k]
-        replicas.last[at + k] = int(tables.units) if duplicated else tables.last[group, start + k]
-    if not duplicated and count > 1:
-        replicas.alike[operator] = tables.alike[group, slot]
-        replicas.whole[operator] = 0
-    return count
+def _place(tables: Tables, choice: Choice, work: Work) -> None:
+    """Replicas of all operators."""
+    operators, replicas = work.operator, work.replica
+    group, mode, slots, seats = tables.group, tables.mode, tables.slot, tables.seat
+    first, last, units = tables.first, tables.last, int(tables.units)
+    at = 0
+    for place in tables.order:
+        action = choice.action[group[place]]
+        slot = slots[action]
+        start, count = seats[slot], seats[slot + 1] - seats[slot]
+        whole = count == 1
+        if mode[action] == MODEL_PARALLEL:
+            wanted = choice.device[place]
+            replicas[at, DEVICE] = tables.spread[place, slot] if wanted < 0 else wanted
+            count, whole = 1, True
+        else:
+            for k in range(count):
+                replicas[at + k, SEAT] = start + k
+                replicas[at + k, DEVICE] = tables.device[start + k]
+            whole = whole or (choice.duplicated[place] != 0 and mode[action] != PARAMETER_SERVER)
+        for k in range(count):
+            replicas[at + k, FIRST] = 0 if whole else first[group[place], start + k]
+            replicas[at + k, LAST] = units if whole else last[group[place], start + k]
+        operators[place, AT], operators[place, COUNT], operators[place, WHOLE] = at, count, 1 if whole else 0
+        operators[place, ALIKE] = NONE if whole else tables.alike[group[place], slot]
+        at += count
 
 
 @njit(cache=True)
-def _fits(operator: int, tables: Tables, replicas: Replicas, tasks: Tasks) -> bool:
-    """Whether there is room for what one operator may add."""
-    count = replicas.count[operator]
-    more = 4 * count + 4
-    for i in range(tables.inputs_at[operator], tables.inputs_at[operator + 1]):
-        more += count * replicas.count[tables.producer[tables.inputs[i]]]
-    more += count * (tables.outputs_at[operator + 1] - tables.outputs_at[operator])
-    return tasks.used[:4].max() + 3 * more < len(tasks.resource)
-
-
-@njit(cache=True)
-def _add(resource: int, duration: float, operator: int, tasks: Tasks) -> int:
-    task = tasks.used[_TASKS]
-    tasks.used[_TASKS] += 1
-    tasks.resource[task] = resource
-    tasks.duration[task] = duration
-    tasks.operator[task] = operator
-    tasks.waits[task] = 0
-    tasks.head[task] = NONE
-    tasks.makes[task] = NONE
-    tasks.needs_from[task] = tasks.used[_NEEDS]
-    tasks.needs_to[task] = tasks.used[_NEEDS]
+def _task(resource: int, duration: float, node: Ints, cost: Floats, used: Ints) -> int:
+    task = used[TASKS]
+    used[TASKS] += 1
+    node[task, RESOURCE] = resource
+    node[task, WAITS] = 0
+    node[task, HEAD] = NONE
+    node[task, EDGES] = used[EDGES_USED]
+    node[task, EDGES_END] = used[EDGES_USED]
+    node[task, MAKES] = NONE
+    node[task, OPERATOR] = NONE
+    cost[task, DURATION] = duration
     return task
 
 
 @njit(cache=True)
-def _buffer(device: int, size: float, tasks: Tasks) -> int:
-    buffer = tasks.used[_BUFFERS]
-    tasks.used[_BUFFERS] += 1
-    tasks.made[buffer] = size
-    tasks.size[buffer] = 0.0
-    tasks.device[buffer] = device
-    tasks.users[buffer] = 0
+def _wait(task: int, before: int, buffer: int, node: Ints, edge: Ints, stock: Ints, used: Ints) -> None:
+    """Make the newest ``task`` wait for one ``before``, and need a buffer unless that is -1."""
+    new = used[EDGES_USED]
+    used[EDGES_USED] += 1
+    edge[new, TO] = task
+    edge[new, NEXT] = NONE
+    edge[new, BUFFER] = buffer
+    if node[before, HEAD] == NONE:
+        node[before, HEAD] = new
+    else:
+        edge[node[before, TAIL], NEXT] = new
+    node[before, TAIL] = new
+    node[task, WAITS] += 1
+    node[task, EDGES_END] = new + 1
+    if buffer != NONE:
+        stock[buffer, USERS] += 1
+
+
+@njit(cache=True)
+def _buffer(device: int, made: float, stock: Ints, size: Floats, used: Ints) -> int:
+    buffer = used[BUFFERS]
+    used[BUFFERS] += 1
+    stock[buffer, DEVICE] = device
+    stock[buffer, USERS] = 0
+    size[buffer, MADE] = made
+    size[buffer, SIZE] = 0.0
     return buffer
 
 
 @njit(cache=True)
-def _wait(task: int, before: int, buffer: int, tasks: Tasks) -> None:
-    """Make the newest ``task`` wait for one ``before``, and need a buffer unless that is -1."""
-    edge = tasks.used[_EDGES]
-    tasks.used[_EDGES] += 1
-    tasks.edge_to[edge] = task
-    tasks.edge_next[edge] = NONE
-    if tasks.head[before] == NONE:
-        tasks.head[before] = edge
-    else:
-        tasks.edge_next[tasks.tail[before]] = edge
-    tasks.tail[before] = edge
-    tasks.waits[task] += 1
-    if buffer != NONE:
-        tasks.needs[tasks.used[_NEEDS]] = buffer
-        tasks.used[_NEEDS] += 1
-        tasks.needs_to[task] = tasks.used[_NEEDS]
-        tasks.users[buffer] += 1
+def _carries(sent: int, source: int, begin: int, end: int, node: Ints) -> bool:
+    return node[sent, SOURCE] == source and node[sent, LOW] == begin and node[sent, HIGH] == end
 
 
 @njit(cache=True)
-def _compute(operator: int, x: int, tables: Tables, replicas: Replicas, tasks: Tasks) -> None:
-    """The computation of replica ``x``, and the transfers that it is the first to need."""
-    tasks.used[_FOUND] = 0
-    for i in range(tables.inputs_at[operator], tables.inputs_at[operator + 1]):
-        _bring(tables.inputs[i], operator, x, tables, replicas, tasks)
-    device = replicas.device[x]
-    if replicas.whole[operator]:
-        duration = tables.whole_s[operator, device]
-    else:
-        duration = tables.time_s[operator, replicas.seat[x]]
-    task = _add(device, duration, operator, tasks)
-    tasks.replica[task] = x
-    replicas.task[x] = task
-    for i in range(tasks.used[_FOUND]):
-        _wait(task, tasks.found_task[i], tasks.found_buffer[i], tasks)
+def _holders(producer: int, place: int, x: int, operators: Ints, replicas: Ints, device_group: Ints) -> tuple[int, int]:
+    """Replicas of the producer that may have what replica ``x`` of an operator needs: from the first up to the second.
+
+    Of those that all have everything the one that the device takes it from.
+    """
+    start, count = operators[producer, AT], operators[producer, COUNT]
+    if operators[producer, ALIKE] == operators[place, ALIKE] and not operators[place, WHOLE]:
+        alike = start + x - operators[place, AT]
+        return alike, alike + 1
+    if not operators[producer, WHOLE]:
+        return start, start + count
+    near, device = NONE, replicas[x, DEVICE]
+    for holder in range(start, start + count):
+        if replicas[holder, DEVICE] == device:
+            return holder, holder + 1
+        if near == NONE and device_group[replicas[holder, DEVICE]] == device_group[device]:
+            near = holder
+    near = start if near == NONE else near
+    return near, near + 1
 
 
 @njit(cache=True)
-def _bring(tensor: int, operator: int, x: int, tables: Tables, replicas: Replicas, tasks: Tasks) -> None:
-    """Find what replica ``x`` of an operator waits for to have its part of a tensor."""
-    first, last = replicas.first[x], replicas.last[x]
-    if first == last:
-        return
-    producer = tables.producer[tensor]
-    start, count = replicas.at[producer], replicas.count[producer]
-    if replicas.whole[producer]:
-        k = _nearest(producer, replicas.device[x], tables, replicas)
-        _take(tensor, k, first, last, x, tables, replicas, tasks)
-    elif replicas.alike[producer] == replicas.alike[operator]:
-        # The part lies on the device.
-        _find(
-            replicas.task[start + x - replicas.at[operator]], replicas.held[tensor] + x - replicas.at[operator], tasks
-        )
-    else:
-        for k in range(count):
-            low, high = max(first, replicas.first[start + k]), min(last, replicas.last[start + k])
-            if low < high:
-                _take(tensor, k, low, high, x, tables, replicas, tasks)
+def _all_reduce(
+    place: int,
+    channel: int,
+    duration: float,
+    operators: Ints,
+    replicas: Ints,
+    node: Ints,
+    cost: Floats,
+    edge: Ints,
+    stock: Ints,
+    used: Ints,
+) -> None:
+    reduction = _task(channel, duration, node, cost, used)
+    for k in range(operators[place, COUNT]):
+        before = replicas[operators[place, AT] + k, TASK]
+        _wait(reduction, before, operators[place, GRADIENT] + k, node, edge, stock, used)
 
 
 @njit(cache=True)
-def _find(task: int, buffer: int, tasks: Tasks) -> None:
-    tasks.found_task[tasks.used[_FOUND]] = task
-    tasks.found_buffer[tasks.used[_FOUND]] = buffer
-    tasks.used[_FOUND] += 1
-
-
-@njit(cache=True)
-def _nearest(producer: int, device: int, tables: Tables, replicas: Replicas) -> int:
-    """The replica, of those that all have everything, that a device takes it from."""
-    start, near = replicas.at[producer], NONE
-    for k in range(replicas.count[producer]):
-        if replicas.device[start + k] == device:
-            return k
-        if near == NONE and tables.device_group[replicas.device[start + k]] == tables.device_group[device]:
-            near = k
-    return max(near, 0)
-
-
-@njit(cache=True)
-def _take(tensor: int, k: int, first: int, last: int, x: int, tables: Tables, replicas: Replicas, tasks: Tasks) -> None:
-    """A part of a tensor for replica ``x`` from the producer's k-th: there, already on its way, or to be sent."""
-    holder = replicas.at[tables.producer[tensor]] + k
-    source, target = replicas.device[holder], replicas.device[x]
-    buffer = replicas.held[tensor] + k
-    if source == target or tables.size_bytes[tensor] == 0.0:
-        _find(replicas.task[holder], buffer if source == target else NONE, tasks)
-        return
-    if tables.consumers[tensor] > 1:
-        sent = replicas.sent[tensor, target]
-        while sent != NONE:
-            if tasks.source[sent] == source and tasks.first[sent] == first and tasks.last[sent] == last:
-                _find(sent, tasks.makes[sent], tasks)
-                return
-            sent = tasks.sent_before[sent]
-    size = tables.size_bytes[tensor] * ((last - first) / tables.units)
-    sent = _send(source, target, size, tables, tasks)
-    _wait(sent, replicas.task[holder], buffer, tasks)
-    tasks.makes[sent] = _buffer(target, size, tasks)
-    tasks.source[sent], tasks.first[sent], tasks.last[sent] = source, first, last
-    tasks.sent_before[sent] = replicas.sent[tensor, target]
-    replicas.sent[tensor, target] = sent
-    _find(sent, tasks.makes[sent], tasks)
-
-
-@njit(cache=True)
-def _send(source: int, target: int, size: float, tables: Tables, tasks: Tasks) -> int:
-    return _add(tables.link[source, target], size / tables.rate[source, target] + tables.latency_s, NONE, tasks)
-
-
-@njit(cache=True)
-def _hold(operator: int, tables: Tables, replicas: Replicas, tasks: Tasks) -> None:
-    """Buffers of what the replicas of an operator make."""
-    start, count = replicas.at[operator], replicas.count[operator]
-    for i in range(tables.outputs_at[operator], tables.outputs_at[operator + 1]):
-        tensor = tables.outputs[i]
-        replicas.held[tensor] = tasks.used[_BUFFERS]
-        for x in range(start, start + count):
-            share = (replicas.last[x] - replicas.first[x]) / tables.units
-            _buffer(replicas.device[x], tables.size_bytes[tensor] * share, tasks)
-
-
-@njit(cache=True)
-def _synchronise(operator: int, tables: Tables, choice: Choice, replicas: Replicas, tasks: Tasks) -> None:
-    """Buffers of gradients, and their all-reduce or their way to a server and back."""
-    start, count = replicas.at[operator], replicas.count[operator]
-    size = tables.gradient_bytes[operator]
-    gradient = tasks.used[_BUFFERS]
-    replicas.gradient[operator] = gradient
-    for x in range(start, start + count):
-        _buffer(replicas.device[x], size, tasks)
-    if replicas.whole[operator]:
-        return
-    action = choice.action[tables.group[operator]]
-    if tables.mode[action] != PARAMETER_SERVER:
-        reduction = _add(tables.resources - 1, tables.reduce_s[operator, tables.slot[action]], operator, tasks)
-        for k in range(count):
-            _wait(reduction, replicas.task[start + k], gradient + k, tasks)
-        return
-    server = operator % count
-    at = replicas.device[start + server]
-    arrived = tasks.used[_TASKS]
+def _through_server(
+    place: int,
+    amount: float,
+    latency: float,
+    link: Ints,
+    rate: Floats,
+    operators: Ints,
+    replicas: Ints,
+    node: Ints,
+    cost: Floats,
+    edge: Ints,
+    stock: Ints,
+    size: Floats,
+    used: Ints,
+) -> None:
+    """Gradients to the server, and the sum back."""
+    start, count, gradient = operators[place, AT], operators[place, COUNT], operators[place, GRADIENT]
+    server = place % count
+    at = replicas[start + server, DEVICE]
+    arrived = used[TASKS]
     for k in range(count):
         if k != server:
-            sent = _send(replicas.device[start + k], at, size, tables, tasks)
-            _wait(sent, replicas.task[start + k], gradient + k, tasks)
-            tasks.makes[sent] = gradient + server
-    gathered = _add(NONE, 0.0, NONE, tasks)
-    _wait(gathered, replicas.task[start + server], NONE, tasks)
+            source = replicas[start + k, DEVICE]
+            sent = _task(link[source, at], amount / rate[source, at] + latency, node, cost, used)
+            _wait(sent, replicas[start + k, TASK], gradient + k, node, edge, stock, used)
+            node[sent, MAKES] = gradient + server
+    gathered = _task(NONE, 0.0, node, cost, used)
+    _wait(gathered, replicas[start + server, TASK], NONE, node, edge, stock, used)
     for sent in range(arrived, gathered):
-        _wait(gathered, sent, NONE, tasks)
+        _wait(gathered, sent, NONE, node, edge, stock, used)
     for k in range(count):
         if k != server:
-            back = _send(at, replicas.device[start + k], size, tables, tasks)
-            _wait(back, gathered, gradient + server, tasks)
-            tasks.makes[back] = _buffer(replicas.device[start + k], size, tasks)
+            target = replicas[start + k, DEVICE]
+            back = _task(link[at, target], amount / rate[at, target] + latency, node, cost, used)
+            _wait(back, gathered, gradient + server, node, edge, stock, used)
+            node[back, MAKES] = _buffer(target, amount, stock, size, used)

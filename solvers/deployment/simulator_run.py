@@ -14,7 +14,33 @@ from numba import njit
 
 from ddlopt.solvers.deployment.simulator_build import Choice, lay_out
 from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, Tables
-from ddlopt.solvers.deployment.simulator_work import NONE, Events, Replicas, Tasks, Work
+from ddlopt.solvers.deployment.simulator_work import (
+    AT,
+    BEHIND,
+    BUFFER,
+    COUNT,
+    DEVICE,
+    DURATION,
+    EDGES,
+    EDGES_END,
+    FINISH,
+    GRADIENT,
+    HEAD,
+    MADE,
+    MAKES,
+    NEXT,
+    NONE,
+    OPERATOR,
+    REPLICA,
+    RESOURCE,
+    SIZE,
+    TASKS,
+    TO,
+    TURN,
+    USERS,
+    WAITS,
+    Work,
+)
 
 NO_ROOM = -1.0
 TOLERANCE = 1e-9
@@ -25,15 +51,14 @@ TOLERANCE = 1e-9
 def step(tables: Tables, choice: Choice, work: Work, above: float) -> float:
     """Seconds of a step; infinite as soon as it is seen to take more than ``above``; ``NO_ROOM`` in ``work``.
 
-    Peaks of memory are in ``work.events`` where it ends.
+    Peaks of memory are in ``work.peak`` where it ends.
     """
-    if not lay_out(tables, choice, work.replicas, work.tasks):
+    if not lay_out(tables, choice, work):
         return NO_ROOM
-    events = work.events
-    events.free[:] = 0.0
-    events.last[:] = NONE
-    _settle_in(tables, work.replicas, events)
-    return _run(tables, work.replicas, work.tasks, events, above)
+    work.free[:] = 0.0
+    work.queue[:] = NONE
+    _settle_in(tables, work)
+    return _run(tables, work, above)
 
 
 @njit(cache=True)
@@ -52,169 +77,185 @@ def steps(
         time[row] = step(tables, Choice(actions[row], duplicated, device), work, above)
         if time[row] == NO_ROOM:
             return row
-        excess[row] = excess_bytes(tables, work.events)
+        excess[row] = excess_bytes(tables, work)
     return len(actions)
 
 
 @njit(cache=True)
-def excess_bytes(tables: Tables, events: Events) -> float:
+def excess_bytes(tables: Tables, work: Work) -> float:
     """The most that any device needs beyond its memory; negative where all have enough."""
     most = -np.inf
-    for device in range(len(events.peak)):
-        most = max(most, events.peak[device] - tables.memory_bytes[device] * (1.0 + TOLERANCE))
+    for device in range(len(work.peak)):
+        most = max(most, work.peak[device] - tables.memory_bytes[device] * (1.0 + TOLERANCE))
     return most
 
 
 @njit(cache=True)
-def _settle_in(tables: Tables, replicas: Replicas, events: Events) -> None:
+def _settle_in(tables: Tables, work: Work) -> None:
     """What devices keep all the time."""
-    events.holding[:] = 0.0
-    for operator in range(len(tables.resident_bytes)):
-        start = replicas.at[operator]
-        for x in range(start, start + replicas.count[operator]):
-            events.holding[replicas.device[x]] += tables.resident_bytes[operator]
-    events.peak[:] = events.holding
+    operators, replicas, holding = work.operator, work.replica, work.holding
+    holding[:] = 0.0
+    for place in range(len(operators)):
+        start = operators[place, AT]
+        for x in range(start, start + operators[place, COUNT]):
+            holding[replicas[x, DEVICE]] += tables.resident_bytes[place]
+    work.peak[:] = holding
 
 
 @njit(cache=True)
-def _run(tables: Tables, replicas: Replicas, tasks: Tasks, events: Events, above: float) -> float:
-    now, waiting, turn = 0.0, 0, 0
-    for task in range(tasks.used[0]):
-        if tasks.waits[task] == 0:
-            waiting = _reserve(task, now, turn, waiting, tasks, events)
+def _run(tables: Tables, work: Work, above: float) -> float:
+    node, cost, edge, stock, size = work.node, work.cost, work.edge, work.stock, work.size
+    free, queue, event, event_s = work.free, work.queue, work.event, work.event_s
+    operators, held, holding, peak = work.operator, work.held, work.holding, work.peak
+    outputs_at, outputs, gradient_bytes = tables.outputs_at, tables.outputs, tables.gradient_bytes
+    now, waiting, turn, devices = 0.0, 0, 0, len(holding)
+    for task in range(work.used[TASKS]):
+        if node[task, WAITS] == 0:
+            waiting = _reserve(task, now, turn, waiting, node, cost, free, queue, event, event_s)
             turn += 1
     while waiting > 0:
-        task = events.task[0]
-        now = events.finish[0]
+        task, now = event[0, 0], event_s[0]
         if now > above:
             return np.inf
-        waiting = _advance(task, waiting, tasks, events)
-        _account(task, tables, replicas, tasks, events)
-        edge = tasks.head[task]
-        while edge != NONE:
-            later = tasks.edge_to[edge]
-            edge = tasks.edge_next[edge]
-            tasks.waits[later] -= 1
-            if tasks.waits[later] > 0:
-                continue
-            if tasks.resource[later] != NONE:
-                waiting = _reserve(later, now, turn, waiting, tasks, events)
-                turn += 1
-                continue
-            inner = tasks.head[later]
-            while inner != NONE:
-                last = tasks.edge_to[inner]
-                inner = tasks.edge_next[inner]
-                tasks.waits[last] -= 1
-                waiting = _reserve(last, now, turn, waiting, tasks, events)
-                turn += 1
+        waiting = _advance(task, waiting, node, cost, queue, event, event_s)
+        if node[task, MAKES] != NONE:
+            _make(node[task, MAKES], stock, size, holding, peak)
+            _drop_unused(node[task, MAKES], stock, size, holding)
+        elif node[task, RESOURCE] < devices:
+            _store(
+                node[task, OPERATOR],
+                node[task, REPLICA],
+                outputs_at,
+                outputs,
+                gradient_bytes,
+                operators,
+                held,
+                stock,
+                size,
+                holding,
+                peak,
+            )
+        for i in range(node[task, EDGES], node[task, EDGES_END]):
+            buffer = edge[i, BUFFER]
+            if buffer != NONE:
+                stock[buffer, USERS] -= 1
+                _drop_unused(buffer, stock, size, holding)
+        i = node[task, HEAD]
+        while i != NONE:
+            later = edge[i, TO]
+            i = edge[i, NEXT]
+            node[later, WAITS] -= 1
+            if node[later, WAITS] == 0:
+                if node[later, RESOURCE] != NONE:
+                    waiting = _reserve(later, now, turn, waiting, node, cost, free, queue, event, event_s)
+                    turn += 1
+                    continue
+                j = node[later, HEAD]
+                while j != NONE:
+                    waiting = _reserve(edge[j, TO], now, turn, waiting, node, cost, free, queue, event, event_s)
+                    turn += 1
+                    j = edge[j, NEXT]
     return now
 
 
 @njit(cache=True)
-def _reserve(task: int, now: float, turn: int, waiting: int, tasks: Tasks, events: Events) -> int:
+def _reserve(
+    task: int,
+    now: float,
+    turn: int,
+    waiting: int,
+    node: Ints,
+    cost: Floats,
+    free: Floats,
+    queue: Ints,
+    event: Ints,
+    event_s: Floats,
+) -> int:
     """Give a task its time; returns how many tasks are first in their queues."""
-    resource = tasks.resource[task]
-    finish = max(now, events.free[resource]) + tasks.duration[task]
-    events.free[resource] = finish
-    tasks.finish[task] = finish
-    tasks.turn[task] = turn
-    tasks.behind[task] = NONE
-    ahead = events.last[resource]
-    events.last[resource] = task
+    resource = node[task, RESOURCE]
+    finish = max(now, free[resource]) + cost[task, DURATION]
+    free[resource] = finish
+    cost[task, FINISH] = finish
+    node[task, TURN] = turn
+    node[task, BEHIND] = NONE
+    ahead = queue[resource]
+    queue[resource] = task
     if ahead != NONE:
-        tasks.behind[ahead] = task
+        node[ahead, BEHIND] = task
         return waiting
     k = waiting
     while k > 0:
         parent = (k - 1) // 2
         # The newest turn is the last among equals.
-        if events.finish[parent] <= finish:
+        if event_s[parent] <= finish:
             break
-        _move(parent, k, events)
+        event[k, 0], event[k, 1], event_s[k] = event[parent, 0], event[parent, 1], event_s[parent]
         k = parent
-    _put(k, task, finish, turn, events)
+    event[k, 0], event[k, 1], event_s[k] = task, turn, finish
     return waiting + 1
 
 
 @njit(cache=True)
-def _advance(task: int, waiting: int, tasks: Tasks, events: Events) -> int:
+def _advance(task: int, waiting: int, node: Ints, cost: Floats, queue: Ints, event: Ints, event_s: Floats) -> int:
     """Replace the first event by the next task of its resource, if there is one."""
-    following = tasks.behind[task]
+    following = node[task, BEHIND]
     if following == NONE:
-        events.last[tasks.resource[task]] = NONE
+        queue[node[task, RESOURCE]] = NONE
         waiting -= 1
-        if waiting == 0:
-            return 0
-        following, finish, turn = events.task[waiting], events.finish[waiting], events.turn[waiting]
+        following, turn, finish = event[waiting, 0], event[waiting, 1], event_s[waiting]
     else:
-        finish, turn = tasks.finish[following], tasks.turn[following]
+        turn, finish = node[following, TURN], cost[following, FINISH]
     k = 0
     while True:
         child = 2 * k + 1
         if child >= waiting:
             break
-        if child + 1 < waiting and _before(child + 1, events.finish[child], events.turn[child], events):
-            child += 1
-        if not _before(child, finish, turn, events):
+        other = child + 1
+        if other < waiting and (
+            event_s[other] < event_s[child] or (event_s[other] == event_s[child] and event[other, 1] < event[child, 1])
+        ):
+            child = other
+        if event_s[child] > finish or (event_s[child] == finish and event[child, 1] > turn):
             break
-        _move(child, k, events)
+        event[k, 0], event[k, 1], event_s[k] = event[child, 0], event[child, 1], event_s[child]
         k = child
-    _put(k, following, finish, turn, events)
+    event[k, 0], event[k, 1], event_s[k] = following, turn, finish
     return waiting
 
 
 @njit(cache=True)
-def _before(k: int, finish: float, turn: int, events: Events) -> bool:
-    return events.finish[k] < finish or (events.finish[k] == finish and events.turn[k] < turn)
+def _store(
+    place: int,
+    k: int,
+    outputs_at: Ints,
+    outputs: Ints,
+    gradient_bytes: Floats,
+    operators: Ints,
+    held: Ints,
+    stock: Ints,
+    size: Floats,
+    holding: Floats,
+    peak: Floats,
+) -> None:
+    """What the k-th replica of an operator makes; what nobody needs is given up when all is there."""
+    for i in range(outputs_at[place], outputs_at[place + 1]):
+        _make(held[outputs[i]] + k, stock, size, holding, peak)
+    if gradient_bytes[place] > 0.0:
+        _make(operators[place, GRADIENT] + k, stock, size, holding, peak)
+        _drop_unused(operators[place, GRADIENT] + k, stock, size, holding)
+    for i in range(outputs_at[place], outputs_at[place + 1]):
+        _drop_unused(held[outputs[i]] + k, stock, size, holding)
 
 
 @njit(cache=True)
-def _move(source: int, target: int, events: Events) -> None:
-    events.task[target] = events.task[source]
-    events.finish[target] = events.finish[source]
-    events.turn[target] = events.turn[source]
+def _make(buffer: int, stock: Ints, size: Floats, holding: Floats, peak: Floats) -> None:
+    device = stock[buffer, DEVICE]
+    size[buffer, SIZE] += size[buffer, MADE]
+    holding[device] += size[buffer, MADE]
+    peak[device] = max(peak[device], holding[device])
 
 
 @njit(cache=True)
-def _put(k: int, task: int, finish: float, turn: int, events: Events) -> None:
-    events.task[k] = task
-    events.finish[k] = finish
-    events.turn[k] = turn
-
-
-@njit(cache=True)
-def _account(task: int, tables: Tables, replicas: Replicas, tasks: Tasks, events: Events) -> None:
-    """Memory at the end of a task: first what it makes, then what it gives up."""
-    operator = tasks.operator[task]
-    if operator == NONE:
-        buffer = tasks.makes[task]
-        _make(buffer, tasks, events)
-        _drop_unused(buffer, tasks, events)
-    elif tasks.resource[task] < len(events.holding):
-        k = tasks.replica[task] - replicas.at[operator]
-        for i in range(tables.outputs_at[operator], tables.outputs_at[operator + 1]):
-            _make(replicas.held[tables.outputs[i]] + k, tasks, events)
-        if tables.gradient_bytes[operator] > 0.0:
-            _make(replicas.gradient[operator] + k, tasks, events)
-            _drop_unused(replicas.gradient[operator] + k, tasks, events)
-        for i in range(tables.outputs_at[operator], tables.outputs_at[operator + 1]):
-            _drop_unused(replicas.held[tables.outputs[i]] + k, tasks, events)
-    for i in range(tasks.needs_from[task], tasks.needs_to[task]):
-        buffer = tasks.needs[i]
-        tasks.users[buffer] -= 1
-        _drop_unused(buffer, tasks, events)
-
-
-@njit(cache=True)
-def _make(buffer: int, tasks: Tasks, events: Events) -> None:
-    device = tasks.device[buffer]
-    tasks.size[buffer] += tasks.made[buffer]
-    events.holding[device] += tasks.made[buffer]
-    events.peak[device] = max(events.peak[device], events.holding[device])
-
-
-@njit(cache=True)
-def _drop_unused(buffer: int, tasks: Tasks, events: Events) -> None:
-    if tasks.users[buffer] == 0:
-        events.holding[tasks.device[buffer]] -= tasks.size[buffer]
+def _drop_unused(buffer: int, stock: Ints, size: Floats, holding: Floats) -> None:
+    if stock[buffer, USERS] == 0:
+        holding[stock[buffer, DEVICE]] -= size[buffer, SIZE]

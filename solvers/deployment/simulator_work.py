@@ -1,6 +1,9 @@
-"""Room in which the fast simulator lays out the tasks of a plan."""
+"""Room in which the fast simulator lays out the tasks of a plan: a few tables, whose columns have names here.
 
-from typing import Any, NamedTuple
+Few and wide, because Numba counts references whenever it takes an array out of a tuple.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,155 +11,98 @@ from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, Tables
 
 NONE = -1
 
+AT, COUNT, WHOLE, ALIKE, GRADIENT = range(5)
+"""Of an operator: its first replica and how many there are; 1 where each has the whole batch; a number that is the same
+where devices and parts are, or -1; the buffer of its first gradient."""
+DEVICE, FIRST, LAST, SEAT, TASK = range(5)
+"""Of a replica: its device, its part of the batch, its seat in the tables, its task."""
+RESOURCE, WAITS, HEAD, TAIL, EDGES, EDGES_END, MAKES, OPERATOR, REPLICA, TURN, BEHIND = range(11)
+"""Of a task: its resource (-1: it only gathers others); how many tasks it waits for; first and last edge to what waits
+for it; its edges from what it waits for; the buffer that a transfer makes, or -1; of a computation the operator, -1
+otherwise, and the replica; when it became ready; who is behind it in the queue of its resource."""
+SOURCE, LOW, HIGH, BEFORE = range(11, 15)
+"""Of a transfer: sending device, part of the batch, the transfer of the same tensor to the same device before it."""
+DURATION, FINISH = range(2)
+"""Of a task, in seconds."""
+TO, NEXT, BUFFER = range(3)
+"""Of an edge: the task that waits; the next edge from the same task; the buffer that it needs, or -1."""
+USERS = 1
+"""Of a buffer, beside its device: tasks that still need it."""
+MADE, SIZE = range(2)
+"""Of a buffer: bytes that each make adds, bytes there."""
+TASKS, EDGES_USED, BUFFERS = range(3)
+"""What is counted."""
 
-class Replicas(NamedTuple):
-    """Those of an operator lie side by side: ``count[operator]`` from ``at[operator]`` on.
+
+class Work(NamedTuple):
+    """All of it; columns are named above.
 
     Parameters
     ----------
-    at, count : (operators,)
-    whole, alike : (operators,)
-        1 where each has the whole batch; a number that is the same where devices and parts are, or -1.
-    device, first, last, seat, task : (replicas,)
+    operator : (operators, 5)
+    replica : (replicas, 5)
     held : (tensors,)
-        Number of the buffer of the producer's first replica, which those of the others follow.
-    gradient : (operators,)
-        The same for gradients; with a server all have their own, but the server's.
+        The buffer of the producer's first replica.
     sent : (tensors, devices)
-        Last transfer of it to the device, or -1.
-    """
-
-    at: Ints
-    count: Ints
-    whole: Ints
-    alike: Ints
-    device: Ints
-    first: Ints
-    last: Ints
-    seat: Ints
-    task: Ints
-    held: Ints
-    gradient: Ints
-    sent: Ints
-
-
-class Tasks(NamedTuple):
-    """Tasks by number, what waits for them, and the bytes that they make and need.
-
-    Parameters
-    ----------
-    resource : (tasks,)
-        -1 for a task that only gathers others, and is done when they are.
-    duration, finish : (tasks,)
-    waits : (tasks,)
-        Tasks that it waits for.
-    operator, replica : (tasks,)
-        Of a computation or collective, whose operator is -1 otherwise; place of the computing replica.
-    head, tail : (tasks,)
-        First and last of its edges; ``edge_to`` is what waits for it, ``edge_next`` the next edge.
-    needs_from, needs_to : (tasks,)
-        Its buffers in ``needs``.
-    makes : (tasks,)
-        Buffer of a transfer, or -1.
-    source, first, last, sent_before : (tasks,)
-        Of a transfer: sending device, part of the batch, and the transfer of the same tensor to the same device before.
-    turn, behind : (tasks,)
-        When it became ready, and who is behind it in the queue of its resource.
-    made, size, device, users : (buffers,)
-        Bytes that each make adds, bytes there, where, and who still needs them.
-    found_task, found_buffer : (.,)
-        What a computation waits for, before it has its number.
-    used : (5,)
-        Tasks, edges, needs, buffers and finds in use.
-    """
-
-    resource: Ints
-    duration: Floats
-    finish: Floats
-    waits: Ints
-    operator: Ints
-    replica: Ints
-    head: Ints
-    tail: Ints
-    edge_to: Ints
-    edge_next: Ints
-    needs_from: Ints
-    needs_to: Ints
-    needs: Ints
-    makes: Ints
-    source: Ints
-    first: Ints
-    last: Ints
-    sent_before: Ints
-    turn: Ints
-    behind: Ints
-    made: Floats
-    size: Floats
-    device: Ints
-    users: Ints
-    found_task: Ints
-    found_buffer: Ints
-    used: Ints
-
-
-class Events(NamedTuple):
-    """Resources, and the heap of the tasks that are first in their queues.
-
-    Parameters
-    ----------
-    free, last : (resources,)
+        The last transfer of it to the device, or -1.
+    node : (room, 15)
+    cost : (room, 2)
+    edge : (room, 3)
+    found : (room, 2)
+        Task and buffer of what a computation waits for, before it has its number.
+    stock : (room, 2)
+    size : (room, 2)
+    used : (3,)
+        Tasks, edges and buffers.
+    free, queue : (resources,)
         Until when it is taken, and the last task in its queue, or -1.
-    task, finish, turn : (resources,)
-        The heap, by finish and then by turn.
+    event : (resources, 2)
+        Heap of the first task of each queue, and its turn.
+    event_s : (resources,)
+        When it ends.
     holding, peak : (devices,)
         Bytes, now and at most.
     """
 
+    operator: Ints
+    replica: Ints
+    held: Ints
+    sent: Ints
+    node: Ints
+    cost: Floats
+    edge: Ints
+    found: Ints
+    stock: Ints
+    size: Floats
+    used: Ints
     free: Floats
-    last: Ints
-    task: Ints
-    finish: Floats
-    turn: Ints
+    queue: Ints
+    event: Ints
+    event_s: Floats
     holding: Floats
     peak: Floats
 
 
-class Work(NamedTuple):
-    """All of it."""
-
-    replicas: Replicas
-    tasks: Tasks
-    events: Events
-
-
 def workspace(tables: Tables, room: int) -> Work:
-    """Arrays for so many tasks, edges, needs and buffers each."""
+    """Tables for so many tasks, edges and buffers each."""
     operators, tensors, devices = len(tables.order), len(tables.producer), len(tables.device_group)
-
-    def ints(*shape: int) -> Ints:
-        return np.zeros(shape, np.int64)
-
-    def floats(size: int) -> Floats:
-        return np.zeros(size)
-
-    seats, resources = operators * devices, tables.resources
-    replicas = Replicas(
-        *(ints(operators) for _ in range(4)),
-        *(ints(seats) for _ in range(5)),
-        held=ints(tensors),
-        gradient=ints(operators),
-        sent=ints(tensors, devices),
+    resources = tables.resources
+    return Work(
+        operator=np.zeros((operators, 5), np.int64),
+        replica=np.zeros((operators * devices, 5), np.int64),
+        held=np.zeros(tensors, np.int64),
+        sent=np.zeros((tensors, devices), np.int64),
+        node=np.zeros((room, 15), np.int64),
+        cost=np.zeros((room, 2)),
+        edge=np.zeros((room, 3), np.int64),
+        found=np.zeros((room, 2), np.int64),
+        stock=np.zeros((room, 2), np.int64),
+        size=np.zeros((room, 2)),
+        used=np.zeros(3, np.int64),
+        free=np.zeros(resources),
+        queue=np.zeros(resources, np.int64),
+        event=np.zeros((resources, 2), np.int64),
+        event_s=np.zeros(resources),
+        holding=np.zeros(devices),
+        peak=np.zeros(devices),
     )
-    floating = ("duration", "finish", "made", "size")
-    each: Any = {name: floats(room) if name in floating else ints(room) for name in Tasks._fields}
-    laid_out = Tasks(**each | {"used": ints(5)})
-    events = Events(
-        floats(resources),
-        ints(resources),
-        ints(resources + 1),
-        floats(resources + 1),
-        ints(resources + 1),
-        floats(devices),
-        floats(devices),
-    )
-    return Work(replicas, laid_out, events)
