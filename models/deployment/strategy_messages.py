@@ -193,7 +193,7 @@ def least_entries(graph: Graph, messages: Messages, least: Floats) -> float:
 
 
 @njit(cache=True, fastmath=_MIN)
-def least_in_edges(graph: Graph, cost: Floats, messages: Messages, width: int, chosen: Ints) -> None:
+def decode(graph: Graph, cost: Floats, messages: Messages, width: int, chosen: Ints) -> None:
     """Choose node by node, the earlier ones' choice given, the later ones' as their messages have it."""
     size = len(graph.start) - 1
     now = np.empty(width)
@@ -217,3 +217,43 @@ def least_in_edges(graph: Graph, cost: Floats, messages: Messages, width: int, c
             if now[a] < now[best]:
                 best = a
         chosen[i] = best
+
+
+@njit(cache=True, fastmath=_MIN)
+def least_with(graph: Graph, cost: Floats, messages: Messages, width: int, excess: Floats, pairs: Floats) -> None:
+    """By how much the bound rises with each strategy (``excess``, (k,)) and with each pair (``pairs``), at least."""
+    size = len(graph.start) - 1
+    now = np.empty(width)
+    own = np.empty(len(excess))
+    for i in range(size):
+        count = belief(i, graph, cost, messages, now)
+        least = np.inf
+        for a in range(count):
+            least = min(least, now[a])
+        for a in range(count):
+            own[graph.start[i] + a] = now[a] - least
+    excess[:] = own
+    for e in range(len(graph.edges)):
+        u, v = graph.edges[e, 0], graph.edges[e, 1]
+        first, second = graph.start[u], graph.start[v]
+        rows, columns = graph.start[u + 1] - first, graph.start[v + 1] - second
+        place = graph.table_start[e]
+        least = np.inf
+        for a in range(rows):
+            offset = messages.to_first[graph.first_start[e] + a]
+            for b in range(columns):
+                value = graph.table[place + a * columns + b] - offset - messages.to_second[graph.second_start[e] + b]
+                pairs[place + a * columns + b] = value
+                least = min(least, value)
+        for a in range(rows):
+            lowest = np.inf
+            for b in range(columns):
+                value = pairs[place + a * columns + b] - least
+                pairs[place + a * columns + b] = value + own[first + a] + own[second + b]
+                lowest = min(lowest, value)
+            excess[first + a] += lowest
+        for b in range(columns):
+            lowest = np.inf
+            for a in range(rows):
+                lowest = min(lowest, pairs[place + a * columns + b] - own[first + a] - own[second + b])
+            excess[second + b] += lowest

@@ -1,0 +1,85 @@
+"""Our search for strategies: message passing with prices of memory, forests solved exactly, and local search."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.deployment.problem import DeploymentProblem
+from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
+from ddlopt.models.deployment.strategy_core import Core, core_of
+from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.strategy_state import SearchState
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+
+_NODES_TO_POLISH = 4
+"""Small trees that are tried in a round for each node."""
+
+
+@dataclass(frozen=True)
+class StrategySearch(Timed):
+    """Bounds by messages and prices (:mod:`ddlopt.models.deployment.strategy_dual`), and choices found along the way.
+
+    In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
+    improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.
+    A forest has nine tenths of the nodes of a typical training graph. Where memory does not suffice the prices are
+    raised until it does. The best choice is then improved by random trees of a few nodes, at prices between none and
+    more than the best, which count only if memory suffices; a tree over the rows of memory tells. All of this is ours.
+
+    Parameters
+    ----------
+    rounds : int
+        After which the search ends in any case.
+    patience : int
+        Rounds without progress after which it ends.
+    sweeps : int
+        Passes of messages in a round.
+    """
+
+    rounds: int = 2000
+    patience: int = 25
+    sweeps: int = 10
+
+    name: ClassVar[str] = "strategy-search"
+    family: ClassVar[str] = "deployment"
+
+    def refuses(self, instance: DeploymentProblem) -> str | None:
+        """Other problems."""
+        return None if isinstance(instance, StrategyInstance) else "it chooses strategies of nodes"
+
+    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """Answer and certificate."""
+        try:
+            core = core_of(instance)
+        except InfeasibleError as proof:
+            raise NoSolutionError(str(proof)) from None
+        state = self.searched(core, seed, clock, start)
+        if state.best is None:
+            raise NoSolutionError(f"found no strategies for '{instance.name}' that keep the limit of memory")
+        answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(state.best))
+        figures = {"core_nodes": core.size, "core_edges": len(core.edges), "memory_rows": len(core.memory.limit)}
+        return Found(answer, figures, max(0.0, state.dual.proven))
+
+    def searched(self, core: Core, seed: int, clock: Clock, start: StrategyAssignment | None) -> SearchState:
+        """The search on a core, until time or patience is up."""
+        state = SearchState(core, np.random.default_rng(seed))
+        if start is not None:
+            places = core.places(start.strategies)
+            if places is not None:
+                state.offer(places)
+        known, idle = (state.cost, state.dual.best), 0
+        for number in range(self.rounds):
+            if clock.expired or state.gap <= clock.gap or idle > self.patience:
+                break
+            state.round(self.sweeps)
+            if clock.expired:
+                break
+            if number % 4 == 3:
+                state.repair()
+                state.polish(_NODES_TO_POLISH * core.size)
+            idle += 1
+            if state.cost < known[0] or state.dual.best > known[1] + 1e-5 * abs(known[1]):
+                known, idle = (state.cost, state.dual.best), 0
+                clock.report(state.cost if state.best is not None else None, max(0.0, state.dual.proven))
+        return state

@@ -1,0 +1,105 @@
+"""The search for strategies: prices and messages from above, choices from forests, trees of a few nodes at last."""
+
+import math
+
+import numpy as np
+
+from ddlopt.models.deployment.strategy_core import Core
+from ddlopt.models.deployment.strategy_data import Floats, Ints
+from ddlopt.models.deployment.strategy_dual import Dual
+from ddlopt.solvers.deployment.strategy_forest import Items, random_forest, solve_forest
+from ddlopt.solvers.deployment.strategy_local import improve
+
+_LARGEST_TREE = 60
+
+
+class SearchState:
+    """The best choice so far, the bound, and the moves that improve either.
+
+    Parameters
+    ----------
+    core : Core
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, core: Core, rng: np.random.Generator) -> None:
+        self.core, self.rng, self.dual = core, rng, Dual(core)
+        memory = core.memory
+        order = np.argsort(memory.node, kind="stable").astype(np.int64)
+        at = np.zeros(core.size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(memory.node, minlength=core.size), out=at[1:])
+        self._items = Items(memory.low, memory.high, memory.start, memory.use, at, order)
+        self._slack = core.rounding() * memory.limit
+        self._inside = np.zeros(core.size, dtype=np.bool_)
+        self._last: Ints | None = None
+        self.best: Ints | None = None
+        self.cost = math.inf
+        """Of the best choice."""
+
+    @property
+    def gap(self) -> float:
+        """How far the best choice is from the bound, relative to its cost."""
+        missing = self.cost - self.dual.proven
+        return 0.0 if missing <= 0 else missing / self.cost if math.isfinite(self.cost) else math.inf
+
+    def offer(self, chosen: Ints) -> Floats:
+        """Take a choice where it is the best so far; returns what it uses above the limits."""
+        cost, excess = self.core.cost_of(chosen), self.core.excess_of(chosen)
+        self.dual.learn(cost, excess)
+        if cost < self.cost and (excess <= self._slack).all():
+            self.best, self.cost = chosen.copy(), cost
+        return excess
+
+    def round(self, sweeps: int) -> None:
+        """Messages at the present prices, choices that are good there, and the next prices."""
+        dual = self.dual
+        dual.sweep(sweeps)
+        dual.bound()
+        fresh = dual.decoded()
+        self.settle(fresh, dual.cost, 3)
+        self.offer(fresh)
+        choices = [fresh]
+        if self._last is not None:
+            self.settle(self._last, dual.cost, 2)
+            self.offer(self._last)
+            choices.append(self._last)
+        self._last = min(choices, key=self._priced)
+        dual.next_prices()
+
+    def _priced(self, chosen: Ints) -> float:
+        return self.core.cost_of(chosen) + float((self.dual.prices * self.core.excess_of(chosen)).sum())
+
+    def settle(self, chosen: Ints, cost: Floats, forests: int) -> None:
+        """Solve random forests of the graph exactly, one after the other, at given costs."""
+        for _ in range(forests):
+            random_forest(self.dual.graph, self.rng.permutation(self.core.size), self._inside)
+            solve_forest(self.dual.graph, cost, self._inside, chosen)
+
+    def repair(self, tries: int = 25) -> None:
+        """Raise the prices where memory does not suffice, from the best ones on, until it does."""
+        dual, limit = self.dual, self.core.memory.limit
+        if self._last is None or not len(limit):
+            return
+        chosen, prices = self._last.copy(), dual.best_prices.copy()
+        step = 1e-3
+        for _ in range(tries):
+            self.settle(chosen, dual.priced(prices), 1)
+            excess = self.offer(chosen)
+            worst = int(np.argmax(excess))
+            if excess[worst] <= self._slack[worst]:
+                return
+            prices[worst] += step * max(1.0, dual.best) / max(excess[worst], 0.1 * limit[worst], 1e-300)
+            step *= 1.3
+
+    def polish(self, steps: int) -> float:
+        """Improve the best choice by small trees; returns by how much."""
+        if self.best is None:
+            return 0.0
+        dual = self.dual
+        chosen = self.best.copy()
+        limit = self.core.memory.limit + self._slack
+        priced = dual.priced(dual.best_prices)
+        before = self.cost
+        improve(dual.graph, self._items, self.core.cost, priced, limit, chosen, steps, _LARGEST_TREE, self.rng)
+        self.offer(chosen)
+        return before - self.cost
