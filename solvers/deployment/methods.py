@@ -2,7 +2,7 @@
 
 from ddlopt.models.deployment import DeploymentProblem
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.deployment import partition_methods, plan_methods, strategies_methods
+from ddlopt.solvers.deployment import partition_methods, plan_methods, search_methods, strategies_methods
 
 FAMILY = "deployment"
 
@@ -16,6 +16,7 @@ def _best(solver: str) -> Method:
 ENTRIES = (
     Entry("exact", FAMILY, "exact", "the exact method that fits the problem", _best),
     *plan_methods.ENTRIES,
+    *search_methods.ENTRIES,
     *partition_methods.ENTRIES,
     *strategies_methods.ENTRIES,
 )

@@ -15,11 +15,14 @@ Ints = npt.NDArray[np.int64]
 
 
 def forward_order(instance: DeploymentInstance) -> Ints:
-    """(groups,) groups in the order in which a step comes to them first."""
-    seen: dict[int, None] = {}
-    for place in instance.order:
-        seen.setdefault(instance.operators[place].group)
-    return np.array(list(seen))
+    """(groups,) groups by the first of their operators that reads something; those that only take in data come first."""
+    reading = {node for readers in instance.readers for node in readers}
+    rank = {place: number if place in reading else -1 for number, place in enumerate(instance.order)}
+
+    def first(group: int) -> int:
+        return min((rank[place] for place in instance.members[group] if rank[place] >= 0), default=-1)
+
+    return np.array(sorted(range(instance.groups), key=lambda group: (first(group), group)))
 
 
 class Walk:

@@ -1,0 +1,33 @@
+"""Heuristics for the problem ``plan``."""
+
+from functools import partial
+from typing import Any
+
+from ddlopt.solvers.contracts import Entry
+from ddlopt.solvers.makers import heuristic
+
+FAMILY = "deployment"
+
+
+def _entry(name: str, summary: str, module: str, kind: str, **options: Any) -> Entry:
+    return Entry(name, FAMILY, "heuristic", summary, heuristic(FAMILY, module, kind, **options))
+
+
+_list = partial(_entry, module="list_scheduling", kind="ListScheduling")
+
+ENTRIES = (
+    _entry("tag", "TAG's tree search over plans of operator groups", "tag", "Tag"),
+    _entry("local-search", "our local search on groups and runs of groups", "plan_local_search", "PlanLocalSearch"),
+    _entry("mcmc", "FlexFlow's Markov chain over actions of groups", "plan_mcmc", "PlanMcmc"),
+    _entry("data-parallel", "a replica on every device, the batch split evenly", "data_parallel", "DataParallel"),
+    _entry(
+        "data-parallel-speed",
+        "the same with the batch split by speed",
+        "data_parallel",
+        "DataParallel",
+        split="speed",
+    ),
+    _list("heft", "HEFT: each group on the device where it ends first", rule="heft"),
+    _list("m-etf", "Baechi's earliest task first, with memory", rule="m-etf"),
+    _list("m-sct", "the same with favourite children, by a linear program", rule="m-sct"),
+)

@@ -1,0 +1,199 @@
+"""Searches over plans: the optimum of tiny cases, TAG's rules, list schedules by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from ddlopt.instances.generators.deployment import generate
+from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.data_parallel import DataParallel
+from ddlopt.solvers.deployment.list_scheduling import Costs, ListScheduling, favourite_children
+from ddlopt.solvers.deployment.plan_local_search import PlanLocalSearch, forward_order
+from ddlopt.solvers.deployment.plan_mcmc import PlanMcmc
+from ddlopt.solvers.deployment.plan_rater import PlanRater
+from ddlopt.solvers.deployment.priors import uniform
+from ddlopt.solvers.deployment.tag import Tag, TreeSearch
+
+SEARCHES = (Tag(by_speed=True, playouts=3000), PlanMcmc(steps=3000, beta=10), PlanLocalSearch())
+
+
+def tiny(seed: int, **options) -> DeploymentInstance:
+    return generate("random", seed, **{"groups": 2, "device_groups": 2, "memory": 4.0} | options)
+
+
+def best_of_all(rater: PlanRater) -> float:
+    rows = itertools.product(range(len(rater.actions)), repeat=rater.instance.groups)
+    ratings = [rater.rate(np.array(row)) for row in rows]
+    return min(rating.time_s for rating in ratings if rating.fits)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("method", SEARCHES, ids=lambda method: method.name)
+def test_searches_find_the_best_of_tiny_plans(method, seed):
+    instance = tiny(seed)
+    result = method.solve(instance, Limits(60), seed)
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
+    assert result.checked
+    assert result.objective == pytest.approx(best_of_all(PlanRater(instance)), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", [*SEARCHES, DataParallel(), ListScheduling()], ids=lambda method: method.name)
+def test_same_seed_same_answer(method):
+    instance = tiny(3, groups=4)
+    first, second = (method.solve(instance, Limits(60), 7).solution for _ in range(2))
+    assert first == second
+
+
+def test_tag_rewards_as_its_code_does():
+    rater = PlanRater(tiny(1), ("even",))
+    search = TreeSearch(rater, uniform(rater), np.random.default_rng(0))
+    reward = search._reward
+    rating = rater.rate(rater.baseline())
+    assert reward(rating) == 0
+    assert reward(rating._replace(time_s=rating.time_s / 1.5)) == pytest.approx(0.5)
+    assert reward(rating._replace(time_s=rating.time_s / 17)) == pytest.approx(2.0)
+    assert reward(rating._replace(excess_bytes=1.0)) == -1
+
+
+def test_tag_decides_first_on_the_group_with_most_work_and_the_others_follow():
+    instance = tiny(2, groups=4)
+    rater = PlanRater(instance, ("even",))
+    search = TreeSearch(rater, uniform(rater), np.random.default_rng(0))
+    work = [
+        sum(np.mean([t[0] for t in instance.operators[k].times_s.values()]) for k in members)
+        for members in instance.members
+    ]
+    assert search.order[0] == int(np.argmax(work))
+    row = search._row([3, 1])
+    assert row[search.order[0]] == 3
+    assert row[search.order[1]] == 1
+    assert set(row[search.order[2:]]) == {3}
+
+
+def test_playouts_are_counted_and_tell_all_nodes_above():
+    rater = PlanRater(tiny(2, groups=3), ("even",))
+    search = TreeSearch(rater, uniform(rater), np.random.default_rng(0))
+    for _ in range(200):
+        search.playout()
+    assert search.root.visits.sum() == 200
+
+    def check(node):
+        for action, child in node.children.items():
+            below = child.visits.sum() if len(child.prior) else 0
+            if len(child.prior):
+                assert node.visits[action] == below + 1  # once when it was new
+                total = child.reward + (child.mean * child.visits).sum()
+                assert node.mean[action] * node.visits[action] == pytest.approx(total)
+            check(child)
+
+    check(search.root)
+
+
+def test_memory_decides():
+    instance = tiny(4, groups=3)
+    small = [group.model_copy(update={"memory_bytes": 1.0}) for group in instance.device_groups]
+    operators = [each.model_copy(update={"resident_bytes": 0.0}) for each in instance.operators]
+    starved = DeploymentInstance.from_data(
+        instance.model_dump()
+        | {
+            "device_groups": [each.model_dump() for each in small],
+            "operators": [each.model_dump() for each in operators],
+        }
+    )
+    for method in (*SEARCHES, DataParallel(), ListScheduling()):
+        result = method.solve(starved, Limits(20))
+        assert result.status == Status.NO_SOLUTION, method.name
+        assert "\n" not in result.message
+
+
+def test_data_parallel_by_hand():
+    # Two devices of one type: each computes half, then the gradient is reduced.
+    instance = DeploymentInstance.from_data(
+        {
+            "name": "pair",
+            "operators": [
+                {"name": "f", "group": 0, "times_s": {"a": [4.0]}},
+                {"name": "b", "group": 0, "times_s": {"a": [8.0]}, "gradient_bytes": 10},
+            ],
+            "tensors": [{"producer": 0, "consumers": [1], "size_bytes": 6}],
+            "device_groups": [{"type": "a", "count": 2, "memory_bytes": 100, "bandwidth_bytes_per_s": 1}],
+            "bandwidth_bytes_per_s": [[0]],
+            "all_reduce": {"s_per_byte": [0.5], "fixed_s": [1.0], "at_bytes_per_s": 1},
+        }
+    )
+    result = DataParallel().solve(instance, Limits())
+    assert result.objective == pytest.approx(2 + 4 + 10 * 0.5 + 1)
+    assert DataParallel("speed").solve(instance, Limits()).objective == result.objective
+
+
+@pytest.mark.parametrize("rule", ["heft", "m-etf", "m-sct"])
+@pytest.mark.parametrize("seed", range(5))
+def test_list_schedules_put_each_group_on_one_device(rule, seed):
+    instance = tiny(seed, groups=5, device_groups=3)
+    try:
+        result = ListScheduling(rule).solve(instance, Limits())
+    except NoSolutionError:
+        pytest.fail("memory suffices")
+    deployment = result.solution
+    assert isinstance(deployment, Deployment)
+    for plan in deployment.groups:
+        assert len(set(plan.devices)) == 1
+        assert plan.device_groups == (instance.device_group_of[plan.devices[0]],)
+    assert evaluate(instance, deployment).feasible
+
+
+def test_upward_rank_of_a_chain():
+    instance = tiny(1, groups=2, skips=0)
+    costs = Costs(instance)
+    # forward 0 -> forward 1 -> backward 1 -> backward 0, and forward 0 -> backward 0.
+    forward, backward = (0, 1), (3, 2)
+    sent = {(t.producer, n): costs.mean_transfer_s[k] for k, t in enumerate(instance.tensors) for n in t.consumers}
+    rank = costs.mean_s[backward[0]]
+    rank = costs.mean_s[backward[1]] + sent[backward[1], backward[0]] + rank
+    rank = costs.mean_s[forward[1]] + sent[forward[1], backward[1]] + rank
+    rank = costs.mean_s[forward[0]] + sent[forward[0], forward[1]] + rank
+    assert costs.rank_s[forward[0]] == pytest.approx(rank)
+
+
+def test_favourite_children_are_one_to_one():
+    for seed in range(5):
+        instance = tiny(seed, groups=6, skips=3)
+        children = favourite_children(instance)
+        assert len(set(children.values())) == len(children)
+        assert all(child in instance.readers[node] for node, child in children.items())
+    assert children
+
+
+def test_heft_takes_the_fast_device_of_two():
+    instance = DeploymentInstance.from_data(
+        {
+            "name": "unlike",
+            "operators": [{"name": f"o{k}", "group": k, "times_s": {"slow": [3.0], "fast": [1.0]}} for k in range(3)],
+            "tensors": [{"producer": k, "consumers": [k + 1], "size_bytes": 1} for k in range(2)],
+            "device_groups": [
+                {"type": "slow", "count": 1, "memory_bytes": 10, "bandwidth_bytes_per_s": 1},
+                {"type": "fast", "count": 1, "memory_bytes": 10, "bandwidth_bytes_per_s": 1},
+            ],
+            "bandwidth_bytes_per_s": [[0, 1], [1, 0]],
+        }
+    )
+    result = ListScheduling("heft").solve(instance, Limits())
+    assert result.objective == pytest.approx(3.0)
+    assert {plan.devices for plan in result.solution.groups} == {(1,)}
+
+
+def test_order_of_groups_is_that_of_the_forward_pass():
+    instance = generate("network", model="vgg19", groups=6)
+    assert forward_order(instance).tolist() == list(range(6))
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="prior is 'best'"):
+        Tag(prior="best")
+    with pytest.raises(ValueError, match="playouts is 0"):
+        Tag(playouts=0)
+    assert math.isfinite(PlanRater(tiny(0)).rate(np.zeros(2, dtype=np.int64)).time_s)
