@@ -15,14 +15,12 @@ Ints = npt.NDArray[np.int64]
 
 
 def forward_order(instance: DeploymentInstance) -> Ints:
-    """(groups,) groups by the first of their operators that reads something; those that only take in data come first."""
-    reading = {node for readers in instance.readers for node in readers}
-    rank = {place: number if place in reading else -1 for number, place in enumerate(instance.order)}
-
-    def first(group: int) -> int:
-        return min((rank[place] for place in instance.members[group] if rank[place] >= 0), default=-1)
-
-    return np.array(sorted(range(instance.groups), key=lambda group: (first(group), group)))
+    """(groups,) groups by the longest way that is left to the end of the step from any of their operators."""
+    left = np.zeros(len(instance.operators), dtype=np.int64)
+    for place in reversed(instance.order):
+        left[place] = max((left[reader] + 1 for reader in instance.readers[place]), default=0)
+    longest = [-max(left[place] for place in members) for members in instance.members]
+    return np.argsort(longest, kind="stable")
 
 
 class Walk:

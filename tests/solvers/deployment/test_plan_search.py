@@ -95,15 +95,10 @@ def test_playouts_are_counted_and_tell_all_nodes_above():
 
 def test_memory_decides():
     instance = tiny(4, groups=3)
-    small = [group.model_copy(update={"memory_bytes": 1.0}) for group in instance.device_groups]
-    operators = [each.model_copy(update={"resident_bytes": 0.0}) for each in instance.operators]
-    starved = DeploymentInstance.from_data(
-        instance.model_dump()
-        | {
-            "device_groups": [each.model_dump() for each in small],
-            "operators": [each.model_dump() for each in operators],
-        }
-    )
+    data = instance.model_dump()
+    data["device_groups"] = [group | {"memory_bytes": 1.0} for group in data["device_groups"]]
+    data["operators"] = [operator | {"resident_bytes": 0.0} for operator in data["operators"]]
+    starved = DeploymentInstance.from_data(data)
     for method in (*SEARCHES, DataParallel(), ListScheduling()):
         result = method.solve(starved, Limits(20))
         assert result.status == Status.NO_SOLUTION, method.name
