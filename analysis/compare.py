@@ -1,11 +1,15 @@
 """Several methods on several instances, one after the other."""
 
+import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Instance, Sense
 from ddlopt.models.errors import DdloptError
-from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint, empty_result, provenance
+from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint, better, empty_result, provenance
+
+_SLACK = 1e-5
+"""Relative difference between a bound and an objective that is laid to tolerances of solvers."""
 
 PairProgress = Callable[[str, str, TracePoint], None]
 """Called with instance name, method name and what is known."""
@@ -31,6 +35,36 @@ def run(
             raise KeyboardInterrupt
 
 
+def refuted(results: Sequence[Result]) -> list[Result]:
+    """The results, with status ``error`` where one claims a bound that another one's checked solution disproves.
+
+    Nobody can tell from one result alone that a solver called something optimal which is not; side by side it shows.
+    A bound within a scope is held against the solutions of the same method and scope.
+    """
+    return [_refuted(result, results) for result in results]
+
+
+def _refuted(result: Result, results: Sequence[Result]) -> Result:
+    alike = [each for each in results if each.instance_digest == result.instance_digest and each.checked]
+    within = [each for each in alike if (each.method, each.scope) == (result.method, result.scope)]
+    for name, bound, others in (("bound", result.bound, alike), ("scope_bound", result.scope_bound, within)):
+        for other in others:
+            if bound is not None and other.objective is not None and _disproves(other.objective, bound, result.sense):
+                by = " by ".join([other.method, *_solver_of(other)])
+                message = f"its {name.replace('_', ' ')} is {bound:.9g}, but {by} has {other.objective:.9g}"
+                return dataclasses.replace(result, status=Status.ERROR, message=message, **{name: None})
+    return result
+
+
+def _disproves(objective: float, bound: float, sense: Sense) -> bool:
+    slack = _SLACK * max(abs(objective), abs(bound))
+    return better(objective, bound - slack if sense == "minimize" else bound + slack, sense)
+
+
+def _solver_of(result: Result) -> list[str]:
+    return [str(result.provenance["solver"])] if "solver" in result.provenance else []
+
+
 def attempt(
     instance: Instance, method: Method, limits: Limits, seed: int = 0, progress: PairProgress | None = None
 ) -> Result:
@@ -51,6 +85,12 @@ def attempt(
             method.name,
             Status.ERROR,
             runtime_s=time.perf_counter() - started,
-            provenance=provenance(seed, limits.threads),
+            provenance=provenance(seed, limits.threads, **_solver(method)),
             message=" ".join(message.split()),
         )
+
+
+def _solver(method: Method) -> dict[str, str]:
+    """The solver that was asked, where the method is a formulation."""
+    name = getattr(getattr(method, "backend", None), "name", None) or getattr(method, "solver", None)
+    return {"solver": name} if isinstance(name, str) else {}

@@ -171,4 +171,11 @@ def _finite(data: Any) -> Any:
 
 def notes(results: Iterable[Result]) -> list[str]:
     """One line for every result without an answer, and for every other that has something to say."""
-    return [f"{result.instance}, {result.method}: {result.message}" for result in results if result.message]
+    results = list(results)
+    several = len({str(result.provenance["solver"]) for result in results if "solver" in result.provenance}) > 1
+
+    def who(result: Result) -> str:
+        by = f" by {result.provenance['solver']}" if several and "solver" in result.provenance else ""
+        return f"{result.instance}, {result.method}{by}"
+
+    return [f"{who(result)}: {result.message}" for result in results if result.message]

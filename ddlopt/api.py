@@ -1,18 +1,20 @@
 """The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
-from ddlopt.analysis.compare import PairProgress, run
+from ddlopt.analysis.compare import PairProgress, refuted, run
 from ddlopt.instances import generators, readers
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.opened import Opened
 
 AUTO = "auto"
 """The name that stands for :func:`default_method` where a method is asked for."""
@@ -68,6 +70,7 @@ def solve(
     threads: int = 1,
     seed: int = 0,
     start: Solution | str | Path | None = None,
+    start_from: str | Method | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
     """Answer one instance; the solution has been through the independent check before you see it.
@@ -91,6 +94,9 @@ def solve(
         Seed of everything random.
     start : Solution, str or Path, optional
         A solution to begin from (or its file), where the method can use one.
+    start_from : str or Method, optional
+        A method that is asked first, for at most a third of the time limit, and whose solution is the start; what it
+        proves counts too.
     progress : callable, optional
         Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve.
 
@@ -99,15 +105,19 @@ def solve(
     UnknownNameError
         If the instance, method or solver does not exist.
     NotApplicableError
-        If the method does not cover the instance.
+        If the method, or that of ``start_from``, does not cover the instance.
     OptionError
-        If a limit or the seed is out of its range.
+        If a limit or the seed is out of its range, or there are two starts.
     SolverError
         If the solver is missing or fails, or claims what the check refutes.
     """
     problem = load(instance)
     limits = _limits(time_limit, gap, threads, seed)
     chosen = _method(method, problem, solver)
+    if start_from is not None:
+        if start is not None:
+            raise OptionError("start and start_from cannot both be given")
+        chosen = _opened(chosen, _method(start_from, problem, solver), problem)
     return chosen.solve(problem, limits, seed, progress, None if start is None else _solution(problem, start))
 
 
@@ -125,7 +135,8 @@ def compare(
 ) -> list[Result]:
     """Answer every instance with every method, one after the other.
 
-    What goes wrong with one pair becomes a result with status ``error`` and a message; the rest goes on.
+    What goes wrong with one pair becomes a result with status ``error`` and a message; the rest goes on. So does, in
+    what is returned, a bound that another one's checked solution disproves.
 
     Parameters
     ----------
@@ -134,7 +145,8 @@ def compare(
     methods : sequence of str or Method
         See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
     solver : str or sequence of str
-        Of several, each solves every formulation among the methods; the other methods are asked once.
+        Of several, each solves every formulation among the methods; the other methods are asked once. One that is not
+        installed has results with status ``error``.
     progress : callable, optional
         Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve begins.
     on_result : callable, optional
@@ -161,7 +173,7 @@ def compare(
         results.append(result)
         if on_result is not None:
             on_result(result)
-    return results
+    return refuted(results)
 
 
 def check(instance: Instance | str | Path, solution: Solution | str | Path, exact: bool = False) -> Evaluation:
@@ -239,10 +251,42 @@ def _method(method: str | Method | None, instance: Instance, solver: str) -> Met
     return catalogue.method(str(name), instance.family, solver)
 
 
+def _opened(method: Method, opening: Method, instance: Instance) -> Method:
+    """The method with another one before it."""
+    for each in (opening, method):
+        reason = each.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{each.name} does not cover '{instance.name}': {reason}")
+    return Opened(method.name, instance.family, opening, lambda _: method)
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """A formulation whose solver is not installed."""
+
+    name: str
+    family: str
+    solver: str
+    message: str
+
+    def refuses(self, _: Any) -> str | None:
+        return None
+
+    def solve(self, *_: Any) -> Result:
+        raise SolverMissingError(self.message)
+
+
 def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str]) -> list[Method]:
     """The method with each solver if it is a formulation, once otherwise."""
-    made = [_method(method, instance, solver) for solver in solvers]
-    return made if isinstance(made[0], Exact) else made[:1]
+    if len(solvers) == 1:
+        return [_method(method, instance, solvers[0])]
+    made: list[Method] = []
+    for solver in solvers:
+        try:
+            made.append(_method(method, instance, solver))
+        except SolverMissingError as missing:  # the others may still answer
+            made.append(_Missing(str(method), instance.family, solver, str(missing)))
+    return made if any(isinstance(each, Exact | _Missing) for each in made) else made[:1]
 
 
 def _solution(instance: Instance, solution: Solution | str | Path) -> Solution:

@@ -125,6 +125,9 @@ def solve(
     threads: Threads = 1,
     seed: Seed = 0,
     start: Annotated[Path | None, typer.Option(metavar="FILE", help="A solution to begin from.")] = None,
+    start_from: Annotated[
+        str | None, typer.Option(metavar="M", help="A method whose solution to begin from, e.g. a heuristic.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the solution here.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the solution (.png, .svg, .pdf).")] = None,
     as_json: Json = False,
@@ -144,7 +147,7 @@ def solve(
     with LiveLine([instance]) as line:
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
-            progress=line.watch(instance.name, chosen),
+            start_from=start_from, progress=line.watch(instance.name, chosen),
         )  # fmt: skip
     if out and result.solution is not None:
         files.write_whole(out, result.solution.to_json() + "\n")
@@ -184,6 +187,7 @@ def compare(
     """Answer several instances with several methods; limits hold for each pair."""
     import ddlopt
     from ddlopt.analysis import tables
+    from ddlopt.analysis.compare import refuted
     from ddlopt.display import LiveLine, out_console
 
     if as_json and as_csv:
@@ -202,6 +206,7 @@ def compare(
             )  # fmt: skip
     except KeyboardInterrupt:  # what was found until then is still worth printing
         interrupted = True
+    results = refuted(results)
     if as_json:
         print(tables.json_text({"results": [result.to_data() for result in results]}))
     elif as_csv:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import NO_ANSWER, FormulationName, Name, tell
+from ddlopt.arguments import NO_ANSWER, FormulationName, Name, Seed, tell, words
 
 
 def export(
@@ -14,14 +14,34 @@ def export(
     formulation: FormulationName,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The model; names go beside it.")],
     to: Annotated[str | None, typer.Option(metavar="KIND", help="mps, lp, nl or json; else FILE's ending.")] = None,
+    start_from: Annotated[
+        str | None, typer.Option(metavar="M", help="Write the solution of this method as a start beside the model.")
+    ] = None,
+    start_for: Annotated[
+        str, typer.Option(metavar="S,S,…", help="Solvers that are to read the start.")
+    ] = "highs,scip,cbc,gurobi",
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Seconds for the method of the start.")] = None,
+    seed: Seed = 0,
 ) -> None:
-    """Write a formulation of an instance as a file that other solvers read."""
+    """Write a formulation of an instance as a file that other solvers read, and a start for them."""
     import ddlopt
+    from ddlopt.models.errors import NoSolutionError
     from ddlopt.solvers.backends.files import write_model
+    from ddlopt.solvers.backends.start_files import must_read_starts, write_start
     from ddlopt.solvers.catalogue import formulation_named
 
-    instance = ddlopt.load(name)
-    for path in write_model(formulation_named(formulation, instance.family), instance, out, to):  # type: ignore[arg-type]
+    instance, solvers = ddlopt.load(name), words(start_for)
+    chosen = formulation_named(formulation, instance.family)
+    if start_from is not None:
+        must_read_starts(solvers)
+    for path in write_model(chosen, instance, out, to):  # type: ignore[arg-type]
+        print(path)
+    if start_from is None:
+        return
+    found = ddlopt.solve(instance, start_from, time_limit=time_limit, seed=seed)
+    if found.solution is None:
+        raise NoSolutionError(f"{start_from} on '{instance.name}' has no solution to start from: {found.message}")
+    for path in write_start(chosen, instance, found.solution, out, to, solvers):  # type: ignore[arg-type]
         print(path)
 
 

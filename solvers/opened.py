@@ -106,6 +106,7 @@ class Opened:
             runtime_s=opened_s + second.runtime_s,
             trace=(*first.trace, *late),
             details={**second.details, **first.details, **chosen.details},
+            provenance={**first.provenance, **second.provenance},
             message=f"{message}: {second.message}" if second.message else message,
             interrupted=second.interrupted,
         )

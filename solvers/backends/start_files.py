@@ -105,10 +105,7 @@ def write_start(
     """
     path = Path(path)
     kind = kind_of(path, kind)
-    unknown = [solver for solver in solvers if solver not in _WRITERS]
-    if unknown:
-        why = "takes no start" if unknown[0] == "glpk" else "reads no start from a file"
-        raise OptionError(f"'{unknown[0]}' {why}; these do: {', '.join(_WRITERS)}")
+    must_read_starts(solvers)
     refuse(formulation, instance)
     solution.belongs_to(instance)
     columns, objective = _columns(formulation, instance, solution, kind)
@@ -118,6 +115,14 @@ def write_start(
         files.append(path.with_suffix(f".{ending}"))
         write_whole(files[-1], "\n".join([*lines(columns, objective), ""]))
     return tuple(files)
+
+
+def must_read_starts(solvers: Sequence[str]) -> None:
+    """Raise OptionError if one of the solvers reads no start from a file."""
+    for solver in solvers:
+        if solver not in _WRITERS:
+            why = "takes no start" if solver == "glpk" else "reads no start from a file"
+            raise OptionError(f"'{solver}' {why}; these do: {', '.join(_WRITERS)}")
 
 
 def _columns(formulation: Formulation, instance: Any, solution: Solution, kind: Kind) -> tuple[list[Column], float]:
