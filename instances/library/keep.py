@@ -63,16 +63,15 @@ def store_best(name: str, solution: Solution, run: Run | None = None) -> bool:
     with _alone(full):
         known = record(full) or Record(instance_digest=instance.digest)
         bound = known.bound or _combinatorial(instance)
-        if bound is not None:
-            bound = _meeting(bound, float(objective), instance)
         rival = _objective_of_best(full, instance)
-        stored = rival is None or _beats(objective, rival, instance.sense)
-        if stored:
+        if rival is None or _beats(objective, rival, instance.sense):
+            bound = _meeting(bound, objective, instance)
             _write_solution(full, instance, solution)
-            rival = objective
-        if stored or (_is_news(known.found, run) and not _beats(rival, objective, instance.sense)):
-            _note(full, instance, _found(full, rival, run), bound)
-    return stored
+            _note(full, instance, _found(full, objective, run), bound)
+            return True
+        if _is_news(known.found, run) and not _beats(rival, objective, instance.sense):
+            _note(full, instance, _found(full, rival, run), _meeting(bound, rival, instance))
+        return False
 
 
 def store_bound(name: str, value: float, run: Run) -> bool:
@@ -96,7 +95,7 @@ def store_bound(name: str, value: float, run: Run) -> bool:
     instance = load(full)
     with _alone(full):
         known = record(full) or Record(instance_digest=instance.digest)
-        offered = Bound(value=value, **run.model_dump(include=set(Run.model_fields)))
+        offered: Bound | None = Bound(value=value, **run.model_dump(include=set(Run.model_fields)))
         if known.found is not None:
             offered = _meeting(offered, known.found.objective, instance)
         if _tighter(known.bound, offered, instance.sense) is not offered:
@@ -129,7 +128,7 @@ def settle(name: str) -> bool:
         if solution is not None:
             found = _found(full, _judged(full, instance, solution), Run())
         bound = _tighter(bound, _combinatorial(instance), instance.sense)
-        if bound is not None and found is not None:
+        if found is not None:
             bound = _meeting(bound, found.objective, instance)
         settled = Record(instance_digest=instance.digest, found=found, bound=bound)
         if settled == known:
@@ -187,18 +186,28 @@ def _tighter(known: Bound | None, offered: Bound | None, sense: Sense) -> Bound 
     return offered if _beats(known.value, offered.value, sense) else known
 
 
-def _meeting(bound: Bound, objective: float, instance: Instance) -> Bound:
-    """The bound, or the objective itself where the bound passes it within tolerances."""
-    passed = bound.value - objective if instance.sense == "minimize" else objective - bound.value
+def _meeting(bound: Bound | None, objective: Number, instance: Instance) -> Bound | None:
+    """The bound, or the objective itself where the bound passes it within tolerances.
+
+    Raises
+    ------
+    SolutionError
+        If it passes it by more.
+    """
+    if bound is None:
+        return None
+    value = float(objective)
+    passed = bound.value - value if instance.sense == "minimize" else value - bound.value
     if passed <= 0:
         return bound
     # An objective without unit may be a sum whose parts cancel.
-    if passed > _TOLERANCE * abs(objective) + (0 if instance.objective_unit else _ROUNDING):
+    if passed > _TOLERANCE * abs(value) + (0 if instance.objective_unit else _ROUNDING):
+        proven = ", ".join(str(part) for part in (bound.method, bound.date) if part is not None)
         raise SolutionError(
-            f"'{instance.family}/{instance.name}': a solution of {objective:.12g} is better than the bound "
-            f"{bound.value:.12g} ({bound.method}, {bound.date}); one of the two is wrong, and nothing is stored"
+            f"'{instance.family}/{instance.name}': a solution of {value:.12g} is better than the bound "
+            f"{bound.value:.12g} ({proven}); one of the two is wrong, and nothing is stored"
         )
-    return bound.model_copy(update={"value": objective})
+    return bound.model_copy(update={"value": value})
 
 
 def _beats(objective: Number, rival: Number, sense: Sense) -> bool:

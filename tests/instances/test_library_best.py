@@ -216,6 +216,12 @@ def test_a_solution_that_refutes_the_bound_is_not_stored(own_library):
     assert best(TINY).links == ring_design(1).links
 
 
+def test_a_worse_solution_contradicts_nothing(own_library):
+    store_best(TINY, ring_design(2), RUN)
+    assert not store_best(TINY, ring_design(1))
+    assert record(TINY).found.method == "by-hand"
+
+
 def test_of_a_maximised_objective_the_smaller_bound_is_tighter(own_library, monkeypatch):
     told = dataclasses.replace(
         catalogue.family("topology"), evaluate=lambda *_, **__: Evaluation(3.0), bound=lambda _: 5.0
