@@ -1,14 +1,23 @@
 """What formulations and methods for partition instances share: nodes that go together, and who pays for an output."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
+from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.deployment.partition import PartitionInstance
+from ddlopt.models.errors import SolverError
+
+_FRACTIONAL = 1e-4
+_NEGLIGIBLE = 2e-9
+FULL_MEMORY = 1e4
+"""Memory of an accelerator in rows: the tolerance of a solver is relative to it."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -170,3 +179,40 @@ def _times(instance: PartitionInstance, members: tuple[tuple[int, ...], ...]) ->
     for times in (accelerator_s, processor_s):
         times[:, ~np.isfinite(times).all(axis=0)] = np.inf
     return accelerator_s, processor_s
+
+
+def load_unit_s(instance: PartitionInstance) -> float:
+    """A thousandth of the least that all devices together work, per device; models measure time in it."""
+    least = math.fsum(
+        min((time for time in (node.accelerator_s, node.processor_s) if time is not None), default=0.0)
+        for node in instance.nodes
+    )
+    return least / instance.devices / 1000 or 1.0
+
+
+def weighted(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
+    """A sum of variables with coefficients, without those so small that solvers drop them; loads are 1e3 or so."""
+    kept = [(value, variable) for value, variable in terms if abs(value) > _NEGLIGIBLE]
+    return LinearExpression(
+        constant=0.0, linear_coefs=[value for value, _ in kept], linear_vars=[variable for _, variable in kept]
+    )
+
+
+def rounded_devices(on: Any, count: int, instance: PartitionInstance) -> tuple[int, ...]:
+    """Device of each of ``count`` nodes or blocks by variables ``on[v, d]``.
+
+    Raises
+    ------
+    SolverError
+        If one is on a device in part.
+    """
+    devices = [-1] * count
+    for (v, d), variable in on.items():
+        value = variable.value or 0.0
+        if _FRACTIONAL < value < 1 - _FRACTIONAL:
+            raise SolverError(f"'{instance.name}': {v} is on device {d} in part: {value:g}")
+        if value > 0.5:
+            devices[v] = d
+    if -1 in devices:
+        raise SolverError(f"'{instance.name}': {devices.index(-1)} is on no device")
+    return tuple(devices)
