@@ -12,7 +12,7 @@ from fractions import Fraction
 from filelock import FileLock
 
 from ddlopt.instances import library
-from ddlopt.instances.library import best, best_files, full_name, load
+from ddlopt.instances.library import best, best_files, full_name, load, names
 from ddlopt.instances.library.records import (
     COMBINATORIAL,
     UNKNOWN,
@@ -154,9 +154,9 @@ def _judged(full: str, instance: Instance, solution: Solution) -> Number:
 
 
 def _objective_of_best(full: str, instance: Instance) -> Number | None:
-    """Exact objective of the best known solution; None where none is stored, or a broken one."""
+    """Exact objective of the best known solution; None where none is stored, or a broken one, or of other data."""
     stored = best(full)
-    if stored is None:
+    if stored is None or stored.instance_digest not in (None, instance.digest):
         return None
     judged = family(instance.family).evaluate(instance, stored, exact=True)
     return judged.objective if judged.feasible else None
@@ -229,5 +229,6 @@ def _write_solution(full: str, instance: Instance, solution: Solution) -> None:
 
 def _note(full: str, instance: Instance, found: Found | None, bound: Bound | None) -> None:
     family_name, stem = full.split("/")
-    new = Record(instance_digest=instance.digest, found=found, bound=bound)
-    write(family_name, read(family_name) | {stem: new})
+    noted = read(family_name) | {stem: Record(instance_digest=instance.digest, found=found, bound=bound)}
+    bundled = {each.split("/")[1] for each in names(family_name)}
+    write(family_name, {name: noted[name] for name in noted if name in bundled})

@@ -243,6 +243,19 @@ def test_a_record_of_another_instance_is_none(own_library):
     path = own_library / "tiny-n4-d2.json"
     path.write_text(path.read_text().replace('"degree": 2', '"degree": 3'))
     assert record(TINY) is None
+    with pytest.raises(SolutionError, match="was made for instance 'tiny-n4-d2'"):
+        settle(TINY)
+    assert store_best(TINY, ring_design(1)), "the stored solution is that of other data"
+    assert record(TINY).instance_digest == load(TINY).digest
+    assert record(TINY).found.method == UNKNOWN
+
+
+def test_records_of_instances_that_are_gone_are_dropped(own_library):
+    store_best(TINY, ring_design(1))
+    known = records.read("topology")
+    records.write("topology", known | {"gone": known["tiny-n4-d2"]})
+    store_best(TINY, ring_design(2))
+    assert list(records.read("topology")) == ["tiny-n4-d2"]
 
 
 def test_a_record_says_nothing_of_another_solution(own_library):
