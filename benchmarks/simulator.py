@@ -1,4 +1,4 @@
-"""How many plans a second (of processor time) the fast simulator runs, and how much faster that is than the readable one.
+"""How many plans the fast simulator runs in a second of processor time, and how many the readable one.
 
 Every plan is of 40 groups. "one action": all groups alike; "near": every group but four as the first; "random": every
 group anything. "aborted" gives a limit of the best time of "near". Tasks are those of the last plan.

@@ -150,8 +150,6 @@ class Slow:
         for consumer in sorted(tensor.consumers, key=self.rank.get):
             for device in self._on(consumer):
                 needed, reader = self.parts[consumer, device], ("run", consumer, device)
-                if needed[0] == needed[1]:
-                    continue
                 sources = holders
                 if whole:
                     order = sorted(

@@ -58,6 +58,8 @@ def parts(instance: DeploymentInstance, device_groups: Sequence[int], split: Spl
             speed = dict(zip(device_groups, (1 / time for time in times), strict=True))
             weights = [speed[int(instance.device_group_of[device])] for device in devices]
     cuts = borders(weights)
+    if len(set(cuts)) <= len(devices):
+        cuts = borders([1] * len(devices))
     return tuple(Replica(device, cuts[i], cuts[i + 1]) for i, device in enumerate(devices))
 
 

@@ -213,8 +213,6 @@ class Expansion:
 
     def _sources(self, holders: Sequence[_Holder], reader: Replica) -> Iterable[tuple[_Holder, int, int]]:
         """Who gives a reader which part of what it needs."""
-        if not reader.units:
-            return
         if all(holder.replica.units == UNITS for holder in holders):
             near = [holder for holder in holders if holder.replica.device == reader.device] or [
                 holder for holder in holders if self._groups[holder.replica.device] == self._groups[reader.device]

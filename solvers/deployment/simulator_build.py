@@ -92,8 +92,6 @@ def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
         for x in range(start, start + count):
             device, first, last, waits = replicas[x, DEVICE], replicas[x, FIRST], replicas[x, LAST], 0
             for i in range(inputs_at[place], inputs_at[place + 1]):
-                if first == last:
-                    break
                 tensor = inputs[i]
                 producer = producers[tensor]
                 low, high = _holders(producer, place, x, operators, replicas, device_group)
@@ -177,10 +175,10 @@ def _place(tables: Tables, choice: Choice, work: Work) -> None:
                 replicas[at + k, DEVICE] = tables.device[start + k]
             whole = whole or (choice.duplicated[place] != 0 and mode[action] != PARAMETER_SERVER)
         for k in range(count):
-            replicas[at + k, FIRST] = 0 if whole else first[group[place], start + k]
-            replicas[at + k, LAST] = units if whole else last[group[place], start + k]
+            replicas[at + k, FIRST] = 0 if whole else first[start + k]
+            replicas[at + k, LAST] = units if whole else last[start + k]
         operators[place, AT], operators[place, COUNT], operators[place, WHOLE] = at, count, 1 if whole else 0
-        operators[place, ALIKE] = NONE if whole else tables.alike[group[place], slot]
+        operators[place, ALIKE] = NONE if whole else tables.alike[slot]
         at += count
 
 

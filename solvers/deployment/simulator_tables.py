@@ -1,14 +1,19 @@
 """What the fast simulator looks up: replicas, times and reductions for every action, links between devices."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.instance import DeploymentInstance
-from ddlopt.models.deployment.shares import UNITS, parts, time_at
+from ddlopt.models.deployment.shares import UNITS, Replica, parts, time_at
+from ddlopt.models.deployment.solution import Split
 from ddlopt.models.deployment.tasks import all_reduce_s
 from ddlopt.solvers.deployment.plan_actions import Action, spread
+
+Slot = tuple[tuple[int, ...], Split]
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,9 +39,9 @@ class Tables(NamedTuple):
     slot, mode : (actions,)
     seat : (slots + 1,)
     device : (seats,)
-    first, last : (groups, seats)
+    first, last : (seats,)
         Parts of the batch in ``UNITS``.
-    alike : (groups, slots)
+    alike : (slots,)
         A number that is the same where devices and parts are.
     time_s : (operators, seats)
     whole_s : (operators, devices)
@@ -89,12 +94,11 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
     slots = list(dict.fromkeys((action.device_groups, action.split) for action in actions))
     seats = [instance.devices_of(chosen) for chosen, _ in slots]
     seat = np.concatenate(([0], np.cumsum([len(devices) for devices in seats])))
-    first, last, alike = _parts(instance, slots, int(seat[-1]))
+    first, last, alike = _parts(instance, slots)
     device = np.concatenate(seats)
     inputs_at, inputs = _rows(instance.inputs)
     outputs_at, outputs = _rows(instance.outputs)
     rate, link, resources = _links(instance)
-    whole = np.array([[UNITS] * instance.devices] * instance.groups)
     return Tables(
         order=np.array(instance.order),
         group=np.array([operator.group for operator in instance.operators]),
@@ -117,7 +121,7 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
         last=last,
         alike=alike,
         time_s=_times(instance, device, last - first),
-        whole_s=_times(instance, np.arange(instance.devices), whole),
+        whole_s=_times(instance, np.arange(instance.devices), np.full(instance.devices, UNITS)),
         reduce_s=np.array(
             [
                 [float(all_reduce_s(instance, chosen, operator.gradient_bytes, float)) for chosen, _ in slots]
@@ -138,39 +142,30 @@ def _rows(rows: tuple[tuple[int, ...], ...]) -> tuple[Ints, Ints]:
     return np.concatenate(([0], ends)), np.array([place for row in rows for place in row], np.int64)
 
 
-def _parts(
-    instance: DeploymentInstance, slots: list[tuple[tuple[int, ...], str]], seats: int
-) -> tuple[Ints, Ints, Ints]:
-    first, last = np.empty((instance.groups, seats), np.int64), np.empty((instance.groups, seats), np.int64)
-    alike = np.empty((instance.groups, len(slots)), np.int64)
-    numbers: dict[object, int] = {}
-    for group in range(instance.groups):
-        reached = 0
-        for place, (chosen, split) in enumerate(slots):
-            replicas = parts(instance, chosen, split)  # type: ignore[arg-type]
-            alike[group, place] = numbers.setdefault(replicas, len(numbers))
-            here = slice(reached, reached + len(replicas))
-            first[group, here] = [replica.first for replica in replicas]
-            last[group, here] = [replica.last for replica in replicas]
-            reached += len(replicas)
+def _parts(instance: DeploymentInstance, slots: Sequence[Slot]) -> tuple[Ints, Ints, Ints]:
+    rows = [parts(instance, chosen, split) for chosen, split in slots]
+    numbers: dict[tuple[Replica, ...], int] = {}
+    alike = np.array([numbers.setdefault(row, len(numbers)) for row in rows])
+    replicas = [replica for row in rows for replica in row]
+    first, last = (np.array([getattr(replica, name) for replica in replicas]) for name in ("first", "last"))
     return first, last, alike
 
 
 def _times(instance: DeploymentInstance, device: Ints, units: Ints) -> Floats:
-    """Times of all operators on these devices for the parts (groups, devices)."""
+    """Times of all operators on these devices for these parts."""
     kinds = [instance.device_groups[instance.device_group_of[place]].type for place in device]
     times = np.empty((len(instance.operators), len(device)))
     for place, operator in enumerate(instance.operators):
         # Devices of one type often have the same part.
         known: dict[tuple[str, int], float] = {}
-        for k, key in enumerate(zip(kinds, units[operator.group].tolist(), strict=True)):
+        for k, key in enumerate(zip(kinds, units.tolist(), strict=True)):
             if key not in known:
                 known[key] = float(time_at(instance.shares, operator.times_s[key[0]], key[1]))
             times[place, k] = known[key]
     return times
 
 
-def _spreads(instance: DeploymentInstance, slots: list[tuple[tuple[int, ...], str]]) -> Ints:
+def _spreads(instance: DeploymentInstance, slots: Sequence[Slot]) -> Ints:
     found = np.empty((len(instance.operators), len(slots)), np.int64)
     masks = {chosen for chosen, _ in slots}
     for group, members in enumerate(instance.members):
