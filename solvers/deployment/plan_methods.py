@@ -10,4 +10,12 @@ FAMILY = "deployment"
 _formulation = partial(formulation, FAMILY)
 _heuristic = partial(heuristic, FAMILY)
 
-ENTRIES: tuple[Entry, ...] = ()
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "brute-force",
+        FAMILY,
+        "exact",
+        "all plans of a small instance, by the fast simulator",
+        _heuristic("brute_force", "BruteForce"),
+    ),
+)

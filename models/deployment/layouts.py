@@ -1,0 +1,127 @@
+"""How the operators of a group may lie on devices, and what moves between two groups at least."""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment.instance import DeploymentInstance
+from ddlopt.models.deployment.shares import UNITS, Replica, parts
+from ddlopt.models.deployment.solution import Mode, Split
+
+Floats = npt.NDArray[np.float64]
+
+_ROUNDING = 1 - 1e-9
+"""Parts within a device group differ by a unit, times by the last digits."""
+
+
+class Layout(NamedTuple):
+    """Where an operator's replicas lie.
+
+    ``split`` is None where each operator of the group has one device, any of those in ``device_groups``; ``cases``
+    then has a case for each device group, with its first device, and one case otherwise.
+    """
+
+    device_groups: tuple[int, ...]
+    split: Split | None
+    cases: tuple[tuple[Replica, ...], ...]
+
+    @property
+    def replicas(self) -> int:
+        """How many each operator has."""
+        return len(self.cases[0])
+
+
+class Decision(NamedTuple):
+    """A mode, and the place of its layout."""
+
+    layout: int
+    mode: Mode
+
+
+class Moved(NamedTuple):
+    """What a tensor from one layout to another needs at least, if its producer is not duplicated.
+
+    Seconds are ``fixed`` latencies and ``per_byte`` of the tensor.
+
+    Parameters
+    ----------
+    delay, delay_fixed : float
+        From the end of a producer's replica, for every consumer's replica.
+    chain, chain_fixed : float
+        From any producer's replica to any consumer's replica that has the same sample of the batch, also where they are
+        duplicated.
+    busy, busy_fixed : (device groups, device groups) array
+        Of the link between two device groups.
+    """
+
+    delay: float
+    delay_fixed: float
+    chain: float
+    chain_fixed: float
+    busy: Floats
+    busy_fixed: Floats
+
+
+def layouts(instance: DeploymentInstance) -> tuple[Layout, ...]:
+    """All of them, each once."""
+    known = range(len(instance.device_groups))
+    found: dict[tuple[tuple[int, ...], tuple[Replica, ...]], Layout] = {}
+    spreads = []
+    splits: tuple[Split, ...] = ("even", "speed")
+    for chosen in (mask for size in range(1, len(known) + 1) for mask in combinations(known, size)):
+        for split in splits:
+            replicas = parts(instance, chosen, split)
+            found.setdefault((chosen, replicas), Layout(chosen, split, (replicas,)))
+        if len(instance.devices_of(chosen)) > 1:
+            first = [instance.devices_of((j,))[0] for j in chosen]
+            spreads.append(Layout(chosen, None, tuple((Replica(device, 0, UNITS),) for device in first)))
+    return (*found.values(), *spreads)
+
+
+def decisions(known: tuple[Layout, ...]) -> tuple[Decision, ...]:
+    """What may be decided for a group: on a single device the modes are the same."""
+    found = []
+    for place, layout in enumerate(known):
+        if layout.split is None:
+            found.append(Decision(place, "model_parallel"))
+            continue
+        found.append(Decision(place, "all_reduce"))
+        if layout.replicas > 1:
+            found.append(Decision(place, "parameter_server"))
+    return tuple(found)
+
+
+def moved(instance: DeploymentInstance, rate: Floats, one: Layout, other: Layout) -> Moved:
+    """From ``one`` to the ``other``; ``rate`` (devices, devices) has the bandwidths. The least over all cases."""
+    cases = [_case(instance, rate, a, b) for a in one.cases for b in other.cases]
+    delayed = all(case.delay_fixed for case in cases)
+    disjoint = not set(one.device_groups) & set(other.device_groups)
+    return Moved(
+        _ROUNDING * min(case.delay for case in cases) if delayed else 0.0,
+        float(delayed),
+        _ROUNDING * min(case.chain for case in cases) if disjoint else 0.0,
+        float(disjoint),
+        _ROUNDING * np.min([case.busy for case in cases], axis=0),
+        np.min([case.busy_fixed for case in cases], axis=0),
+    )
+
+
+def _case(instance: DeploymentInstance, rate: Floats, one: tuple[Replica, ...], other: tuple[Replica, ...]) -> Moved:
+    source, target = np.array(one), np.array(other)
+    low, high = np.maximum(source[:, None, 1], target[None, :, 1]), np.minimum(source[:, None, 2], target[None, :, 2])
+    overlap = np.maximum(0, high - low) / UNITS
+    seconds = overlap / rate[np.ix_(source[:, 0], target[:, 0])]
+    sent = (overlap > 0) & (source[:, None, 0] != target[None, :, 0])
+    slowest = np.where(sent, seconds, 0).max(axis=0)
+    delayed = bool(sent.any(axis=0).all())
+    at, size = instance.device_group_of, len(instance.device_groups)
+    busy, busy_fixed = np.zeros((size, size)), np.zeros((size, size))
+    for k, place in np.argwhere(sent):
+        link = at[source[k, 0]], at[target[place, 0]]
+        if link[0] != link[1]:
+            busy[link] += seconds[k, place]
+            busy_fixed[link] += 1
+    chain = float(seconds[overlap > 0].min())
+    return Moved(float(slowest.min()) if delayed else 0.0, float(delayed), chain, 1.0, busy, busy_fixed)
