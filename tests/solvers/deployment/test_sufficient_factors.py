@@ -51,7 +51,7 @@ def test_figures_of_a_plan():
 
 @pytest.mark.parametrize(("size", "expected"), [(20, (2,)), (2000, (0, 1, 2))])
 def test_what_the_cut_duplicates(size, expected):
-    # All-reduce 2 · 1/2 · 1000 / 10 = 100 s; duplicating costs 2 s and half of both tensors, or 4 s all three operators.
+    # All-reduce 2 · 1/2 · 1000 / 10 = 100 s; duplicating costs 2 s and half of both tensors, or 4 s for everything.
     assert duplicated_by_cut(dense_layer(size), Deployment(instance="dense", groups=(ALL_REDUCE,))) == expected
 
 
