@@ -6,7 +6,7 @@ PYTEST_ARGS ?= -n auto
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all lint types arrows wheel bench clean
+.PHONY: help demo test test-slow test-all lint types arrows wheel docs bench clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ arrows: $(VENV)/installed-dev build/site ## who may import whom
 
 wheel: $(VENV)/installed-dev dist/built ## sdist and wheel, compared with the tree
 	@DDLOPT_DIST=$(abspath dist) $(BIN)/pytest -q tests/test_packaging.py
+
+docs: $(VENV)/installed-docs ## the documentation as a web site in build/docs, every link in it checked
+	@$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs && echo build/docs/index.html
 
 bench: $(VENV)/installed-test ## the measurements, each a table beside the stock path
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -1,0 +1,70 @@
+"""The documentation site: `make docs` builds it into build/docs."""
+
+import shutil
+import sys
+from importlib.metadata import version as version_of
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+project = "ddlopt"
+author = "ddlopt maintainers"
+project_copyright = "ddlopt maintainers, Apache-2.0"
+release = version = version_of("ddlopt")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "family"]
+exclude_patterns = ["_*"]
+nitpicky = True
+# Names of other libraries are not looked up, as that would take a network; our own must all exist.
+nitpick_ignore_regex = [("py:.*", r"(?!ddlopt\b).*"), ("py:.*", r"ddlopt\..*(\b_\w+|<locals>.*)")]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "exclude-members": "model_config, model_post_init"}
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_custom_sections = ["Ports"]
+
+html_theme = "furo"
+html_title = f"ddlopt {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+# MathJax is part of the site, so that reading it takes no network.
+mathjax_path = "mathjax/tex-svg.js"
+mathjax_options = {"defer": "defer"}
+
+
+def _copy_mathjax(app: Any, failure: Exception | None) -> None:
+    """Put the one file of MathJax that the pages load beside them."""
+    if failure is None and app.builder.format == "html":
+        package = find_spec("sphinx-mathjax-offline")
+        (origin,) = package.submodule_search_locations
+        target = Path(app.outdir, "_static", mathjax_path)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(Path(origin, "static", mathjax_path), target)
+
+
+def _without_long_signature(_app: Any, what: str, _name: str, thing: Any, *_rest: Any) -> tuple[str, str] | None:
+    """Leave out the signature of a data class of fields: its docstring lists them with their units."""
+    if what == "class" and hasattr(thing, "model_fields"):
+        return "", ""
+    return None
+
+
+def _stay_inside(_app: Any, _page: str, source: list[str]) -> None:
+    """Lead links to pages outside of this folder to those that include them here."""
+    source[0] = source[0].replace("](../instances/library/INDEX.md", "](best_known.md")
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", _stay_inside)
+    app.connect("build-finished", _copy_mathjax)
+    app.connect("autodoc-process-signature", _without_long_signature)
