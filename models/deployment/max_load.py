@@ -54,7 +54,7 @@ class MaxLoadPartition:
 
     where y is 1 if an accelerator has some but not all pins; with two pins :math:`y_{hd} \ge |x_{ad} - x_{bd}|`.
 
-    *Packing* (ours). Nothing better is lost if every load is at most ``limit_s``, that of a known partition. Then blocks
+    *Packing* (ours). Nothing better is lost if loads are at most ``limit_s``, that of a known partition. Then blocks
     that take longer are not on a device, an accelerator has at most m blocks of more than limit / (m + 1) each, and
     :math:`\sum_b \lfloor (q + 1) p_b / \text{limit} \rfloor x_{bd} \le q`
     (:func:`~ddlopt.models.deployment.partition_packing.packing_rows`).

@@ -1,6 +1,7 @@
 """The largest load as the literature formulates it, for comparison."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
@@ -132,4 +133,4 @@ class PlainMaxLoad:
 
 
 def _neighbours(instance: PartitionInstance) -> list[tuple[int, int]]:
-    return [pair for nodes in instance.colours for pair in zip(nodes, nodes[1:], strict=False)]
+    return [pair for nodes in instance.colours for pair in pairwise(nodes)]

@@ -216,3 +216,11 @@ def rounded_devices(on: Any, count: int, instance: PartitionInstance) -> tuple[i
     if -1 in devices:
         raise SolverError(f"'{instance.name}': {devices.index(-1)} is on no device")
     return tuple(devices)
+
+
+def as_contiguous(instance: PartitionInstance) -> PartitionInstance:
+    """The same instance where partitions must be contiguous; loads are of both passes together."""
+    if instance.contiguous and not instance.separate_passes:
+        return instance
+    # What is cached does not depend on these fields.
+    return instance.model_copy(update={"contiguous": True, "separate_passes": False})

@@ -1,5 +1,6 @@
 """Blocks without weight that may go with a neighbour in some best partition."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +40,7 @@ def contracted(instance: PartitionInstance) -> Blocks:
         order = {edge for edge in order if block not in edge}
         free[block] = False
         waiting += [each for each in beside - {block} if free[each] and each not in waiting]
-    return _merged(blocks, target, order)
+    return merged(blocks, target, order)
 
 
 def _partner(block: int, pins: list[set[int]], order: set[tuple[int, int]], blocks: Blocks) -> int | None:
@@ -58,15 +59,16 @@ def _partner(block: int, pins: list[set[int]], order: set[tuple[int, int]], bloc
     return None
 
 
-def _merged(blocks: Blocks, target: list[int], order: set[tuple[int, int]]) -> Blocks:
+def merged(blocks: Blocks, target: Sequence[int], order: Iterable[tuple[int, int]]) -> Blocks:
+    """The blocks where each goes together with its ``target``; ``order`` is of those that are targets."""
     kept = sorted(set(target))
     number = {block: place for place, block in enumerate(kept)}
     place = np.array([number[each] for each in target], dtype=np.int64)
     found: dict[tuple[tuple[int, ...], int], float] = {}
     for pins, time_s, of_pass in zip(blocks.pins, blocks.transfer_s.tolist(), blocks.of_pass.tolist(), strict=True):
-        merged = tuple(sorted({int(place[pin]) for pin in pins}))
-        if len(merged) > 1:
-            found[merged, of_pass] = found.get((merged, of_pass), 0.0) + time_s
+        own = tuple(sorted({int(place[pin]) for pin in pins}))
+        if len(own) > 1:
+            found[own, of_pass] = found.get((own, of_pass), 0.0) + time_s
 
     def added(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         total = np.zeros(len(kept))

@@ -41,10 +41,10 @@ def crowd_of(times_s: Floats, accelerators: int) -> Crowd | None:
 
 
 def packing_rows(sizes: Floats, most: int) -> list[tuple[Floats, float]]:
-    """Rows of coefficients and right sides that hold for all blocks which fit together into 1.
+    r"""Rows of coefficients and right sides that hold for all blocks which fit together into 1.
 
     Of blocks larger than 1 / (m + 1) there are at most m; and with the dual feasible functions
-    :math:`u_q(x) = \\lfloor (q + 1) x \\rfloor / q`, which take no more than 1 together wherever sizes do (at whole
+    :math:`u_q(x) = \lfloor (q + 1) x \rfloor / q`, which take no more than 1 together wherever sizes do (at whole
     numbers (q + 1) x, where u would be x, sizes are rounded down), q up to ``most``.
     """
     found: dict[tuple[float, ...], tuple[Floats, float]] = {}
@@ -55,8 +55,6 @@ def packing_rows(sizes: Floats, most: int) -> list[tuple[Floats, float]]:
             found.setdefault(tuple((row / count).tolist()), (row, float(count)))
     for q in range(1, most + 1):
         row = np.floor((q + 1) * sizes * (1 - _HAIR))
-        # Sizes up to 1: a block alone takes q of q.
-        row = np.minimum(row, q)
         if row.any():
             found.setdefault(tuple((row / q).round(9).tolist()), (row, float(q)))
     return list(found.values())

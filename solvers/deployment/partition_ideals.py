@@ -1,7 +1,7 @@
 """Contiguous partitions for throughput, by dynamic programming over ideals."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment import partition_ideal_kernels as kernels
 from ddlopt.solvers.heuristic import Clock
 
+FAMILY = "deployment"
+
 Ints = npt.NDArray[np.int64]
 Order = Sequence[tuple[int, int]]
 
@@ -19,6 +21,13 @@ _PORTION = 2000
 """Ideals between looks at the clock."""
 HAIR = 1e-12
 """Relative difference of loads that counts as none: sums are rounded in another order."""
+
+
+def refusal(instance: Any) -> str | None:
+    """Why an instance is none of a partition for throughput; None if it is."""
+    if not isinstance(instance, PartitionInstance) or instance.goal != "throughput":
+        return "it partitions graphs of operators for throughput"
+    return None
 
 
 class Chain(NamedTuple):
