@@ -11,8 +11,9 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from ddlopt.models.errors import StoreError
+from ddlopt.models.errors import OptionError, StoreError
 from ddlopt.models.files import writable
+from ddlopt.solvers.contracts import Status
 
 _APPLICATION = 0x64646C6F
 """Marks the file as a store of ours (SQLite's ``application_id``)."""
@@ -72,6 +73,9 @@ MIGRATIONS: tuple[str, ...] = (
 NESTED = ("options", "versions", "machine", "details", "trace")
 """Columns of ``runs`` that are JSON."""
 
+STATUSES = (*(str(status) for status in Status), "crashed", "out_of_memory", "killed")
+"""Those of results, and those of solves whose process gave none."""
+
 
 class Store:
     """Results of sweeps.
@@ -91,7 +95,8 @@ class Store:
     Raises
     ------
     StoreError
-        If the file is no store, or one of a newer version, or another sweep has it.
+        If the file is no store, or one of a newer version, or another sweep has it; from any method, if what it reads
+        turns out to be damaged, or the disk is full.
     """
 
     def __init__(self, path: str | Path, write: bool = True) -> None:
@@ -158,9 +163,20 @@ class Store:
     ) -> None:
         self.close()
 
+    @contextmanager
+    def _access(self) -> Iterator[None]:
+        """Say in one line what SQLite has to say."""
+        try:
+            yield
+        except sqlite3.OperationalError as problem:
+            raise StoreError(f"{self.path} cannot be used: {problem}") from None
+        except sqlite3.DatabaseError as problem:
+            raise StoreError(f"{self.path} is damaged: {problem}") from None
+
     def keys(self) -> set[str]:
         """Keys of the runs that are finished."""
-        return {row["key"] for row in self._connection.execute("SELECT key FROM runs")}
+        with self._access():
+            return {row["key"] for row in self._connection.execute("SELECT key FROM runs")}
 
     def add(self, run: Mapping[str, Any], instance: Mapping[str, Any]) -> None:
         """Add one finished run; it is on the disk when this returns. One that is there already stays as it is."""
@@ -172,11 +188,12 @@ class Store:
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
-        self._connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", row)
+        with self._access():
+            self._connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", row)
 
     def runs(self, solutions: bool = False) -> Iterator[dict[str, Any]]:
         """All runs in the order of their keys' insertion, with lists and mappings as such."""
-        for row in self._connection.execute("SELECT * FROM runs ORDER BY rowid"):
+        for row in self.rows(["*"]):
             run = dict(row)
             packed = run.pop("solution")
             for name in NESTED:
@@ -187,20 +204,13 @@ class Store:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read the store as it is now, whatever a sweep adds meanwhile.
-
-        Raises
-        ------
-        StoreError
-            If what is read turns out to be damaged.
-        """
+        """Read the store as it is now, whatever a sweep adds meanwhile."""
         self._connection.execute("BEGIN")
         try:
-            # The first reading fixes what is seen.
-            self._connection.execute("SELECT count(*) FROM instances").fetchone()
+            with self._access():
+                # The first reading fixes what is seen.
+                self._connection.execute("SELECT count(*) FROM instances").fetchone()
             yield
-        except sqlite3.DatabaseError as problem:
-            raise StoreError(f"{self.path} is damaged: {problem}") from None
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -209,18 +219,30 @@ class Store:
         """Columns of the runs, as they are stored; of those alone whose other columns equal the values given."""
         wanted = " AND ".join(f"{name} = :{name}" for name in equal) or "1"
         names = ", ".join(columns)
-        return iter(self._connection.execute(f"SELECT {names} FROM runs WHERE {wanted} ORDER BY rowid", equal))
+        with self._access():
+            yield from self._connection.execute(f"SELECT {names} FROM runs WHERE {wanted} ORDER BY rowid", equal)
 
     def instances(self) -> dict[str, dict[str, Any]]:
         """Instances by digest."""
-        rows = map(dict, self._connection.execute("SELECT * FROM instances"))
+        with self._access():
+            rows = [dict(row) for row in self._connection.execute("SELECT * FROM instances")]
         return {row["digest"]: row | {"sizes": json.loads(row["sizes"])} for row in rows}
 
     def forget(self, statuses: Iterable[str]) -> int:
-        """Delete the runs that ended so, to have them done again; how many there were."""
+        """Delete the runs that ended so, to have them done again; how many there were.
+
+        Raises
+        ------
+        OptionError
+            If runs do not end so.
+        """
         wanted = tuple(statuses)
+        unknown = sorted(set(wanted) - set(STATUSES))
+        if unknown:
+            raise OptionError(f"no run ends as '{unknown[0]}'; runs end as: {', '.join(STATUSES)}")
         marks = ", ".join("?" * len(wanted))
-        return self._connection.execute(f"DELETE FROM runs WHERE status IN ({marks})", wanted).rowcount
+        with self._access():
+            return self._connection.execute(f"DELETE FROM runs WHERE status IN ({marks})", wanted).rowcount
 
 
 def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:
