@@ -123,5 +123,6 @@ def _case(instance: DeploymentInstance, rate: Floats, one: tuple[Replica, ...], 
         if link[0] != link[1]:
             busy[link] += seconds[k, place]
             busy_fixed[link] += 1
-    chain = float(seconds[overlap > 0].min())
+    # Where the producer is duplicated, a part comes from any of its devices.
+    chain = float(overlap[overlap > 0].min() / rate[np.ix_(source[:, 0], target[:, 0])].max())
     return Moved(float(slowest.min()) if delayed else 0.0, float(delayed), chain, 1.0, busy, busy_fixed)

@@ -1,0 +1,315 @@
+"""The rows of the makespan bound."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyomo.environ as pyo
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+from ddlopt.models.deployment.instance import DeploymentInstance
+from ddlopt.models.deployment.plan_figures import PlanFigures
+
+Terms = list[tuple[float, Any]]
+
+MEMORY_ROUNDING = 1 + 1e-9
+NEGLIGIBLE = 2e-9
+"""A coefficient that solvers drop; times are at least 1 and memories are 1."""
+
+
+def linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
+    """A sum of coefficients times variables."""
+    pairs = [(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE]
+    return LinearExpression(
+        constant=constant, linear_coefs=[value for value, _ in pairs], linear_vars=[variable for _, variable in pairs]
+    )
+
+
+class Rows:
+    """Variables and rows of :class:`~ddlopt.models.deployment.makespan_bound.MakespanBound` in a block.
+
+    Parameters
+    ----------
+    block : pyo.Block
+    figures : PlanFigures
+    unit_s : float
+        In which times are measured.
+    pairs : bool
+        Whether what moves between groups counts.
+    """
+
+    def __init__(self, block: pyo.Block, figures: PlanFigures, unit_s: float, pairs: bool) -> None:
+        self.block, self.figures, self.unit, self.with_pairs = block, figures, unit_s, pairs
+        self.instance: DeploymentInstance = figures.instance
+        self.operators = range(len(self.instance.operators))
+        self.places = range(len(self.instance.device_groups))
+        self.group = [operator.group for operator in self.instance.operators]
+        self.after, self.before = _descendants(self.instance)
+
+    def build(self) -> None:
+        """All of it."""
+        self._decisions()
+        self._figures_of_operators()
+        if self.with_pairs:
+            self._pairs()
+        self._paths()
+        self._sums()
+        self._memory()
+        self.block.objective = pyo.Expression(expr=self.block.time)
+
+    def _decisions(self) -> None:
+        block, figures = self.block, self.figures
+        block.GROUPS = pyo.Set(initialize=range(self.instance.groups))
+        block.DECISIONS = pyo.Set(initialize=range(len(figures.decisions)))
+        block.decided = pyo.Var(block.GROUPS, block.DECISIONS, domain=pyo.Binary, doc="x")
+        block.time = pyo.Var(bounds=(1 - 1e-9, None), doc="T in units")
+        self.by_layout: dict[int, list[int]] = {}
+        for a, decision in enumerate(figures.decisions):
+            self.by_layout.setdefault(decision.layout, []).append(a)
+        self.all_reduce = {d.layout: a for a, d in enumerate(figures.decisions) if d.mode == "all_reduce"}
+        self.server = {d.layout: a for a, d in enumerate(figures.decisions) if d.mode == "parameter_server"}
+        self.spread = {d.layout: a for a, d in enumerate(figures.decisions) if d.mode == "model_parallel"}
+        block.one_decision = pyo.ConstraintList(doc="each group has one")
+        for g in block.GROUPS:
+            block.one_decision.add(linear((1.0, block.decided[g, a]) for a in block.DECISIONS) == 1)
+        keys = [(o, lay) for o in self.operators for lay in figures.split]
+        block.duplicated = pyo.Var(keys, bounds=(0, 1), doc="z")
+        block.only_all_reduce_duplicates = pyo.ConstraintList()
+        for o, lay in keys:
+            block.only_all_reduce_duplicates.add(
+                block.duplicated[o, lay] - block.decided[self.group[o], self.all_reduce[lay]] <= 0
+            )
+        runs = [(o, lay, j) for o in self.operators for lay in self.spread for j in figures.layouts[lay].device_groups]
+        block.runs = pyo.Var(runs, bounds=(0, 1), doc="w")
+        block.runs_somewhere = pyo.ConstraintList()
+        for o in self.operators:
+            for lay, a in self.spread.items():
+                parts = [(1.0, block.runs[o, lay, j]) for j in figures.layouts[lay].device_groups]
+                block.runs_somewhere.add(linear([*parts, (-1.0, block.decided[self.group[o], a])]) == 0)
+
+    def _decided(self, o: int, lay: int) -> Terms:
+        """Whether the group of an operator is laid out like this."""
+        return [(1.0, self.block.decided[self.group[o], a]) for a in self.by_layout[lay]]
+
+    def _figures_of_operators(self) -> None:
+        """Least time, loads and seconds on the channel of every operator, as variables, so that rows stay short."""
+        block = self.block
+        block.least = pyo.Var(self.operators, bounds=(0, None), doc="d")
+        block.load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q")
+        block.lone_load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q' without what is duplicated")
+        self.gradients = [o for o in self.operators if self.instance.operators[o].gradient_bytes]
+        block.reduced = pyo.Var(self.gradients, bounds=(0, None), doc="r")
+        block.figures_of_operators = pyo.ConstraintList()
+        for o in self.operators:
+            self._equal(block.least[o], self._least_terms(o))
+            for j in self.places:
+                load, duplicated = self._load_terms(o, j)
+                self._equal(block.load[o, j], load)
+                self._equal(block.lone_load[o, j], [*load, *duplicated])
+        for o in self.gradients:
+            self._equal(block.reduced[o], self._reduce_terms(o))
+
+    def _equal(self, variable: Any, terms: Terms) -> None:
+        scaled = [(value / self.unit, each) for value, each in terms]
+        self.block.figures_of_operators.add(linear([*scaled, (-1.0, variable)]) == 0)
+
+    def _least_terms(self, o: int) -> Terms:
+        figures, block = self.figures, self.block
+        terms: Terms = []
+        for lay, layout in enumerate(figures.layouts):
+            if layout.split is None:
+                terms += [(figures.whole_s[o, j], block.runs[o, lay, j]) for j in layout.device_groups]
+                continue
+            least = figures.least_s[o, lay]
+            terms += [(least, variable) for _, variable in self._decided(o, lay)]
+            if layout.replicas > 1:
+                whole = min(figures.whole_s[o, j] for j in layout.device_groups)
+                terms.append((whole - least, block.duplicated[o, lay]))
+        return terms
+
+    def _load_terms(self, o: int, j: int) -> tuple[Terms, Terms]:
+        """Seconds on a device of group j, and what to add to leave out what is duplicated."""
+        figures, block = self.figures, self.block
+        terms: Terms = []
+        less: Terms = []
+        for lay, layout in enumerate(figures.layouts):
+            if j not in layout.device_groups:
+                continue
+            if layout.split is None:
+                terms.append((figures.whole_s[o, j] / figures.counts[j], block.runs[o, lay, j]))
+                continue
+            part = figures.part_s[o, lay, j]
+            terms += [(part, variable) for _, variable in self._decided(o, lay)]
+            if layout.replicas > 1:
+                terms.append((figures.whole_s[o, j] - part, block.duplicated[o, lay]))
+                less.append((-figures.whole_s[o, j], block.duplicated[o, lay]))
+        return terms, less
+
+    def _reduce_terms(self, o: int) -> Terms:
+        figures, block = self.figures, self.block
+        terms: Terms = []
+        for lay in figures.split:
+            seconds = figures.reduce_s[o, lay]
+            terms.append((seconds, block.decided[self.group[o], self.all_reduce[lay]]))
+            terms.append((-seconds, block.duplicated[o, lay]))
+        return terms
+
+    def _pairs(self) -> None:
+        """Y on the local polytope, for groups that pass tensors."""
+        block, count = self.block, range(len(self.figures.layouts))
+        crossing = sorted({(self.group[p], self.group[c]) for p, c in self._edges() if self.group[p] != self.group[c]})
+        block.pair = pyo.Var(
+            [(g, h, lay, k) for g, h in crossing for lay in count for k in count], bounds=(0, 1), doc="y"
+        )
+        block.pairs_agree = pyo.ConstraintList(doc="local polytope")
+        for g, h in crossing:
+            for lay in count:
+                own = [(-1.0, block.decided[g, a]) for a in self.by_layout[lay]]
+                block.pairs_agree.add(linear([*((1.0, block.pair[g, h, lay, k]) for k in count), *own]) == 0)
+                own = [(-1.0, block.decided[h, a]) for a in self.by_layout[lay]]
+                block.pairs_agree.add(linear([*((1.0, block.pair[g, h, k, lay]) for k in count), *own]) == 0)
+
+    def _edges(self) -> dict[tuple[int, int], float]:
+        """Producers and consumers, with the bytes of the largest tensor between them."""
+        found: dict[tuple[int, int], float] = {}
+        for tensor in self.instance.tensors:
+            for c in tensor.consumers:
+                key = tensor.producer, c
+                found[key] = max(found.get(key, 0.0), tensor.size_bytes)
+        return found
+
+    def _paths(self) -> None:
+        """E and B along the edges."""
+        block, edges = self.block, self._edges()
+        block.end = pyo.Var(self.operators, bounds=(0, None), doc="E")
+        block.tail = pyo.Var(self.operators, bounds=(0, None), doc="B")
+        block.paths = pyo.ConstraintList(doc="E and B along the graph")
+        crossing = [
+            (p, c) for (p, c), size in edges.items() if self.with_pairs and size and self.group[p] != self.group[c]
+        ]
+        block.delay = pyo.Var(crossing, bounds=(0, None), doc="D")
+        block.chain_delay = pyo.Var(crossing, bounds=(0, None), doc="D'")
+        for p, c in crossing:
+            self._delays(p, c, edges[p, c])
+        for o in self.operators:
+            block.paths.add(block.end[o] - block.least[o] >= 0)
+            block.paths.add(
+                block.tail[o] - block.least[o] - block.reduced[o] >= 0
+                if o in block.reduced
+                else block.tail[o] - block.least[o] >= 0
+            )
+        for p, c in edges:
+            delay = [(-1.0, block.delay[p, c])] if (p, c) in block.delay else []
+            block.paths.add(linear([(1.0, block.end[c]), (-1.0, block.end[p]), (-1.0, block.least[c]), *delay]) >= 0)
+            delay = [(-1.0, block.chain_delay[p, c])] if (p, c) in block.delay else []
+            block.paths.add(linear([(1.0, block.tail[p]), (-1.0, block.tail[c]), (-1.0, block.least[p]), *delay]) >= 0)
+        self._servers()
+
+    def _delays(self, p: int, c: int, size: float) -> None:
+        """D is the delay of y, less its largest value in a layout where the producer is duplicated."""
+        block, latency, count = self.block, self.instance.latency_s, range(len(self.figures.layouts))
+        delay, chain = np.zeros((len(count), len(count))), np.zeros((len(count), len(count)))
+        for lay in count:
+            for k in count:
+                move = self.figures.moved[lay][k]
+                delay[lay, k] = move.delay * size + move.delay_fixed * latency
+                chain[lay, k] = move.chain * size + move.chain_fixed * latency
+        delay, chain = delay / self.unit, chain / self.unit
+        g, h = self.group[p], self.group[c]
+        terms = [(-delay[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        terms += [(delay[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
+        block.paths.add(linear([*terms, (1.0, block.delay[p, c])]) >= 0)
+        terms = [(-chain[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        block.paths.add(linear([*terms, (1.0, block.chain_delay[p, c])]) >= 0)
+
+    def _servers(self) -> None:
+        """Gradients that go through a server."""
+        block = self.block
+        self.server_busy: dict[tuple[int, int], Terms] = {}
+        for o in self.gradients:
+            ways: Terms = []
+            back: Terms = []
+            for lay, a in self.server.items():
+                there_s, back_s, busy = self.figures.server_s(o, lay)
+                decided = block.decided[self.group[o], a]
+                ways.append((-(there_s + back_s) / self.unit, decided))
+                back.append((-back_s / self.unit, decided))
+                for i, j in np.argwhere(busy > 0).tolist():
+                    self.server_busy.setdefault((i, j), []).append((busy[i, j] / self.unit, decided))
+            block.paths.add(linear([(1.0, block.time), (-1.0, block.end[o]), *ways]) >= 0)
+            block.paths.add(linear([(1.0, block.tail[o]), (-1.0, block.least[o]), *back]) >= 0)
+
+    def _sums(self) -> None:
+        """T is at least what each resource does, with what must come before or after."""
+        block = self.block
+        block.sums = pyo.ConstraintList(doc="T is at least ...")
+        self._at_least([(1.0, block.reduced[o]) for o in self.gradients])
+        for j in self.places:
+            self._at_least([(1.0, block.load[o, j]) for o in self.operators])
+        for o in self.operators:
+            later = sorted(self.after[o])
+            self._at_least([(1.0, block.end[o]), *((1.0, block.reduced[p]) for p in [o, *later] if p in block.reduced)])
+            for j in self.places:
+                if later:
+                    self._at_least([(1.0, block.end[o]), *((1.0, block.load[p, j]) for p in later)])
+                self._at_least([(1.0, block.tail[o]), *((1.0, block.lone_load[p, j]) for p in sorted(self.before[o]))])
+        for i in self.places:
+            for j in self.places:
+                if i != j:
+                    self._at_least([*self.server_busy.get((i, j), []), *self._link_terms(i, j)])
+
+    def _at_least(self, terms: Terms) -> None:
+        self.block.sums.add(linear([(1.0, self.block.time), *((-value, variable) for value, variable in terms)]) >= 0)
+
+    def _link_terms(self, i: int, j: int) -> Terms:
+        """Seconds of the link from device group i to j, each tensor for one consumer."""
+        if not self.with_pairs:
+            return []
+        block, count = self.block, range(len(self.figures.layouts))
+        busy = np.array([[move.busy[i, j] for move in row] for row in self.figures.moved]) / self.unit
+        fixed = np.array([[move.busy_fixed[i, j] for move in row] for row in self.figures.moved]) / self.unit
+        found: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+        terms: Terms = []
+        for tensor in self.instance.tensors:
+            g = self.group[tensor.producer]
+            h = next((self.group[c] for c in tensor.consumers if self.group[c] != g), g)
+            if g == h or not tensor.size_bytes:
+                continue
+            seconds = busy * tensor.size_bytes + fixed * self.instance.latency_s
+            found[g, h] = found.get((g, h), 0) + seconds
+            terms += [(-seconds[lay].max(), block.duplicated[tensor.producer, lay]) for lay in self.figures.split]
+        for (g, h), seconds in found.items():
+            terms += [(seconds[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        return terms
+
+    def _memory(self) -> None:
+        """What operators keep fits, in the mean of each device group."""
+        block, figures = self.block, self.figures
+        block.memory = pyo.ConstraintList(doc="resident bytes fit")
+        for j, group in enumerate(self.instance.device_groups):
+            terms: Terms = []
+            for o, operator in enumerate(self.instance.operators):
+                part = operator.resident_bytes / group.memory_bytes
+                if not part:
+                    continue
+                for lay, layout in enumerate(figures.layouts):
+                    if j in layout.device_groups and layout.split is None:
+                        terms.append((part / group.count, block.runs[o, lay, j]))
+                    elif j in layout.device_groups:
+                        terms += [(part, variable) for _, variable in self._decided(o, lay)]
+            if terms:
+                block.memory.add(linear(terms) <= MEMORY_ROUNDING)
+
+
+def _descendants(instance: DeploymentInstance) -> tuple[list[set[int]], list[set[int]]]:
+    """Operators that need what each makes, directly or not, and those that it needs."""
+    after: list[set[int]] = [set() for _ in instance.operators]
+    before: list[set[int]] = [set() for _ in instance.operators]
+    for place in reversed(instance.order):
+        for reader in instance.readers[place]:
+            after[place] |= {reader} | after[reader]
+    for place, later in enumerate(after):
+        for reader in later:
+            before[reader].add(place)
+    return after, before
