@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 from ddlopt.models.deployment.partition import Partition, PartitionInstance
 from ddlopt.models.deployment.partition_blocks import as_contiguous
 from ddlopt.models.deployment.partition_contraction import contracted
+from ddlopt.models.deployment.partition_ideals import ideals_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.partition_ideals import FAMILY, HAIR, best_chain, ideals_of, no_limit_s, refusal
+from ddlopt.solvers.deployment.partition_chains import FAMILY, HAIR, best_chain, no_limit_s, refusal
 from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 

@@ -7,8 +7,8 @@ from ddlopt.models.deployment.max_load import MaxLoadPartition
 from ddlopt.models.deployment.partition import Partition
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.deployment.partition_chains import FAMILY
 from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
-from ddlopt.solvers.deployment.partition_ideals import FAMILY
 from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
 from ddlopt.solvers.deployment.partition_search import PartitionSearch
 from ddlopt.solvers.exact import Exact

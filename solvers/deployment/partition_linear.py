@@ -12,8 +12,9 @@ from ddlopt.models.deployment.evaluate_partition import evaluate_partition
 from ddlopt.models.deployment.partition import Partition, PartitionInstance
 from ddlopt.models.deployment.partition_blocks import Blocks, as_contiguous
 from ddlopt.models.deployment.partition_contraction import contracted, merged
+from ddlopt.models.deployment.partition_ideals import ideals_of
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.partition_ideals import FAMILY, best_chain, ideals_of, no_limit_s, refusal
+from ddlopt.solvers.deployment.partition_chains import FAMILY, best_chain, no_limit_s, refusal
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _LINES = 6

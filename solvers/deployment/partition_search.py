@@ -11,9 +11,10 @@ from ddlopt.models.contracts import Solution
 from ddlopt.models.deployment.partition import Partition, PartitionInstance
 from ddlopt.models.deployment.partition_blocks import Blocks
 from ddlopt.models.deployment.partition_contraction import contracted
+from ddlopt.models.deployment.partition_ideals import costs_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment import partition_move_kernels as kernels
-from ddlopt.solvers.deployment.partition_ideals import FAMILY, costs_of, refusal
+from ddlopt.solvers.deployment.partition_chains import FAMILY, refusal
 from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
 from ddlopt.solvers.heuristic import Clock, Heuristic
 

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.deployment import partition_ideal_kernels as kernels
 from ddlopt.models.deployment.partition import PartitionInstance
 from ddlopt.models.deployment.partition_blocks import Blocks
+from ddlopt.models.deployment.partition_ideals import costs_of
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment import partition_ideal_kernels as kernels
 from ddlopt.solvers.heuristic import Clock
 
 FAMILY = "deployment"
@@ -36,12 +37,6 @@ class Chain(NamedTuple):
     devices: tuple[int, ...]
     load_s: float
     pairs: int
-
-
-def ideals_of(count: int, order: Order, most: int) -> Ints | None:
-    """Bits of the ideals of ``count`` blocks; None, if there are more than ``most``."""
-    bits = kernels.ideals(count, *_rows(count, [(after, before) for before, after in order]), most)
-    return None if len(bits) > most else bits
 
 
 def best_chain(
@@ -94,20 +89,6 @@ def no_limit_s(blocks: Blocks) -> float:
     return float(sum(times) + blocks.transfer_s.sum()) * 2 + 1.0
 
 
-def costs_of(blocks: Blocks) -> kernels.Costs:
-    """The blocks as kernels take them; passes are added up."""
-    start, output = _rows(blocks.count, [(block, h) for h, pins in enumerate(blocks.pins) for block in pins])
-    return kernels.Costs(
-        blocks.accelerator_s.sum(axis=0),
-        blocks.processor_s.sum(axis=0),
-        blocks.memory_bytes,
-        start,
-        output,
-        blocks.transfer_s,
-        np.array([len(pins) for pins in blocks.pins], dtype=np.int64),
-    )
-
-
 def spared_s(blocks: Blocks, limit_s: float) -> float:
     """Accelerator seconds of what one processor can do in ``limit_s``, at most: a fractional knapsack."""
     accelerator, processor = blocks.accelerator_s.sum(axis=0), blocks.processor_s.sum(axis=0)
@@ -139,10 +120,3 @@ def _devices(instance: PartitionInstance, blocks: Blocks, bits: Ints, back: Ints
                 devices[block] = device
         here, a, c = before, a - (1 - kind), c - kind
     return tuple(devices.tolist())
-
-
-def _rows(count: int, pairs: Order) -> tuple[Ints, Ints]:
-    """The second of each pair by its first: starts (count + 1,) and values."""
-    ordered = sorted(pairs)
-    start = np.searchsorted([one for one, _ in ordered], np.arange(count + 1)).astype(np.int64)
-    return start, np.array([other for _, other in ordered], dtype=np.int64)
