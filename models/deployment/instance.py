@@ -165,6 +165,11 @@ class DeploymentInstance(DeploymentProblem):
         return self
 
     @property
+    def size(self) -> int:
+        """Number of operator groups."""
+        return self.groups
+
+    @property
     def groups(self) -> int:
         """Number of operator groups."""
         return 1 + max(operator.group for operator in self.operators)

@@ -106,6 +106,11 @@ class PartitionInstance(DeploymentProblem):
         return self
 
     @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
+
+    @property
     def devices(self) -> int:
         """Number of devices; the pool of processors is one where latency counts."""
         if self.goal == "latency":
