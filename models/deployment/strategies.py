@@ -102,8 +102,8 @@ class StrategyInstance(DeploymentProblem):
         for e in np.flatnonzero(self.tables.sizes[tables] != rows * columns)[:1].tolist():
             i, j = edges[e].tolist()
             raise ValueError(
-                f"edges[{e}] has {self.tables.sizes[tables[e]]} costs (tables[{tables[e]}]), but nodes {i} and {j} have "
-                f"{rows[e]} and {columns[e]} strategies: {rows[e] * columns[e]} are needed"
+                f"edges[{e}] has {self.tables.sizes[tables[e]]} costs (tables[{tables[e]}]), but nodes {i} and {j} "
+                f"have {rows[e]} and {columns[e]} strategies: {rows[e] * columns[e]} are needed"
             )
 
     def _check_choices(self) -> None:

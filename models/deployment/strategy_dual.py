@@ -35,6 +35,7 @@ from ddlopt.models.deployment.strategy_messages import (
     Graph,
     Messages,
     decode,
+    fringe_of,
     least_costs,
     least_entries,
     least_with,
@@ -45,22 +46,29 @@ _WHOLE = 1e-6
 """A bound this little above a whole number is rounded down, relative to itself or absolutely: a matter of caution."""
 _LEVEL = 0.3
 """Part of what is missing that the next prices aim at."""
+_LARGEST_GAIN = 0.1
+"""The same as a part of the bound."""
+_MUCH = 2e-3
+"""A gain of messages, as a part of the bound, for which prices stay as they are."""
+_MOST_STAYS = 4
+_LEAST_STEP = 1e-3
 _MOST_CUTS = 150
 
 
 def graph_of(core: Core) -> Graph:
     """The core as kernels take it."""
-    order = np.argsort(core.edges.ravel(), kind="stable")
-    counts = core.counts
+    at, counts = _offsets(core.degree), core.counts
+    around = (np.argsort(core.edges.ravel(), kind="stable") // 2).astype(np.int64)
     return Graph(
         core.start,
         core.edges,
         core.table_start,
         core.table,
-        _offsets(core.degree),
-        (order // 2).astype(np.int64),
+        at,
+        around,
         _offsets(counts[core.edges[:, 0]]),
         _offsets(counts[core.edges[:, 1]]),
+        fringe_of(core.size, core.edges, at, around),
     )
 
 
@@ -86,6 +94,9 @@ class Dual:
         self._place = core.start[memory.node[self._item]] + np.arange(len(self._item)) - memory.start[self._item]
         self._priced_rows: list[int] = []
         self._cuts: list[tuple[float, Floats]] = []
+        self._found = self._before = -inf
+        self._best_messages = self.messages
+        self._step, self._stayed = 1.0, 0
         self.cost: Floats = core.cost
 
     def set_prices(self, prices: Floats) -> None:
@@ -122,8 +133,10 @@ class Dual:
             (self.cost - core.cost).max(initial=0.0)
         )
         found = fsum(least) + fsum(joint) - fsum(paid) - 2 * error
+        self._before, self._found = self._found, found
         if found > self.best:
             self.best, self.best_prices = found, self.prices
+            self._best_messages = Messages(self.messages.to_first.copy(), self.messages.to_second.copy())
         return found
 
     @property
@@ -154,10 +167,29 @@ class Dual:
         del self._cuts[:-_MOST_CUTS]
 
     def next_prices(self) -> None:
-        """Take the prices of the level method; where it has none, the best so far."""
+        """Go on at these prices while messages still gain much; otherwise take those of the level method."""
         rows = self._priced_rows
         if not rows or not self._cuts:
             return
+        gain = (self._found - self._before) / max(abs(self.best), 1e-300)
+        if self._found >= self.best:
+            self._stayed = 0
+            if gain > _MUCH and np.isfinite(gain):
+                return
+            self._step = min(1.0, 1.5 * self._step)
+        else:
+            self._stayed += 1
+            if gain > _MUCH and self._stayed <= _MOST_STAYS and np.isfinite(gain):
+                return
+            self._stayed = 0
+            self._step = max(_LEAST_STEP, 0.5 * self._step)
+            self.messages.to_first[:] = self._best_messages.to_first
+            self.messages.to_second[:] = self._best_messages.to_second
+        self._take_level(rows)
+        # What comes next is compared with nothing.
+        self._found = -inf
+
+    def _take_level(self, rows: list[int]) -> None:
         slopes = np.array([excess[rows] for _, excess in self._cuts])
         costs = np.array([cost for cost, _ in self._cuts])
         scale = max(1.0, float(np.abs(costs).max()))
@@ -173,7 +205,7 @@ class Dual:
         if top.x is None:
             self.set_prices(self.best_prices)
             return
-        level = best + _LEVEL * max(0.0, -top.fun - best)
+        level = best + self._step * min(_LEVEL * max(0.0, -top.fun - best), _LARGEST_GAIN * abs(best))
         count = len(rows)
         near = linprog(
             np.ones(2 * count),

@@ -1,9 +1,9 @@
-"""Numba kernels of message passing on a graph of strategies, as in sequential tree-reweighted message passing.
+"""Numba kernels of sequential reweighted message passing on a graph of strategies.
 
-Each edge e has a message to either end: ``to_first[e]`` for the smaller node, ``to_second[e]`` for the larger, flat with
-offsets ``first_start`` and ``second_start``. Messages move cost between an edge and its nodes: a node's cost is its own
-and all messages to it, an edge's table is less those it sends. Whatever the messages, the sum of all least costs and
-least entries of tables is below the cost of every choice.
+Each edge e has a message to either end: ``to_first[e]`` for the smaller node, ``to_second[e]`` for the larger, flat
+with offsets ``first_start`` and ``second_start``. Messages move cost between an edge and its nodes: a node's cost is
+its own and all messages to it, an edge's table is less those it sends. Whatever the messages, the sum of all least
+costs and least entries of tables is below the cost of every choice.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -23,7 +23,10 @@ UNIT = 2.0**-53
 
 
 class Graph(NamedTuple):
-    """Nodes, edges and tables of a core, with the edges of each node: ``around[at[i]:at[i + 1]]``."""
+    """Nodes, edges and tables of a core, with the edges of each node: ``around[at[i]:at[i + 1]]``.
+
+    ``fringe`` are the nodes of trees that hang on the rest: one edge to an earlier node, and others of the fringe only.
+    """
 
     start: Ints
     edges: Ints
@@ -33,6 +36,7 @@ class Graph(NamedTuple):
     around: Ints
     first_start: Ints
     second_start: Ints
+    fringe: npt.NDArray[np.bool_]
 
 
 class Messages(NamedTuple):
@@ -60,6 +64,22 @@ def belief(i: int, graph: Graph, cost: Floats, messages: Messages, out: Floats) 
             for a in range(size):
                 out[a] += messages.to_second[place + a]
     return size
+
+
+@njit(cache=True)
+def fringe_of(size: int, edges: Ints, at: Ints, around: Ints) -> npt.NDArray[np.bool_]:
+    """(n,) which nodes are of the fringe."""
+    fringe = np.zeros(size, np.bool_)
+    for i in range(size - 1, -1, -1):
+        earlier, hangs = 0, True
+        for k in range(at[i], at[i + 1]):
+            e = around[k]
+            if edges[e, 1] == i:
+                earlier += 1
+            elif not fringe[edges[e, 1]]:
+                hangs = False
+        fringe[i] = hangs and earlier == 1
+    return fringe
 
 
 @njit(cache=True, fastmath=_MIN)
@@ -105,27 +125,32 @@ def collect(e: int, onwards: bool, graph: Graph, messages: Messages, buffer: Flo
 def sweep(graph: Graph, cost: Floats, messages: Messages, onwards: bool, width: int) -> None:
     """Pass messages through all nodes, in their order or backwards.
 
-    A node takes all that edges to nodes passed before have, and gives equal shares to edges to those that come.
+    A node takes all that edges to nodes passed before have, and gives equal shares to edges to those that come; the
+    fringe gives everything towards the rest and is given nothing, for what it had it would only give back.
     """
     size = len(graph.start) - 1
     now, buffer = np.empty(width), np.empty(width)
     for step in range(size):
         i = step if onwards else size - 1 - step
+        if onwards and graph.fringe[i]:
+            continue
         ahead = behind = 0
         for k in range(graph.at[i], graph.at[i + 1]):
             e = graph.around[k]
             if (graph.edges[e, 0] == i) == onwards:
-                ahead += 1
+                if not (onwards and graph.fringe[graph.edges[e, 1]]):
+                    ahead += 1
             else:
-                behind += 1
                 collect(e, onwards, graph, messages, buffer)
+                if onwards or not graph.fringe[graph.edges[e, 1]]:
+                    behind += 1
         if ahead == 0:
             continue
         count = belief(i, graph, cost, messages, now)
         part = 1.0 / max(ahead, behind)
         for k in range(graph.at[i], graph.at[i + 1]):
             e = graph.around[k]
-            if (graph.edges[e, 0] == i) == onwards:
+            if (graph.edges[e, 0] == i) == onwards and not (onwards and graph.fringe[graph.edges[e, 1]]):
                 if onwards:
                     out = messages.to_first[graph.first_start[e] : graph.first_start[e] + count]
                 else:
@@ -167,7 +192,7 @@ def least_costs(graph: Graph, cost: Floats, messages: Messages, width: int, best
 
 @njit(cache=True, fastmath=_MIN)
 def least_entries(graph: Graph, messages: Messages, least: Floats) -> float:
-    """Fill ``least`` (m,) with the least entry of each table less its messages; returns what rounding may have added."""
+    """Fill ``least`` (m,) with the least entry of each table less its messages; returns what rounding may add."""
     error = 0.0
     for e in range(len(graph.edges)):
         u, v = graph.edges[e, 0], graph.edges[e, 1]

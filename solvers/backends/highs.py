@@ -106,7 +106,20 @@ class Highs:
             If the model is not linear or HiGHS would alter it.
         """
         started = time.perf_counter()
-        linear = linear_model(model)
+        return self.solve_linear(linear_model(model), limits, seed, progress, warm, want_duals, started)
+
+    def solve_linear(
+        self,
+        linear: LinearModel,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        warm: bool = False,
+        want_duals: bool = False,
+        started: float | None = None,
+    ) -> Outcome:
+        """The same for a model that is given as arrays; ``started``: reading of the clock from which time counts."""
+        started = time.perf_counter() if started is None else started
         highs = highspy.Highs()
         highs.silent()
         settings = {**_DEFAULTS, **self.options, "mip_rel_gap": limits.gap, "threads": limits.threads}

@@ -1,5 +1,6 @@
 """Our search for strategies: message passing with prices of memory, forests solved exactly, and local search."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,9 +13,6 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategy_state import SearchState
 from ddlopt.solvers.heuristic import Clock, Found, Timed
-
-_NODES_TO_POLISH = 4
-"""Small trees that are tried in a round for each node."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +66,23 @@ class StrategySearch(Timed):
             places = core.places(start.strategies)
             if places is not None:
                 state.offer(places)
-        known, idle = (state.cost, state.dual.best), 0
+        self.go_on(state, clock, math.inf)
+        return state
+
+    def go_on(self, state: SearchState, clock: Clock, until_s: float) -> None:
+        """Search until a reading of the clock, or patience is up."""
+        known, idle, began = (state.cost, state.dual.best), 0, clock.elapsed_s
         for number in range(self.rounds):
-            if clock.expired or state.gap <= clock.gap or idle > self.patience:
+            if clock.expired or clock.elapsed_s > until_s or state.gap <= clock.gap or idle > self.patience:
                 break
             state.round(self.sweeps)
             if clock.expired:
                 break
             if number % 4 == 3:
                 state.repair()
-                state.polish(_NODES_TO_POLISH * core.size)
+                state.polish(clock.elapsed_s - began)
+                began = clock.elapsed_s
             idle += 1
             if state.cost < known[0] or state.dual.best > known[1] + 1e-5 * abs(known[1]):
                 known, idle = (state.cost, state.dual.best), 0
                 clock.report(state.cost if state.best is not None else None, max(0.0, state.dual.proven))
-        return state

@@ -1,16 +1,22 @@
 """The search for strategies: prices and messages from above, choices from forests, trees of a few nodes at last."""
 
 import math
+import time
 
 import numpy as np
 
 from ddlopt.models.deployment.strategy_core import Core
 from ddlopt.models.deployment.strategy_data import Floats, Ints
 from ddlopt.models.deployment.strategy_dual import Dual
+from ddlopt.models.deployment.strategy_messages import Graph
 from ddlopt.solvers.deployment.strategy_forest import Items, random_forest, solve_forest
 from ddlopt.solvers.deployment.strategy_local import improve
 
 _LARGEST_TREE = 60
+_TREES_PER_NODE = 10
+_FEWEST_TREES = 200
+_PENALTY = 1.0
+"""Of a forbidden pair, as a part of the bound."""
 
 
 class SearchState:
@@ -32,6 +38,8 @@ class SearchState:
         self._slack = core.rounding() * memory.limit
         self._inside = np.zeros(core.size, dtype=np.bool_)
         self._last: Ints | None = None
+        self._soft: Graph | None = None
+        self._tree_s = 1e-4
         self.best: Ints | None = None
         self.cost = math.inf
         """Of the best choice."""
@@ -71,9 +79,19 @@ class SearchState:
 
     def settle(self, chosen: Ints, cost: Floats, forests: int) -> None:
         """Solve random forests of the graph exactly, one after the other, at given costs."""
+        graph = self._with_penalties()
         for _ in range(forests):
-            random_forest(self.dual.graph, self.rng.permutation(self.core.size), self._inside)
-            solve_forest(self.dual.graph, cost, self._inside, chosen)
+            random_forest(graph, self.rng.permutation(self.core.size), self._inside)
+            solve_forest(graph, cost, self._inside, chosen)
+
+    def _with_penalties(self) -> Graph:
+        """The graph with a large cost in place of what is forbidden, so that choices find out of it."""
+        if self._soft is None:
+            table = self.core.table
+            forbidden = np.isinf(table)
+            penalty = _PENALTY * max(1.0, self.dual.best)
+            self._soft = self.dual.graph._replace(table=np.where(forbidden, penalty, table))
+        return self._soft
 
     def repair(self, tries: int = 25) -> None:
         """Raise the prices where memory does not suffice, from the best ones on, until it does."""
@@ -91,15 +109,18 @@ class SearchState:
             prices[worst] += step * max(1.0, dual.best) / max(excess[worst], 0.1 * limit[worst], 1e-300)
             step *= 1.3
 
-    def polish(self, steps: int) -> float:
-        """Improve the best choice by small trees; returns by how much."""
+    def polish(self, most_s: float) -> float:
+        """Improve the best choice by small trees, for some seconds or so; returns by how much."""
         if self.best is None:
             return 0.0
+        steps = int(min(max(most_s / self._tree_s, _FEWEST_TREES), _TREES_PER_NODE * self.core.size))
         dual = self.dual
         chosen = self.best.copy()
         limit = self.core.memory.limit + self._slack
         priced = dual.priced(dual.best_prices)
         before = self.cost
+        began = time.perf_counter()
         improve(dual.graph, self._items, self.core.cost, priced, limit, chosen, steps, _LARGEST_TREE, self.rng)
+        self._tree_s = (time.perf_counter() - began) / steps
         self.offer(chosen)
         return before - self.cost
