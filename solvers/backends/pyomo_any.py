@@ -20,6 +20,7 @@ from ddlopt.models.errors import SolverError, SolverMissingError, UnknownNameErr
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.matrix import LinearModel, Vector, linear_model, load_values, plain_model
 from ddlopt.solvers.backends.quiet import quiet
+from ddlopt.solvers.backends.solution_fit import misfit
 from ddlopt.solvers.backends.starts import completed
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
@@ -211,7 +212,7 @@ class PyomoSolver:
             message = str(status) if status in told.values() else message
         objective = None
         if status in (Status.OPTIMAL, Status.NO_SOLUTION):
-            objective = _load(linear, plain, results)
+            objective = _load(linear, plain, results, proven=status is Status.OPTIMAL)
             if objective is not None and status is Status.NO_SOLUTION:
                 status = Status.FEASIBLE
             elif objective is None and status is Status.OPTIMAL:
@@ -287,8 +288,11 @@ class PyomoSolver:
         return objective + slack if maximises else objective - slack
 
 
-def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any) -> float | None:
-    """Give the incumbent's values to the model and return its objective; None where there is none."""
+def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any, proven: bool) -> float | None:
+    """Give the incumbent's values to the model and return its objective; None where there is none.
+
+    CBC, stopped before it has a solution, hands over those of a relaxation: they count only if they fit the model.
+    """
     if not len(results.solution) or not len(results.solution[0].variable):
         return None
     # Pyomo refuses the values that come with an end it does not know; the verdict here is not its status.
@@ -297,6 +301,8 @@ def _load(linear: LinearModel, plain: pyo.ConcreteModel, results: Any) -> float 
     values = np.array([np.nan if plain.x[j].value is None else plain.x[j].value for j in range(len(linear.columns))])
     # Pyomo leaves out what occurs nowhere; any value within its bounds will do.
     values = np.where(np.isnan(values), np.clip(0.0, linear.lower, linear.upper), values)
+    if not proven and misfit(linear, values) is not None:
+        return None
     return load_values(linear, values)
 
 

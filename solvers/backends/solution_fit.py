@@ -16,23 +16,23 @@ _ABSOLUTE = 1e-6
 _HINT = "the file is cut off, or of another model"
 
 
-def misfit(linear: LinearModel, values: Vector, answer: Answer) -> str | None:
-    """What is wrong with the values, in one line; None if they are a solution of the model."""
+def misfit(linear: LinearModel, values: Vector, answer: Answer | None = None) -> str | None:
+    """What is wrong with the values, or with what is said of them, in one line; None if they are a solution."""
     return (
-        _fraction(linear, values, answer)
+        _fraction(linear, values)
         or _outside(linear, values)
         or _broken_row(linear, values)
         or _claim(linear, values, answer)
     )
 
 
-def _fraction(linear: LinearModel, values: Vector, answer: Answer) -> str | None:
+def _fraction(linear: LinearModel, values: Vector) -> str | None:
     bad = linear.integer & (np.abs(values - np.round(values)) > _INTEGRALITY)
     if not bad.any():
         return None
     j = int(np.argmax(bad))
     name, more = linear.columns[j].name, f" (and {bad.sum() - 1} more)" if bad.sum() > 1 else ""
-    return f"{name} = {values[j]:.6g} must be whole{more}; {answer.solver} did not solve to that"
+    return f"{name} = {values[j]:.6g} must be whole{more}; it was not solved to that"
 
 
 def _outside(linear: LinearModel, values: Vector) -> str | None:
@@ -78,9 +78,9 @@ def _worst(values: Vector, lower: Vector, upper: Vector, slack: Vector) -> int |
     return place if over[place] > 0 else None
 
 
-def _claim(linear: LinearModel, values: Vector, answer: Answer) -> str | None:
+def _claim(linear: LinearModel, values: Vector, answer: Answer | None) -> str | None:
     """A file in MPS has the objective of a maximisation with its sign changed."""
-    if answer.objective is None:
+    if answer is None or answer.objective is None:
         return None
     objective = float(linear.cost @ values + linear.offset)
     size = float(np.abs(linear.cost) @ np.abs(values)) + abs(linear.offset)

@@ -10,7 +10,7 @@ from ddlopt.solvers.backends import Backend, backend
 from ddlopt.solvers.contracts import Limits, Status
 
 
-@pytest.fixture(params=["highs", "scip", "cbc", "glpk"])
+@pytest.fixture(params=["highs", "scip", "cbc", "glpk", "gurobi"])
 def solver(request):
     try:
         return backend(request.param)

@@ -168,3 +168,12 @@ def test_values_are_kept_whatever_pyomo_calls_the_end():
     outcome = solver.solve(model, Limits())
     assert outcome.status is Status.FEASIBLE
     assert outcome.objective == pytest.approx(pyo.value(model.o))
+
+
+@pytest.mark.parametrize(("value", "known"), [(1, True), (0.4, False), (3, False)])
+def test_values_at_a_limit_count_if_they_are_a_solution(plugin, value, known):
+    """CBC that found none hands over values of a relaxation."""
+    plugin.condition, plugin.values = TerminationCondition.maxTimeLimit, (value,)
+    outcome = PyomoSolver("gurobi").solve(model_of_one(), Limits())
+    assert outcome.status is (Status.FEASIBLE if known else Status.NO_SOLUTION)
+    assert outcome.objective == (value if known else None)
