@@ -1,5 +1,6 @@
 """The documentation site: `make docs` builds it into build/docs."""
 
+import re
 import shutil
 import sys
 from importlib.metadata import version as version_of
@@ -30,11 +31,13 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = ["Ports"]
 
+highlight_language = "none"
 html_theme = "furo"
 html_title = f"ddlopt {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_search_summary = False  # they are fetched page by page, which takes a server
 html_show_sourcelink = False
 # MathJax is part of the site, so that reading it takes no network.
 mathjax_path = "mathjax/tex-svg.js"
@@ -58,8 +61,11 @@ def _without_long_signature(_app: Any, what: str, _name: str, thing: Any, *_rest
     return None
 
 
-def _stay_inside(_app: Any, _page: str, source: list[str]) -> None:
-    """Lead links to pages outside of this folder to those that include them here."""
+def _stay_inside(_app: Any, page: str, source: list[str]) -> None:
+    """Show the index of the library, which lies outside of this folder, as a page of the site, and lead links there."""
+    if page == "best_known":
+        index = (HERE.parent / "instances/library/INDEX.md").read_text(encoding="utf-8")
+        source[0] = re.sub(r"\[([^\]]+)\]\([^)]*\.json\)", r"\1", index)
     source[0] = source[0].replace("](../instances/library/INDEX.md", "](best_known.md")
 
 

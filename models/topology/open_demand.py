@@ -4,7 +4,7 @@ An instance is then a *template*: it says which groups and pairs there may be, a
 the host ever sends. Bytes are measured in a unit U that the host may name, times ``rate`` as everywhere:
 
 .. math::
-    & \textstyle\sum_r \beta_{kr} = a_k, \qquad h^k_{st} = \sum_{r:\ t = \mathrm{succ}_r(s)} \beta_{kr}, \qquad
+    \textstyle\sum_r \beta_{kr} = a_k, \qquad h^k_{st} = \sum_{r:\ t = \mathrm{succ}_r(s)} \beta_{kr}, \qquad
       D_{st} = b_{st} + \sum_k h^k_{st}
 
 with the ports :math:`a_k`, hop bytes of group k (2(k-1)/k of its gradient for k members), and :math:`b_{st}`, bytes of
