@@ -37,8 +37,17 @@ wheel: $(VENV)/installed-dev dist/built ## sdist and wheel, compared with the tr
 docs: $(VENV)/installed-docs ## the documentation as a web site in build/docs, every link in it checked
 	@$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs && echo build/docs/index.html
 
-bench: $(VENV)/installed-test ## the measurements, each a table beside the stock path
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(VENV)/installed-test ## how fast the suite itself is: start, a report of 100 000 results, the default suite (an hour or two)
+	@mkdir -p bench
+	@for measured in "startup.py" "report.py" "sweep_overhead.py default --time-limit 60 --keep bench/default.sqlite" \
+	    "gaps.py bench/default.sqlite --write bench"; do \
+	    echo "== $$measured"; $(BIN)/python benchmarks/$$measured || exit 1; \
+	done
+
+bench-all: bench ## every measurement of the documentation, each a table beside the stock path (many hours)
+	@for script in $(filter-out $(addprefix benchmarks/,startup.py report.py sweep_overhead.py gaps.py),$(wildcard benchmarks/*.py)); do \
+	    echo "== $$script"; $(BIN)/python $$script || exit 1; \
+	done
 
 clean: ## remove what the commands above made, except .venv; needed after changing a compiled kernel
 	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,14 +1,14 @@
 """What part of a sweep's time is spent outside of the solves.
 
-    python benchmarks/sweep_overhead.py [SUITE …] [--jobs 1] [--time-limit 10]
-    python benchmarks/sweep_overhead.py --store results.sqlite
+    python benchmarks/sweep_overhead.py [SUITE …] [--jobs 2] [--time-limit 10] [--keep results.sqlite]
+    python benchmarks/sweep_overhead.py --store results.sqlite --jobs 1
 
 The overhead is 1 - (sum of the solves' own runtimes) / (jobs × wall-clock seconds of the command). A solve's runtime
 is what its method reports: from the call to the answer. Outside of it are planning, the start of the command, of the
 server that imports everything once and of every process, loading the instance, the check of the answer and the bound
 of the instance, sending the result, and the store. Reading compiled kernels from Numba's cache counts for whatever
-needs them first. With ``--store`` nothing is run: of a sweep by one job that was neither interrupted nor repeated, the
-wall clock is that from the start of the first solve to the end of the last.
+needs them first. With ``--store`` nothing is run: of a sweep by ``--jobs`` jobs that was neither interrupted nor
+repeated, the wall clock is that from the start of the first solve to the end of the last.
 """
 
 import argparse
@@ -30,18 +30,21 @@ TARGET = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suite", nargs="*", default=["quick"], help="suites or patterns; quick by default")
-    parser.add_argument("--jobs", type=int, default=1, help="solves at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="solves at a time, by default one a core")
     parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for each solve")
+    parser.add_argument("--keep", type=Path, help="keep the results in this store, which must not be there yet")
     parser.add_argument("--store", type=Path, help="measure a sweep that was done")
     asked = parser.parse_args()
     if asked.store:
         runs = read(asked.store)
         ends = pd.to_datetime(runs["finished"])
         began = (ends - pd.to_timedelta(runs["wall_s"], unit="s")).min()
-        table(runs, (ends.max() - began).total_seconds(), 1)
+        table(runs, (ends.max() - began).total_seconds(), asked.jobs)
         return
+    if asked.keep and asked.keep.exists():
+        raise SystemExit(f"{asked.keep} is there already: what is in it would not be measured")
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "results.sqlite"
+        store = asked.keep or Path(folder) / "results.sqlite"
         words = ["bench", *asked.suite, "--jobs", str(asked.jobs), "--time-limit", str(asked.time_limit)]
         began = time.perf_counter()
         code = "import sys; from ddlopt.cli import run; sys.exit(run(sys.argv[1:]))"
