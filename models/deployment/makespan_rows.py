@@ -104,9 +104,9 @@ class Rows:
         for o in self.operators:
             self._equal(block.least[o], self._least_terms(o))
             for j in self.places:
-                load, duplicated = self._load_terms(o, j)
+                load, lone = self._load_terms(o, j)
                 self._equal(block.load[o, j], load)
-                self._equal(block.lone_load[o, j], [*load, *duplicated])
+                self._equal(block.lone_load[o, j], lone)
         for o in self.gradients:
             self._equal(block.reduced[o], self._reduce_terms(o))
 
@@ -129,10 +129,11 @@ class Rows:
         return terms
 
     def _load_terms(self, o: int, j: int) -> tuple[Terms, Terms]:
-        """Seconds on a device of group j, and what to add to leave out what is duplicated."""
+        """Seconds on a device of group j, and without what is duplicated."""
         figures, block = self.figures, self.block
         terms: Terms = []
-        less: Terms = []
+        duplicated: Terms = []
+        without: Terms = []
         for lay, layout in enumerate(figures.layouts):
             if j not in layout.device_groups:
                 continue
@@ -142,9 +143,9 @@ class Rows:
             part = figures.part_s[o, lay, j]
             terms += [(part, variable) for _, variable in self._decided(o, lay)]
             if layout.replicas > 1:
-                terms.append((figures.whole_s[o, j] - part, block.duplicated[o, lay]))
-                less.append((-figures.whole_s[o, j], block.duplicated[o, lay]))
-        return terms, less
+                duplicated.append((figures.whole_s[o, j] - part, block.duplicated[o, lay]))
+                without.append((-part, block.duplicated[o, lay]))
+        return [*terms, *duplicated], [*terms, *without]
 
     def _reduce_terms(self, o: int) -> Terms:
         figures, block = self.figures, self.block

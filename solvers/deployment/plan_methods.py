@@ -1,14 +1,18 @@
-"""The methods for the problem ``plan``."""
+"""The methods for the problem ``plan`` that prove something."""
 
-from functools import partial
-
-from ddlopt.solvers.contracts import Entry
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.models.deployment.instance import DeploymentInstance
+from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.makers import heuristic
 
 FAMILY = "deployment"
 
-_formulation = partial(formulation, FAMILY)
-_heuristic = partial(heuristic, FAMILY)
+
+def _certified(solver: str) -> Method:
+    from ddlopt.solvers.backends import backend
+    from ddlopt.solvers.deployment.certified_plan import CertifiedPlan
+
+    return CertifiedPlan(backend=backend(solver))
+
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -16,6 +20,18 @@ ENTRIES: tuple[Entry, ...] = (
         FAMILY,
         "exact",
         "all plans of a small instance, by the fast simulator",
-        _heuristic("brute_force", "BruteForce"),
+        heuristic(FAMILY, "brute_force", "BruteForce"),
     ),
+    Entry("makespan-bound", FAMILY, "exact", "a bound on the time of every deployment, and its plan", _certified),
 )
+
+
+def best(instance: DeploymentInstance, solver: str) -> Method:
+    """All plans where they are few, our local search otherwise; then the makespan bound from there."""
+    from ddlopt.solvers.deployment.brute_force import BruteForce
+    from ddlopt.solvers.deployment.plan_local_search import PlanLocalSearch
+    from ddlopt.solvers.opened import Opened
+
+    small = BruteForce()
+    opening: Method = small if small.refuses(instance) is None else PlanLocalSearch()
+    return Opened("exact", FAMILY, opening, lambda _: _certified(solver))
