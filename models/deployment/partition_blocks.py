@@ -72,18 +72,18 @@ class Blocks:
 
 
 @lru_cache(maxsize=8)
-def _blocks(key: "_Key") -> Blocks:
+def _blocks(key: "Key") -> Blocks:
     return _made(key.instance)
 
 
 @dataclass(frozen=True, eq=False)
-class _Key:
+class Key:
     """An instance by identity: to compare instances takes a digest."""
 
     instance: PartitionInstance
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.instance is self.instance
+        return isinstance(other, Key) and other.instance is self.instance
 
     def __hash__(self) -> int:
         return id(self.instance)
@@ -91,7 +91,7 @@ class _Key:
 
 def blocks_of(instance: PartitionInstance) -> Blocks:
     """Colours, and in a contiguous instance also what no order of devices can take apart."""
-    return _blocks(_Key(instance))
+    return _blocks(Key(instance))
 
 
 def _made(instance: PartitionInstance) -> Blocks:

@@ -258,3 +258,96 @@ def least_load(
             live[lives] = i
             lives += 1
     state[:] = (until, lives, first, pairs)
+
+
+@njit(cache=True)
+def pieces(sets: Sums, transfer: Floats, memory: float, most: int) -> tuple[Ints, Ints, Floats]:
+    """All pairs of an ideal within another whose difference an accelerator can take: smaller, larger, load.
+
+    Of more than ``most`` only as many and one.
+    """
+    count, words = sets.bits.shape
+    room = 1024
+    small, large, load = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
+    found = 0
+    for i in range(count):
+        for j in range(i):
+            if sets.never[i, 0] != sets.never[j, 0] or sets.memory[i] - sets.memory[j] > memory:
+                continue
+            within = True
+            for w in range(words):
+                if sets.bits[j, w] & ~sets.bits[i, w] != 0:
+                    within = False
+                    break
+            if not within:
+                continue
+            if found == room:
+                room *= 2
+                smaller = np.empty(room, dtype=np.int64)
+                smaller[:found] = small
+                small = smaller
+                larger = np.empty(room, dtype=np.int64)
+                larger[:found] = large
+                large = larger
+                loads = np.empty(room)
+                loads[:found] = load
+                load = loads
+            small[found], large[found] = j, i
+            load[found] = sets.accelerator[i] - sets.accelerator[j] + _transfers(j, i, sets, transfer)
+            found += 1
+            if found > most:
+                return small[:found], large[:found], load[:found]
+    return small[:found], large[:found], load[:found]
+
+
+@njit(cache=True)
+def least_sum(
+    sets: Sums,
+    transfer: Floats,
+    k: int,
+    memory: float,
+    block_s: Floats,
+    best: Floats,
+    back: Ints,
+    place: int,
+    until: int,
+) -> None:
+    """Fill ``best[i, a]``, the least time of ideal i with a accelerators one after the other, processors in between.
+
+    For ideals ``place`` to ``until``, when all smaller ones are done. ``back`` has twice the ideal before the last
+    step, plus 1 if that was a processor's; ``block_s`` is what each block takes there.
+    """
+    words = sets.bits.shape[1]
+    for i in range(place, until):
+        for j in range(i):
+            within = True
+            for w in range(words):
+                if sets.bits[j, w] & ~sets.bits[i, w] != 0:
+                    within = False
+                    break
+            if not within:
+                continue
+            fits = sets.never[i, 0] == sets.never[j, 0] and sets.memory[i] - sets.memory[j] <= memory
+            alone = -1
+            for w in range(words):
+                rest = sets.bits[i, w] & ~sets.bits[j, w]
+                if rest == 0:
+                    continue
+                if alone >= 0 or rest & (rest - 1) != 0:
+                    alone = -2
+                    break
+                bit = 0
+                while (rest >> bit) & 1 == 0:
+                    bit += 1
+                alone = 64 * w + bit
+            if fits:
+                load = sets.accelerator[i] - sets.accelerator[j] + _transfers(j, i, sets, transfer)
+                for a in range(1, k + 1):
+                    if best[j, a - 1] + load < best[i, a]:
+                        best[i, a] = best[j, a - 1] + load
+                        back[i, a] = 2 * j
+            if alone >= 0:
+                for a in range(k + 1):
+                    if best[j, a] + block_s[alone] < best[i, a]:
+                        best[i, a] = best[j, a] + block_s[alone]
+                        back[i, a] = 2 * j + 1

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.models.deployment.latency_partition import LatencyPartition
 from ddlopt.models.deployment.max_load import MaxLoadPartition
 from ddlopt.models.deployment.partition import Partition
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.deployment.latency_search import LatencySearch
 from ddlopt.solvers.deployment.partition_chains import FAMILY
 from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
 from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
@@ -82,3 +84,44 @@ def throughput(instance: Any, solver: str) -> Method:
     if instance.contiguous and program.refuses(instance) is None:
         return program
     return max_load(solver)
+
+
+@dataclass(frozen=True)
+class LimitedLatency:
+    """:class:`~ddlopt.models.deployment.latency_partition.LatencyPartition`, limited by the start.
+
+    Parameters
+    ----------
+    solver : str
+    """
+
+    solver: str = "highs"
+
+    name: ClassVar[str] = "latency"
+    family: ClassVar[str] = FAMILY
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, throughput, too many sets."""
+        return LatencyPartition().refuses(instance)
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        limit_s = objective_of(instance, start) if isinstance(start, Partition) else None
+        method = Exact(self.name, FAMILY, LatencyPartition(limit_s), backend(self.solver))
+        return method.solve(instance, limits, seed, progress, start)
+
+
+def latency(solver: str) -> Method:
+    """A search, and the program over sets with its limit."""
+
+    def model(_: Any) -> Method:
+        return LimitedLatency(solver)
+
+    return Opened("latency", FAMILY, LatencySearch(), model)

@@ -49,10 +49,10 @@ class Linear(Heuristic):
         """The best of all lines."""
         found = None
         blocks = contracted(as_contiguous(instance))
-        for number, line in enumerate(_lines(blocks, np.random.default_rng(seed))):
+        for number, line in enumerate(lines(blocks, np.random.default_rng(seed))):
             if number >= self.lines or (found is not None and clock.expired):
                 break
-            solution = cut_line(instance, _along(blocks, line))
+            solution = cut_line(instance, along(blocks, line))
             if solution is None:
                 continue
             value = objective_of(instance, solution)
@@ -109,7 +109,7 @@ class PipeDream(Heuristic):
             members = condensed.nodes[each]["members"]
             target = [min(members) if block in members else block for block in target]
         pieces = merged(blocks, target, _quotient(blocks, target).edges)
-        solution = cut_line(instance, _along(pieces, next(_lines(pieces, np.random.default_rng(seed)))))
+        solution = cut_line(instance, along(pieces, next(lines(pieces, np.random.default_rng(seed)))))
         if solution is None:
             raise NoSolutionError("the line of components cannot be cut into pieces that the devices take")
         return solution, {"components": float(pieces.count)}
@@ -139,7 +139,7 @@ def _quotient(blocks: Blocks, target: list[int]) -> nx.DiGraph:
     return graph
 
 
-def _lines(blocks: Blocks, rng: np.random.Generator) -> Iterator[list[int]]:
+def lines(blocks: Blocks, rng: np.random.Generator) -> Iterator[list[int]]:
     """Topological orders: that of the blocks, breadth first, and then depth first at random."""
     yield list(range(blocks.count))
     graph = nx.DiGraph()
@@ -161,7 +161,7 @@ def _lines(blocks: Blocks, rng: np.random.Generator) -> Iterator[list[int]]:
         yield line
 
 
-def _along(blocks: Blocks, line: list[int]) -> Blocks:
+def along(blocks: Blocks, line: list[int]) -> Blocks:
     """The blocks renumbered in the order of a line, without an order of their own."""
     place = {block: number for number, block in enumerate(line)}
     return Blocks(
