@@ -10,7 +10,7 @@ FAMILY = "deployment"
 
 
 def _entry(name: str, summary: str, module: str, kind: str, **options: Any) -> Entry:
-    return Entry(name, FAMILY, "heuristic", summary, heuristic(FAMILY, module, kind, **options))
+    return Entry(name, FAMILY, "heuristic", f"plan: {summary}", heuristic(FAMILY, module, kind, **options))
 
 
 _factors = partial(_entry, module="sufficient_factors", kind="WithFactors")
@@ -19,14 +19,14 @@ _list = partial(_entry, module="list_scheduling", kind="ListScheduling")
 ENTRIES = (
     _entry("tag", "TAG's tree search over plans of operator groups", "tag", "Tag"),
     _factors("tag-sfb", "TAG, then sufficient factors by a minimum cut", search="tag"),
-    _entry("local-search", "our local search on groups and runs of groups", "plan_local_search", "PlanLocalSearch"),
+    _entry("plan-search", "our local search on groups and runs of groups", "plan_search", "PlanSearch"),
     _entry("mcmc", "FlexFlow's Markov chain over actions of groups", "plan_mcmc", "PlanMcmc"),
     _entry("data-parallel", "a replica on every device, the batch split evenly", "data_parallel", "DataParallel"),
     _factors("data-parallel-sfb", "the same, then sufficient factors by a minimum cut", search="data-parallel"),
     _factors(
-        "local-search-sfb-joint",
+        "plan-search-sfb",
         "our local search on groups and on what is duplicated, in turn",
-        search="local-search",
+        search="plan-search",
         how="joint",
     ),
     _entry(

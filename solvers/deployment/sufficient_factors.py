@@ -13,8 +13,8 @@ from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.data_parallel import DataParallel
 from ddlopt.solvers.deployment.fast_simulator import Simulator
-from ddlopt.solvers.deployment.plan_local_search import PlanLocalSearch, Walk
 from ddlopt.solvers.deployment.plan_rater import PlanRater, Rating
+from ddlopt.solvers.deployment.plan_search import PlanSearch, Walk
 from ddlopt.solvers.deployment.tag import Tag
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -113,19 +113,19 @@ class WithFactors(Heuristic):
 
     Parameters
     ----------
-    search : {"tag", "local-search", "data-parallel"}
+    search : {"tag", "plan-search", "data-parallel"}
     how : {"cut", "joint"}
     """
 
-    search: Literal["tag", "local-search", "data-parallel"] = "tag"
+    search: Literal["tag", "plan-search", "data-parallel"] = "tag"
     how: Literal["cut", "joint"] = "cut"
 
     family: ClassVar[str] = "deployment"
 
     @property
     def name(self) -> str:
-        """``tag-sfb`` and so on."""
-        return f"{self.search}-sfb" + ("-joint" if self.how == "joint" else "")
+        """``tag-sfb`` and so on; ``plan-search-sfb`` for the joint search."""
+        return "plan-search-sfb" if self.how == "joint" else f"{self.search}-sfb"
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems of the family."""
@@ -158,7 +158,7 @@ class WithFactors(Heuristic):
 
 _SEARCHES: dict[str, Callable[[], Heuristic]] = {
     "tag": Tag,
-    "local-search": PlanLocalSearch,
+    "plan-search": PlanSearch,
     "data-parallel": DataParallel,
 }
 

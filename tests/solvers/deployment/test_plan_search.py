@@ -12,13 +12,13 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.data_parallel import DataParallel
 from ddlopt.solvers.deployment.list_scheduling import Costs, ListScheduling, favourite_children
-from ddlopt.solvers.deployment.plan_local_search import PlanLocalSearch, forward_order
 from ddlopt.solvers.deployment.plan_mcmc import PlanMcmc
 from ddlopt.solvers.deployment.plan_rater import PlanRater
+from ddlopt.solvers.deployment.plan_search import PlanSearch, forward_order
 from ddlopt.solvers.deployment.priors import uniform
 from ddlopt.solvers.deployment.tag import Tag, TreeSearch
 
-SEARCHES = (Tag(by_speed=True, playouts=3000), PlanMcmc(steps=3000, beta=10), PlanLocalSearch())
+SEARCHES = (Tag(by_speed=True, playouts=3000), PlanMcmc(steps=3000, beta=10), PlanSearch())
 
 
 def tiny(seed: int, **options) -> DeploymentInstance:

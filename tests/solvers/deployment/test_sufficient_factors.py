@@ -72,7 +72,7 @@ def test_joint_search_finds_the_best_of_tiny_cases(seed):
         rater.duplicated = np.array(duplicated)
         for row in itertools.product(range(len(rater.actions)), repeat=2):
             rater.rate(np.array(row))
-    result = WithFactors("local-search", "joint").solve(instance, Limits(60), seed)
+    result = WithFactors("plan-search", "joint").solve(instance, Limits(60), seed)
     assert result.objective >= rater.best_rating.time_s * (1 - 1e-9)
     assert result.objective <= rater.best_rating.time_s * 1.05
     assert result.objective <= result.details["without_s"] * (1 + 1e-9)

@@ -84,7 +84,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class PlanLocalSearch(Heuristic):
+class PlanSearch(Heuristic):
     """Iterated local search: descents by moves of single groups and of runs of groups, with random kicks in between.
 
     It starts from the best plan that treats all groups alike, or from a given one, and goes back to the best after a
@@ -98,7 +98,7 @@ class PlanLocalSearch(Heuristic):
 
     kicks: int = 30
 
-    name: ClassVar[str] = "local-search"  # type: ignore[misc]
+    name: ClassVar[str] = "plan-search"  # type: ignore[misc]
     family: ClassVar[str] = "deployment"
 
     def refuses(self, instance: Any) -> str | None:
