@@ -45,6 +45,7 @@ class Rows:
         self.operators = range(len(self.instance.operators))
         self.places = range(len(self.instance.device_groups))
         self.group = [operator.group for operator in self.instance.operators]
+        self.links = [(i, j) for i in self.places for j in self.places if i != j]
         self.after, self.before = _descendants(self.instance)
 
     def build(self) -> None:
@@ -173,12 +174,14 @@ class Rows:
 
     def _edges(self) -> dict[tuple[int, int], float]:
         """Producers and consumers, with the bytes of the largest tensor between them."""
-        found: dict[tuple[int, int], float] = {}
-        for tensor in self.instance.tensors:
+        tensors = self.instance.tensors
+        self.largest: dict[tuple[int, int], int] = {}
+        for place, tensor in enumerate(tensors):
             for c in tensor.consumers:
-                key = tensor.producer, c
-                found[key] = max(found.get(key, 0.0), tensor.size_bytes)
-        return found
+                before = self.largest.setdefault((tensor.producer, c), place)
+                if tensor.size_bytes > tensors[before].size_bytes:
+                    self.largest[tensor.producer, c] = place
+        return {edge: tensors[place].size_bytes for edge, place in self.largest.items()}
 
     def _paths(self) -> None:
         """E and B along the edges."""
@@ -186,13 +189,18 @@ class Rows:
         block.end = pyo.Var(self.operators, bounds=(0, None), doc="E")
         block.tail = pyo.Var(self.operators, bounds=(0, None), doc="B")
         block.paths = pyo.ConstraintList(doc="E and B along the graph")
-        crossing = [
+        self.crossing = [
             (p, c) for (p, c), size in edges.items() if self.with_pairs and size and self.group[p] != self.group[c]
         ]
-        block.delay = pyo.Var(crossing, bounds=(0, None), doc="D")
-        block.chain_delay = pyo.Var(crossing, bounds=(0, None), doc="D'")
-        for p, c in crossing:
+        block.delay = pyo.Var(self.crossing, bounds=(0, None), doc="D")
+        block.chain_delay = pyo.Var(self.crossing, bounds=(0, None), doc="D'")
+        block.busy = pyo.Var([(*edge, *link) for edge in self.crossing for link in self.links], bounds=(0, None))
+        self.most_busy: dict[tuple[int, int, tuple[int, int]], npt.NDArray[np.float64]] = {}
+        for p, c in self.crossing:
             self._delays(p, c, edges[p, c])
+            for link in self.links:
+                self._busy(p, c, link, edges[p, c])
+        self._count_once()
         for o in self.operators:
             block.paths.add(block.end[o] - block.least[o] >= 0)
             block.paths.add(
@@ -224,20 +232,50 @@ class Rows:
         terms = [(-chain[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
         block.paths.add(linear([*terms, (1.0, block.chain_delay[p, c])]) >= 0)
 
+    def _busy(self, p: int, c: int, link: tuple[int, int], size: float) -> None:
+        """Seconds of a link for one tensor: those of y, less their largest value where the producer is duplicated."""
+        block, count = self.block, range(len(self.figures.layouts))
+        seconds = np.array(
+            [
+                [move.busy[link] * size + move.busy_fixed[link] * self.instance.latency_s for move in row]
+                for row in self.figures.moved
+            ]
+        )
+        seconds = seconds / self.unit
+        self.most_busy[p, c, link] = seconds.max(axis=0)
+        g, h = self.group[p], self.group[c]
+        terms = [(-seconds[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        terms += [(seconds[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
+        block.paths.add(linear([*terms, (1.0, block.busy[p, c, *link])]) >= 0)
+
+    def _count_once(self) -> None:
+        """The consumers for which tensors load links: one for each tensor that is the largest between two operators."""
+        self.counted: dict[int, set[int]] = {}
+        crossing = set(self.crossing)
+        for place, tensor in enumerate(self.instance.tensors):
+            found = next((c for c in tensor.consumers if self.largest.get((tensor.producer, c)) == place), None)
+            if (tensor.producer, found) in crossing:
+                self.counted.setdefault(tensor.producer, set()).add(found)
+
     def _servers(self) -> None:
         """Gradients that go through a server."""
         block = self.block
-        self.server_busy: dict[tuple[int, int], Terms] = {}
+        keys = [(o, *link) for o in self.gradients for link in self.links] if self.server else []
+        block.server_busy = pyo.Var(keys, bounds=(0, None), doc="seconds of links for gradients that have a server")
         for o in self.gradients:
             ways: Terms = []
             back: Terms = []
+            busy_terms: dict[tuple[int, int], Terms] = {link: [] for link in self.links}
             for lay, a in self.server.items():
                 there_s, back_s, busy = self.figures.server_s(o, lay)
                 decided = block.decided[self.group[o], a]
                 ways.append((-(there_s + back_s) / self.unit, decided))
                 back.append((-back_s / self.unit, decided))
-                for i, j in np.argwhere(busy > 0).tolist():
-                    self.server_busy.setdefault((i, j), []).append((busy[i, j] / self.unit, decided))
+                for link in self.links:
+                    busy_terms[link].append((busy[link], decided))
+            for link, terms in busy_terms.items():
+                if self.server:
+                    self._equal(block.server_busy[o, *link], terms)
             block.paths.add(linear([(1.0, block.time), (-1.0, block.end[o]), *ways]) >= 0)
             block.paths.add(linear([(1.0, block.tail[o]), (-1.0, block.least[o]), *back]) >= 0)
 
@@ -255,34 +293,28 @@ class Rows:
                 if later:
                     self._at_least([(1.0, block.end[o]), *((1.0, block.load[p, j]) for p in later)])
                 self._at_least([(1.0, block.tail[o]), *((1.0, block.lone_load[p, j]) for p in sorted(self.before[o]))])
-        for i in self.places:
-            for j in self.places:
-                if i != j:
-                    self._at_least([*self.server_busy.get((i, j), []), *self._link_terms(i, j)])
+            for link in self.links:
+                self._at_least([(1.0, block.end[o]), *self._sent_by([o, *later], link)])
+        for link in self.links:
+            self._at_least(self._sent_by(self.operators, link))
+            for p, c in self.crossing:
+                largest = self.most_busy[p, c, link]
+                idle = [(-largest[lay], block.duplicated[c, lay]) for lay in self.figures.split]
+                if largest.any():
+                    busy = (1.0, block.busy[p, c, *link])
+                    self._at_least([(1.0, block.end[p]), busy, (1.0, block.tail[c]), *idle])
+
+    def _sent_by(self, operators: Iterable[int], link: tuple[int, int]) -> Terms:
+        """Seconds of a link for tensors, each for one consumer, and for gradients of some operators."""
+        terms: Terms = []
+        for o in operators:
+            terms += [(1.0, self.block.busy[o, c, *link]) for c in self.counted.get(o, ())]
+            if (o, *link) in self.block.server_busy:
+                terms.append((1.0, self.block.server_busy[o, *link]))
+        return terms
 
     def _at_least(self, terms: Terms) -> None:
         self.block.sums.add(linear([(1.0, self.block.time), *((-value, variable) for value, variable in terms)]) >= 0)
-
-    def _link_terms(self, i: int, j: int) -> Terms:
-        """Seconds of the link from device group i to j, each tensor for one consumer."""
-        if not self.with_pairs:
-            return []
-        block, count = self.block, range(len(self.figures.layouts))
-        busy = np.array([[move.busy[i, j] for move in row] for row in self.figures.moved]) / self.unit
-        fixed = np.array([[move.busy_fixed[i, j] for move in row] for row in self.figures.moved]) / self.unit
-        found: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
-        terms: Terms = []
-        for tensor in self.instance.tensors:
-            g = self.group[tensor.producer]
-            h = next((self.group[c] for c in tensor.consumers if self.group[c] != g), g)
-            if g == h or not tensor.size_bytes:
-                continue
-            seconds = busy * tensor.size_bytes + fixed * self.instance.latency_s
-            found[g, h] = found.get((g, h), 0) + seconds
-            terms += [(-seconds[lay].max(), block.duplicated[tensor.producer, lay]) for lay in self.figures.split]
-        for (g, h), seconds in found.items():
-            terms += [(seconds[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
-        return terms
 
     def _memory(self) -> None:
         """What operators keep fits, in the mean of each device group."""

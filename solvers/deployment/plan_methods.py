@@ -29,9 +29,9 @@ ENTRIES: tuple[Entry, ...] = (
 def best(instance: DeploymentInstance, solver: str) -> Method:
     """All plans where they are few, our local search otherwise; then the makespan bound from there."""
     from ddlopt.solvers.deployment.brute_force import BruteForce
-    from ddlopt.solvers.deployment.plan_local_search import PlanLocalSearch
+    from ddlopt.solvers.deployment.plan_search import PlanSearch
     from ddlopt.solvers.opened import Opened
 
     small = BruteForce()
-    opening: Method = small if small.refuses(instance) is None else PlanLocalSearch()
+    opening: Method = small if small.refuses(instance) is None else PlanSearch()
     return Opened("exact", FAMILY, opening, lambda _: _certified(solver))
