@@ -13,10 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "script",
-    ["own_instance", "own_heuristic", "embed_formulation", "embed_scheduling", "embed_compression", "embed_codesign"],
-)
+@pytest.mark.parametrize("script", ["own_instance", "own_heuristic"])
 def test_examples_run(script, tmp_path):
     words = [sys.executable, ROOT / "examples" / f"{script}.py"]
     run = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)

@@ -1,0 +1,55 @@
+"""The gallery of embeddings: every example runs and prints what the page shows, and the page lists every port."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import embedding_cases
+import pytest
+
+from ddlopt.models.ports import ports_of
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("embed_*.py"))
+
+
+def words(text):
+    """Without what other versions of a solver may find a little different: figures, lists of them, ties."""
+    lines = (line.partition("; most taken")[0] for line in text.strip().splitlines())
+    return [re.sub(r"\[[^]]*\]|[\d.]+", "#", line).split() for line in lines]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_prints_what_the_page_shows(name, tmp_path):
+    shown = re.search(rf"\(\.\./examples/{name}\) prints\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    assert shown, f"docs/embedding.md does not show what examples/{name} prints"
+    run = subprocess.run([sys.executable, ROOT / "examples" / name], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert words(run.stdout) == words(shown[1])
+
+
+def row(family, kind):
+    """The line of the table of ports."""
+    ports = ", ".join(f"`{port}`" + (f" ({port.where})" if port.where else "") for port in ports_of(kind))
+    return f"| {family} | `{kind.__name__}` | {ports.replace('``', '`')} |"
+
+
+def test_the_table_has_every_port_of_every_formulation():
+    kinds = sorted(
+        {(family, kind) for method in ("build", "problem") for family, kind in embedding_cases.classes(method)},
+        key=lambda each: (each[0], each[1].__name__),
+    )
+    table = re.findall(r"^\| \w+ \| `\w+` \| .*\|$", PAGE, re.MULTILINE)
+    assert table == [row(*each) for each in kinds]
+
+
+def test_lines_that_the_page_includes_are_there():
+    """So that nothing is shown cut off where an example has changed."""
+    included = re.findall(r"```\{literalinclude\} \.\./examples/(\w+\.py)\n(.*?)```", PAGE, re.DOTALL)
+    assert {name for name, _ in included} <= set(EXAMPLES)
+    for name, options in included:
+        lines = (ROOT / "examples" / name).read_text(encoding="utf-8").splitlines()
+        for bound in re.findall(r"^:(?:start-at|end-at): (.+)$", options, re.MULTILINE):
+            assert len([line for line in lines if bound in line]) >= 1, f"{name}: {bound}"
