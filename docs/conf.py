@@ -32,6 +32,7 @@ napoleon_use_rtype = False
 napoleon_custom_sections = ["Ports"]
 
 highlight_language = "none"
+python_maximum_signature_line_length = 100
 html_theme = "furo"
 html_title = f"ddlopt {release}"
 html_static_path = ["_static"]

@@ -17,6 +17,8 @@ from doc_blocks import PAGES, ROOT, Block, all_blocks, blocks
 
 import ddlopt
 from ddlopt.cli import app
+from ddlopt.models.errors import SolverMissingError
+from ddlopt.solvers.backends import backend
 
 LANGUAGES = {"python", "console", "toml", "json", "text"}
 NOT_RUN, SLOW, SHORTENED, VARYING = 11, 1, 2, 0
@@ -53,6 +55,8 @@ class Reader:
         program, *words = shlex.split(command, comments=True)
         if time_limit is not None:
             words[words.index("--time-limit") + 1] = time_limit
+        for option in {"--solver", "--solvers"} & set(words):
+            need(words[words.index(option) + 1].split(","))
         if program == "ddlopt" and words[0] == "bench":  # which starts processes of its own
             return self.process([Path(sys.executable).with_name("ddlopt"), *words], self.folder)
         if program == "ddlopt":
@@ -104,6 +108,15 @@ class Reader:
     def compare(self, place: str, block: Block, expected: list[str] | None, printed: str):
         if expected and any(line.strip() for line in expected) and block.compared:
             assert stable("\n".join(expected)) == stable(printed), place
+
+
+def need(solvers: list[str]):
+    """Skip the page where a solver is missing."""
+    for solver in solvers:
+        try:
+            backend(solver)
+        except SolverMissingError as missing:
+            pytest.skip(str(missing))
 
 
 def stable(text: str) -> list[str]:
