@@ -118,5 +118,32 @@ def _draw_memory(axes: Any, instance: StrategyInstance, solution: Any) -> None:
     axes.tick_params(labelsize=7)
 
 
+def loads_s(instance: PartitionInstance, devices: Sequence[int]) -> dict[str, list[float]]:
+    """Seconds for which each device computes, forward and backward, and sends or fetches."""
+    loads = {kind: [0.0] * instance.devices for kind in ("forward", "backward", "transfer")}
+    for place, node in enumerate(instance.nodes):
+        device = devices[place]
+        accelerator = device < instance.accelerators
+        time_s = node.accelerator_s if accelerator else node.processor_s
+        loads["backward" if node.backward else "forward"][device] += time_s or 0.0
+        ends = {devices[reader] for reader in instance.consumers[place]}
+        for end in {device, *ends} if ends - {device} else ():
+            if end < instance.accelerators:
+                loads["transfer"][end] += node.transfer_s
+    return loads
+
+
 def _draw_loads(axes: Any, instance: PartitionInstance, solution: Any) -> None:
-    raise NotImplementedError
+    colours = {"forward": _FORWARD, "backward": _BACKWARD, "transfer": _TRANSFER}
+    places = np.arange(instance.devices)
+    below = np.zeros(instance.devices)
+    for kind, values in loads_s(instance, solution.devices).items():
+        if any(values):
+            axes.bar(places, 1e3 * np.array(values), bottom=below, color=colours[kind], label=kind, width=0.8)
+            below += 1e3 * np.array(values)
+    names = [f"accelerator {k}" for k in range(instance.accelerators)]
+    names += [f"processor {k}" for k in range(instance.devices - instance.accelerators)]
+    axes.set_xticks(places, names, fontsize=7, rotation=30, ha="right")
+    axes.set_ylabel("time of a sample [ms]", fontsize=8)
+    axes.tick_params(axis="y", labelsize=7)
+    axes.legend(fontsize=7)

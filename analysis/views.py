@@ -32,7 +32,7 @@ _VIEWS = {
     "topology": View({"n": "servers", "d": "degree"}, _drawn_by("topology")),
     "scheduling": View({"jobs": "jobs", "servers": "server_count", "slots": "slots"}, _drawn_by("scheduling")),
     "codesign": View({"n": "servers", "d": "degree", "layers": "layers"}, _drawn_by("codesign")),
-    "deployment": View({"problem": "problem", "size": "size"}),
+    "deployment": View({"problem": "problem", "size": "size"}, _drawn_by("deployment")),
     "compression": View({"problem": "problem", "size": "size"}, _drawn_by("compression")),
 }
 
