@@ -8,6 +8,7 @@ from ddlopt.models.deployment import DeploymentProblem
 _KINDS = {
     "network": "deployment_network.network",
     "random": "deployment_random.random_plan",
+    "layered": "deployment_partition.layered",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> DeploymentProblem``."""
 
@@ -22,7 +23,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> DeploymentProblem:
     ----------
     kind : str
         One of :data:`KINDS`. ``network``, ``random``: where operators of a training step run; ``network`` takes a
-        neural network's shapes.
+        neural network's shapes. ``layered``: layers over accelerators and processors.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

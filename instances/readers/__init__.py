@@ -20,6 +20,8 @@ _READERS = {
     "gavel": "gavel.read_gavel",
     "jobs-csv": "jobs_csv.read_jobs_csv",
     "espresso": "espresso.read_espresso",
+    "dnn-partitioning": "dnn_partitioning.read_dnn_partitioning",
+    "pipedream": "pipedream.read_pipedream",
     "iopddl": "iopddl.read_iopddl",
 }
 """Module in this folder and function of every format."""
@@ -38,7 +40,9 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         One of :data:`FORMATS`. ``flexnet``: a task graph (``.fbuf``) of TopoOpt's simulator. ``miplib``: the MPS file
         of ``danoint`` or ``dano3mip``. ``philly``: the job list of Microsoft's Philly clusters. ``openb``: pods of
         Alibaba's GPU trace of 2023. ``gavel``: a trace of Gavel. ``jobs-csv``: our own CSV with a row for each job.
-        ``espresso``: the gradients of a model as Espresso's authors publish them. ``iopddl``: strategies of operators,
+        ``espresso``: the gradients of a model as Espresso's authors publish them.
+        ``dnn-partitioning``: graphs in the format of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
+        ``iopddl``: strategies of operators,
         as in the ASPLOS/EuroSys 2025 contest.
     **options
         What the format's reader takes (:func:`options_of`).
