@@ -41,9 +41,8 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         of ``danoint`` or ``dano3mip``. ``philly``: the job list of Microsoft's Philly clusters. ``openb``: pods of
         Alibaba's GPU trace of 2023. ``gavel``: a trace of Gavel. ``jobs-csv``: our own CSV with a row for each job.
         ``espresso``: the gradients of a model as Espresso's authors publish them.
-        ``dnn-partitioning``: graphs in the format of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
-        ``iopddl``: strategies of operators,
-        as in the ASPLOS/EuroSys 2025 contest.
+        ``dnn-partitioning``: graphs of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
+        ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest.
     **options
         What the format's reader takes (:func:`options_of`).
 
