@@ -49,6 +49,11 @@ How much longer an iteration takes than with the best known plan, whose distance
 ([codesign.md](codesign.md#how-far-everything-is-from-the-bound)), and which part of it is left by the search for
 topologies and which by that for strategies.
 """,
+    "deployment": """# Deployment: how far each method is from the best known plan
+
+How much longer a step takes than with the best known plan, whose distance from the optimum is at most *gap left*
+([deployment.md](deployment.md)).
+""",
 }
 TITLES = {
     "sfb": "Sufficient factors",

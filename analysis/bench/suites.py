@@ -37,6 +37,7 @@ QUICK = Suite(
         "scheduling": Part(("tiny-gangs", "tiny-star", "tiny-pollux")),
         "compression": Part(("sfb-random-n60", "hipress-vgg19-n16-budget")),
         "codesign": Part(("tiny-tables-n4-d2",)),
+        "deployment": Part(("tiny-g2-m2-s1",)),
     },
 )
 
@@ -87,6 +88,16 @@ DEFAULT = Suite(
                 *("candle-n16-d4", "dlrm-n16-d4", "vgg16-n16-d4", "dlrm-n128-d4", "ncf-n128-d4"),
             ),
             ("auto", "alternating", "alternating-released", "alternating-exact", "data-parallel", "expander"),
+        ),
+        "deployment": Part(
+            (
+                *("tiny-g4-*", "vgg19-testbed", "resnet101-testbed", "bert-small-testbed", "inception-v3-testbed"),
+                *("transformer-base-two-machines", "bert-large-drawn-s3"),
+            ),
+            (
+                *("auto", "plan-search", "tag", "tag-sfb", "mcmc", "data-parallel", "data-parallel-speed"),
+                *("heft", "m-etf", "m-sct"),
+            ),
         ),
     },
 )
