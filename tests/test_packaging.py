@@ -1,17 +1,20 @@
 """What is installed is what is in the tree: no package forgotten, nothing added."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+DESCRIPTION = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, SETUP = DESCRIPTION["project"], DESCRIPTION["tool"]["setuptools"]
 ROOMS = {package: ROOT / folder for package, folder in SETUP["package-dir"].items()}
 """Top-level packages and the folders they are installed from."""
 
@@ -66,10 +69,56 @@ def test_the_sdist_holds_the_tree_and_the_tests(built):
         "Makefile",
         "CHANGELOG.md",
         "CITATION.cff",
+        "CONTRIBUTING.md",
         "pyproject.toml",
         "tests/test_packaging.py",
     }
     assert wanted - names == set()
+
+
+def test_the_wheel_says_what_it_is(built):
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode())
+    assert metadata["Version"] == PROJECT["version"]
+    assert metadata["License-Expression"] == PROJECT["license"]
+    assert metadata["License-File"] == "LICENSE"
+    assert set(PROJECT["optional-dependencies"]) == set(metadata.get_all("Provides-Extra"))
+
+
+def test_the_sdist_holds_nothing_that_was_left_over(built):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    left_over = re.compile(r"(^|/)(\.(?!ci)|__pycache__|build/|dist/)|\.(py[cod]|nb[ic]|sqlite.*|lock)$")
+    assert [name for name in names if left_over.search(name)] == []
+
+
+def test_pythons():
+    """The oldest one is what the code is checked for; every classifier is for one that is not older."""
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert DESCRIPTION["tool"]["mypy"]["python_version"] == oldest
+    assert DESCRIPTION["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+    named = [line.rpartition(" :: ")[2] for line in PROJECT["classifiers"] if ":: Python :: 3." in line]
+    assert named[0] == oldest
+    assert named == [f"3.{minor}" for minor in range(int(oldest.partition(".")[2]), 14)]
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r'^([a-z-]+): *"?(.*?)"?$', citation, re.MULTILINE))
+    assert fields["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= set(fields)
+    assert fields["version"] == PROJECT["version"]
+    assert fields["license"] == PROJECT["license"]
+    assert fields["type"] == "software"
+
+
+def test_types_are_announced():
+    assert (ROOT / "ddlopt" / "py.typed").is_file()
+    assert SETUP["package-data"]["*"] == ["py.typed"]
+    assert "Typing :: Typed" in PROJECT["classifiers"]
 
 
 def test_nothing_is_importable_under_its_folder_name():
