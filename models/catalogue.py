@@ -75,6 +75,7 @@ _FAMILIES: dict[str, Callable[[], Family]] = {
 }
 
 FAMILY_NAMES = tuple(_FAMILIES)
+"""Names of the families."""
 
 
 @cache
