@@ -11,22 +11,20 @@ is no more than the optimum; and for any messages :math:`m_{e \to i}` it is no l
 
 The best messages and prices give the value of the linear relaxation over the local polytope. Messages are improved by
 sequential passes over the nodes, which never lower the bound (Kolmogorov's TRW-S in the form of Kolmogorov's SRMP).
-Prices are found by a level method: every choice that was met, allowed by memory or not, is a linear function of the
-prices that the bound cannot exceed, and the next prices are those closest to the best so far at which all these
-functions leave room for a part of what is missing. Only rows in which some choice exceeds its limit the most have a
-price. What rounding may have added is subtracted; whole costs have whole bounds.
+Prices follow the choice that messages suggest: if it exceeds limits, the price rises in the row where it does so the
+most, by a part of the bound over the excess; if it does not, all prices fall. The part shrinks from round to round.
+What rounding may have added is subtracted from bounds; whole costs have whole bounds.
 
 References
 ----------
 V. Kolmogorov, "Convergent tree-reweighted message passing for energy minimization", IEEE TPAMI 28(10), 2006; "A new
-look at reweighted message passing", IEEE TPAMI 37(5), 2015. C. Lemaréchal, A. Nemirovskii, Y. Nesterov, "New variants
-of bundle methods", Mathematical Programming 69, 1995. Their combination here is ours.
+look at reweighted message passing", IEEE TPAMI 37(5), 2015. The rule for prices, a subgradient method on the
+row that is worst, is ours.
 """
 
 from math import ceil, fsum, inf
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ddlopt.models.deployment.strategy_core import Core
 from ddlopt.models.deployment.strategy_data import Floats, Ints
@@ -44,15 +42,12 @@ from ddlopt.models.deployment.strategy_messages import (
 
 _WHOLE = 1e-6
 """A bound this little above a whole number is rounded down, relative to itself or absolutely: a matter of caution."""
-_LEVEL = 0.3
-"""Part of what is missing that the next prices aim at."""
-_LARGEST_GAIN = 0.1
-"""The same as a part of the bound."""
-_MUCH = 2e-3
-"""A gain of messages, as a part of the bound, for which prices stay as they are."""
-_MOST_STAYS = 4
-_LEAST_STEP = 1e-3
-_MOST_CUTS = 150
+_FIRST_STEP = 0.1
+_LEAST_STEP = 1e-4
+_SHRINK = 0.98
+"""Of prices: a part of the bound, and what it is multiplied by in every round."""
+_LEAST_EXCESS = 0.1
+"""What an excess counts at least, as a part of the limit."""
 
 
 def graph_of(core: Core) -> Graph:
@@ -73,7 +68,7 @@ def graph_of(core: Core) -> Graph:
 
 
 class Dual:
-    """Messages and prices, the best bound so far, and what choices that were met say about prices.
+    """Messages and prices, and the best bound so far.
 
     Parameters
     ----------
@@ -92,11 +87,7 @@ class Dual:
         memory = core.memory
         self._item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
         self._place = core.start[memory.node[self._item]] + np.arange(len(self._item)) - memory.start[self._item]
-        self._priced_rows: list[int] = []
-        self._cuts: list[tuple[float, Floats]] = []
-        self._found = self._before = -inf
-        self._best_messages = self.messages
-        self._step, self._stayed = 1.0, 0
+        self._step = _FIRST_STEP
         self.cost: Floats = core.cost
 
     def set_prices(self, prices: Floats) -> None:
@@ -133,10 +124,8 @@ class Dual:
             (self.cost - core.cost).max(initial=0.0)
         )
         found = fsum(least) + fsum(joint) - fsum(paid) - 2 * error
-        self._before, self._found = self._found, found
         if found > self.best:
             self.best, self.best_prices = found, self.prices
-            self._best_messages = Messages(self.messages.to_first.copy(), self.messages.to_second.copy())
         return found
 
     @property
@@ -156,68 +145,18 @@ class Dual:
         least_with(self.graph, self.cost, self.messages, self._width, excess, pairs)
         return self.bound(), excess, pairs
 
-    def learn(self, cost: float, excess: Floats) -> None:
-        """Note a choice: its cost, and what it uses above the limit in each row."""
-        if not (np.isfinite(cost) and len(excess)):
+    def next_prices(self, excess: Floats) -> None:
+        """Change prices by what the choice that is best at the present ones uses above the limits, (r,)."""
+        if not len(excess):
             return
         worst = int(np.argmax(excess))
-        if excess[worst] > 0 and worst not in self._priced_rows:
-            self._priced_rows.append(worst)
-        self._cuts.append((cost, excess))
-        del self._cuts[:-_MOST_CUTS]
-
-    def next_prices(self) -> None:
-        """Go on at these prices while messages still gain much; otherwise take those of the level method."""
-        rows = self._priced_rows
-        if not rows or not self._cuts:
-            return
-        gain = (self._found - self._before) / max(abs(self.best), 1e-300)
-        if self._found >= self.best:
-            self._stayed = 0
-            if gain > _MUCH and np.isfinite(gain):
-                return
-            self._step = min(1.0, 1.5 * self._step)
+        if excess[worst] > 0:
+            prices = self.prices.copy()
+            counted = max(float(excess[worst]), _LEAST_EXCESS * float(self.core.memory.limit[worst]))
+            prices[worst] += self._step * max(abs(self.best), 1.0) / counted
         else:
-            self._stayed += 1
-            if gain > _MUCH and self._stayed <= _MOST_STAYS and np.isfinite(gain):
-                return
-            self._stayed = 0
-            self._step = max(_LEAST_STEP, 0.5 * self._step)
-            self.messages.to_first[:] = self._best_messages.to_first
-            self.messages.to_second[:] = self._best_messages.to_second
-        self._take_level(rows)
-        # What comes next is compared with nothing.
-        self._found = -inf
-
-    def _take_level(self, rows: list[int]) -> None:
-        slopes = np.array([excess[rows] for _, excess in self._cuts])
-        costs = np.array([cost for cost, _ in self._cuts])
-        scale = max(1.0, float(np.abs(costs).max()))
-        unit = max(float(np.abs(slopes).max()), 1e-300)
-        slopes, costs = slopes / unit, costs / scale
-        here, best = self.best_prices[rows] * unit / scale, self.best / scale
-        top = linprog(
-            np.append(np.zeros(len(rows)), -1.0),
-            A_ub=np.column_stack((-slopes, np.ones(len(costs)))),
-            b_ub=costs,
-            bounds=[(0, None)] * len(rows) + [(None, 10.0)],
-        )
-        if top.x is None:
-            self.set_prices(self.best_prices)
-            return
-        level = best + self._step * min(_LEVEL * max(0.0, -top.fun - best), _LARGEST_GAIN * abs(best))
-        count = len(rows)
-        near = linprog(
-            np.ones(2 * count),
-            A_ub=np.column_stack((-slopes, slopes)),
-            b_ub=costs + slopes @ here - level,
-            bounds=[(0, None)] * count + [(0, each) for each in here],
-        )
-        prices = np.zeros(len(self.prices))
-        if near.x is None:
-            prices[:] = self.best_prices
-        else:
-            prices[rows] = np.maximum(0.0, here + near.x[:count] - near.x[count:]) * scale / unit
+            prices = self.prices * (1 - 2 * self._step)
+        self._step = max(_LEAST_STEP, _SHRINK * self._step)
         self.set_prices(prices)
 
 

@@ -21,8 +21,8 @@ class StrategySearch(Timed):
 
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
     improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.
-    A forest has nine tenths of the nodes of a typical training graph. Where memory does not suffice the prices are
-    raised until it does. The best choice is then improved by random trees of a few nodes, at prices between none and
+    A forest has nine tenths of the nodes of a typical training graph. What memory the choice uses sets the next
+    prices. The best choice is then improved by random trees of a few nodes, at prices between none and
     more than the best, which count only if memory suffices; a tree over the rows of memory tells. All of this is ours.
 
     Parameters
@@ -36,8 +36,8 @@ class StrategySearch(Timed):
     """
 
     rounds: int = 2000
-    patience: int = 25
-    sweeps: int = 10
+    patience: int = 50
+    sweeps: int = 5
 
     name: ClassVar[str] = "strategy-search"
     family: ClassVar[str] = "deployment"
@@ -71,6 +71,7 @@ class StrategySearch(Timed):
 
     def go_on(self, state: SearchState, clock: Clock, until_s: float) -> None:
         """Search until a reading of the clock, or patience is up."""
+        state.begin(self.sweeps, clock)
         known, idle, began = (state.cost, state.dual.best), 0, clock.elapsed_s
         for number in range(self.rounds):
             if clock.expired or clock.elapsed_s > until_s or state.gap <= clock.gap or idle > self.patience:
@@ -79,7 +80,6 @@ class StrategySearch(Timed):
             if clock.expired:
                 break
             if number % 4 == 3:
-                state.repair()
                 state.polish(clock.elapsed_s - began)
                 began = clock.elapsed_s
             idle += 1

@@ -11,8 +11,12 @@ from ddlopt.models.deployment.strategy_dual import Dual
 from ddlopt.models.deployment.strategy_messages import Graph
 from ddlopt.solvers.deployment.strategy_forest import Items, random_forest, solve_forest
 from ddlopt.solvers.deployment.strategy_local import improve
+from ddlopt.solvers.heuristic import Clock
 
 _LARGEST_TREE = 60
+_FORESTS = 4
+_MUCH = 1e-3
+_MOST_BEGINNINGS = 40
 _TREES_PER_NODE = 10
 _FEWEST_TREES = 200
 _PENALTY = 1.0
@@ -37,7 +41,6 @@ class SearchState:
         self._items = Items(memory.low, memory.high, memory.start, memory.use, at, order)
         self._slack = core.rounding() * memory.limit
         self._inside = np.zeros(core.size, dtype=np.bool_)
-        self._last: Ints | None = None
         self._soft: Graph | None = None
         self._tree_s = 1e-4
         self.best: Ints | None = None
@@ -53,29 +56,28 @@ class SearchState:
     def offer(self, chosen: Ints) -> Floats:
         """Take a choice where it is the best so far; returns what it uses above the limits."""
         cost, excess = self.core.cost_of(chosen), self.core.excess_of(chosen)
-        self.dual.learn(cost, excess)
         if cost < self.cost and (excess <= self._slack).all():
             self.best, self.cost = chosen.copy(), cost
         return excess
 
+    def begin(self, sweeps: int, clock: Clock) -> None:
+        """Messages without prices, as long as they gain much."""
+        before = -math.inf
+        for _ in range(_MOST_BEGINNINGS):
+            self.dual.sweep(sweeps)
+            found = self.dual.bound()
+            if found - before <= _MUCH * abs(found) or clock.expired:
+                break
+            before = found
+
     def round(self, sweeps: int) -> None:
-        """Messages at the present prices, choices that are good there, and the next prices."""
+        """Messages at the present prices, a choice that is good there, and the next prices."""
         dual = self.dual
         dual.sweep(sweeps)
         dual.bound()
-        fresh = dual.decoded()
-        self.settle(fresh, dual.cost, 3)
-        self.offer(fresh)
-        choices = [fresh]
-        if self._last is not None:
-            self.settle(self._last, dual.cost, 2)
-            self.offer(self._last)
-            choices.append(self._last)
-        self._last = min(choices, key=self._priced)
-        dual.next_prices()
-
-    def _priced(self, chosen: Ints) -> float:
-        return self.core.cost_of(chosen) + float((self.dual.prices * self.core.excess_of(chosen)).sum())
+        chosen = dual.decoded()
+        self.settle(chosen, dual.cost, _FORESTS)
+        dual.next_prices(self.offer(chosen))
 
     def settle(self, chosen: Ints, cost: Floats, forests: int) -> None:
         """Solve random forests of the graph exactly, one after the other, at given costs."""
@@ -92,22 +94,6 @@ class SearchState:
             penalty = _PENALTY * max(1.0, self.dual.best)
             self._soft = self.dual.graph._replace(table=np.where(forbidden, penalty, table))
         return self._soft
-
-    def repair(self, tries: int = 25) -> None:
-        """Raise the prices where memory does not suffice, from the best ones on, until it does."""
-        dual, limit = self.dual, self.core.memory.limit
-        if self._last is None or not len(limit):
-            return
-        chosen, prices = self._last.copy(), dual.best_prices.copy()
-        step = 1e-3
-        for _ in range(tries):
-            self.settle(chosen, dual.priced(prices), 1)
-            excess = self.offer(chosen)
-            worst = int(np.argmax(excess))
-            if excess[worst] <= self._slack[worst]:
-                return
-            prices[worst] += step * max(1.0, dual.best) / max(excess[worst], 0.1 * limit[worst], 1e-300)
-            step *= 1.3
 
     def polish(self, most_s: float) -> float:
         """Improve the best choice by small trees, for some seconds or so; returns by how much."""
