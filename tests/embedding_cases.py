@@ -17,6 +17,7 @@ from ddlopt.models.codesign.coupling import cycle_loads
 from ddlopt.models.codesign.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.codesign.whole_ports import WholePorts
+from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
 from ddlopt.models.topology.fixed_links import FixedLinks
@@ -168,3 +169,17 @@ def program(kind, instance):
     """A convex program; that of bandwidths for the schedule that a heuristic finds."""
     given = [ddlopt.solve(instance, "srtf").solution] if kind is BandwidthShares else []
     return kind().problem(instance, *given)
+
+
+def table_of_ports():
+    """The lines of the table in ``docs/embedding.md``."""
+    found = {(family, kind.__name__, kind) for method in ("build", "problem") for family, kind in classes(method)}
+    lines = []
+    for family, name, kind in sorted(found, key=lambda each: each[:2]):
+        ports = ", ".join(f"`{port}`" + (f" ({port.where})" if port.where else "") for port in ports_of(kind))
+        lines.append(f"| {family} | `{name}` | {ports.replace('``', '`')} |")
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(table_of_ports()))
