@@ -17,20 +17,19 @@ _ROUNDING = 1 - 1e-9
 
 
 class Layout(NamedTuple):
-    """Where an operator's replicas lie.
+    """Where the operators of a group lie: ``parts`` of the batch, or each operator on one device if ``split`` is None.
 
-    ``split`` is None where each operator of the group has one device, any of those in ``device_groups``; ``cases``
-    then has a case for each device group, with its first device, and one case otherwise.
+    It may be any device of ``device_groups`` then, and ``parts`` is empty.
     """
 
     device_groups: tuple[int, ...]
     split: Split | None
-    cases: tuple[tuple[Replica, ...], ...]
+    parts: tuple[Replica, ...]
 
     @property
     def replicas(self) -> int:
         """How many each operator has."""
-        return len(self.cases[0])
+        return max(1, len(self.parts))
 
 
 class Decision(NamedTuple):
@@ -41,7 +40,7 @@ class Decision(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What a tensor from one layout to another needs at least, if its producer is not duplicated.
+    """What a tensor from one seat to another needs at least, if its producer is not duplicated.
 
     Seconds are ``fixed`` latencies and ``per_byte`` of the tensor.
 
@@ -73,10 +72,9 @@ def layouts(instance: DeploymentInstance) -> tuple[Layout, ...]:
     for chosen in (mask for size in range(1, len(known) + 1) for mask in combinations(known, size)):
         for split in splits:
             replicas = parts(instance, chosen, split)
-            found.setdefault((chosen, replicas), Layout(chosen, split, (replicas,)))
+            found.setdefault((chosen, replicas), Layout(chosen, split, replicas))
         if len(instance.devices_of(chosen)) > 1:
-            first = [instance.devices_of((j,))[0] for j in chosen]
-            spreads.append(Layout(chosen, None, tuple((Replica(device, 0, UNITS),) for device in first)))
+            spreads.append(Layout(chosen, None, ()))
     return (*found.values(), *spreads)
 
 
@@ -93,22 +91,24 @@ def decisions(known: tuple[Layout, ...]) -> tuple[Decision, ...]:
     return tuple(found)
 
 
+def seats(instance: DeploymentInstance, known: tuple[Layout, ...]) -> tuple[Layout, ...]:
+    """What a single operator may have: layouts with parts, then for each device group the whole batch on one device.
+
+    Of a device group only the first device stands for all: two operators may well share theirs.
+    """
+    first = [instance.devices_of((j,))[0] for j in range(len(instance.device_groups))]
+    single = [Layout((j,), None, (Replica(device, 0, UNITS),)) for j, device in enumerate(first)]
+    return (*(layout for layout in known if layout.split is not None), *single)
+
+
 def moved(instance: DeploymentInstance, rate: Floats, one: Layout, other: Layout) -> Moved:
-    """From ``one`` to the ``other``; ``rate`` (devices, devices) has the bandwidths. The least over all cases."""
-    cases = [_case(instance, rate, a, b) for a in one.cases for b in other.cases]
-    delayed = all(case.delay_fixed for case in cases)
+    """From one seat to another; ``rate`` (devices, devices) has the bandwidths."""
+    found = _between(instance, rate, one.parts, other.parts)
     disjoint = not set(one.device_groups) & set(other.device_groups)
-    return Moved(
-        _ROUNDING * min(case.delay for case in cases) if delayed else 0.0,
-        float(delayed),
-        _ROUNDING * min(case.chain for case in cases) if disjoint else 0.0,
-        float(disjoint),
-        _ROUNDING * np.min([case.busy for case in cases], axis=0),
-        np.min([case.busy_fixed for case in cases], axis=0),
-    )
+    return found._replace(chain=_ROUNDING * found.chain if disjoint else 0.0, chain_fixed=float(disjoint))
 
 
-def _case(instance: DeploymentInstance, rate: Floats, one: tuple[Replica, ...], other: tuple[Replica, ...]) -> Moved:
+def _between(instance: DeploymentInstance, rate: Floats, one: tuple[Replica, ...], other: tuple[Replica, ...]) -> Moved:
     source, target = np.array(one), np.array(other)
     low, high = np.maximum(source[:, None, 1], target[None, :, 1]), np.minimum(source[:, None, 2], target[None, :, 2])
     overlap = np.maximum(0, high - low) / UNITS
@@ -125,4 +125,5 @@ def _case(instance: DeploymentInstance, rate: Floats, one: tuple[Replica, ...], 
             busy_fixed[link] += 1
     # Where the producer is duplicated, a part comes from any of its devices.
     chain = float(overlap[overlap > 0].min() / rate[np.ix_(source[:, 0], target[:, 0])].max())
-    return Moved(float(slowest.min()) if delayed else 0.0, float(delayed), chain, 1.0, busy, busy_fixed)
+    delay = _ROUNDING * float(slowest.min()) if delayed else 0.0
+    return Moved(delay, float(delayed), chain, 1.0, _ROUNDING * busy, busy_fixed)

@@ -23,17 +23,18 @@ _MOST_PAIRS = 500_000
 class MakespanBound:
     r"""Path, devices, links and the collective channel, each by itself, of one deployment.
 
-    :math:`x_{ga} = 1` if group g has decision a: device groups with a split of the batch (a *layout*) and a mode.
-    :math:`y_{gh,lk}` links the layouts l, k of groups that pass tensors to each other on the local polytope,
-    :math:`\sum_k y_{gh,lk} = \sum_{a \in l} x_{ga}`, :math:`\sum_l y_{gh,lk} = \sum_{a \in k} x_{ha}`. In layout l
-    operator o may be duplicated, :math:`0 \le z_{ol} \le x_{g,l}`, and with ``model_parallel`` on device groups P a
-    part :math:`w_{oPj}` of it runs in device group j, :math:`\sum_j w_{oPj} = x_{gP}`. Linear in these are
+    :math:`x_{ga} = 1` if group g has decision a: device groups with a split of the batch (a *layout*) and a mode. In
+    layout l operator o may be duplicated, :math:`z_{ol} \le x_{g,l}`. With ``model_parallel`` on device groups P it
+    runs in device group j if :math:`w_{oPj} = 1`, :math:`\sum_j w_{oPj} = x_{gP}`. So an operator has a *seat* s: a
+    layout with :math:`u_{os} = \sum_{a \in s} x_{ga}`, or one device of group j with
+    :math:`u_{os} = \sum_P w_{oPj}`. For operators p, c of two groups with a tensor between them, :math:`y_{pc,st}` links the seats on the local polytope,
+    :math:`\sum_t y_{pc,st} = u_{ps}`, :math:`\sum_s y_{pc,st} = u_{ct}`. Linear in these are
 
     * :math:`d_o`, the least time of any replica of o; :math:`D_{pc}`, what passes at least between the end of p's
       replicas and the start of *each* replica of its consumer c; :math:`D'_{pc}` between replicas of p and c that share
       a sample of the batch;
     * :math:`q_{oj}`, seconds of o on a device of group j, the mean over its devices (:math:`q'_{oj}` without what is
-      duplicated), :math:`r_o` on the collective channel, and seconds of every link between device groups;
+      duplicated), :math:`r_o` on the collective channel, and :math:`m_{pc,e}` on every link e between device groups;
     * :math:`s_o` the way of a gradient to its server and back, :math:`s'_o` the way back.
 
     With E, before which no replica of o ends, and B, what passes at least from the start of any replica of o to the end
@@ -42,22 +43,22 @@ class MakespanBound:
     .. math::
         & E_c \ge E_p + D_{pc} + d_c, \qquad B_p \ge d_p + D'_{pc} + B_c, \qquad B_o \ge d_o + r_o + s'_o \\
         & T \ge E_o + s_o, \qquad T \ge E_o + r_o + \sum_{p > o} r_p, \qquad
-          T \ge E_o + \sum_{p > o} q_{pj}, \qquad T \ge B_o + \sum_{p < o} q'_{pj},
+          T \ge E_o + \sum_{p > o} q_{pj}, \qquad T \ge B_o + \sum_{p < o} q'_{pj}, \\
+        & T \ge E_o + \sum_{p \ge o} m_{pc,e}, \qquad T \ge E_p + m_{pc,e} + B_c,
 
     where p > o are the operators that need what o makes, directly or not, p < o those that o needs; further that T is
     at least the load of each device, of each link and of the channel, and that resident bytes fit, in the mean of each
-    device group.
+    device group, together with what any operator there reads and makes.
 
     *Valid* for every deployment, with any devices in ``model_parallel``: all replicas of p > o start after one of o has
-    ended, and a device or the channel does them one at a time. The last of the p < o on a device that is not
+    ended, and a device, a link or the channel does them one at a time. The last of the p < o on a device that is not
     duplicated holds a sample of the batch; so does some replica of everything on a path to o and on to the end, which
-    wait for each other. Loads on the devices of a group are equal but for ``model_parallel``, where the mean is at most
-    the largest. D and link loads are those of a producer that is not duplicated, less their largest value in a layout
-    times z. A tensor with several consumers loads links for one of them only.
+    wait for each other; so does what the last transfer of a tensor brings, unless c is duplicated, for which the row
+    has the largest m less. Loads on the devices of a group are equal but for ``model_parallel``, where the mean is at
+    most the largest. D and m are those of a producer that is not duplicated, less their largest value in a layout times
+    z. A tensor with several consumers loads links for one of them only.
 
-    The path and the loads are the certified bound of TAG's problem that comes without big constants; the sums after E
-    and before B and everything on duplication are ours. T is measured in units of the bound of
-    :mod:`~ddlopt.models.deployment.bounds_plan`.
+    T is measured in units of the bound of :mod:`~ddlopt.models.deployment.bounds_plan`.
 
     Parameters
     ----------
@@ -70,8 +71,6 @@ class MakespanBound:
         x; a is a place in ``PlanFigures(instance).decisions``.
     ``duplicated[o, l]``
         z; l is a place in ``PlanFigures(instance).layouts``.
-    ``pair[g, h, l, k]`` : with ``pairs``
-        y.
     ``time``
         T in units.
     ``objective``
@@ -113,11 +112,10 @@ class MakespanBound:
         """The decisions of a deployment, and what it duplicates."""
         figures = PlanFigures(instance)
         known = {
-            (figures.layouts[decision.layout].device_groups, figures.layouts[decision.layout].cases, decision.mode): a
-            for a, decision in enumerate(figures.decisions)
+            (*figures.layouts[decision.layout][::2], decision.mode): a for a, decision in enumerate(figures.decisions)
         }
         for group, plan in enumerate(solution.groups):
-            chosen = known[_key(figures, plan)]
+            chosen = known[_key(instance, plan)]
             for a in range(len(figures.decisions)):
                 block.decided[group, a].set_value(int(a == chosen))
 
@@ -166,12 +164,10 @@ def unit_s(instance: DeploymentInstance) -> float:
     return plan_bound(instance) or 1.0
 
 
-def _key(figures: PlanFigures, plan: GroupPlan) -> tuple[Any, ...]:
-    """What tells decisions apart."""
-    instance = figures.instance
-    replicas = len(instance.devices_of(plan.device_groups))
-    if plan.mode == "model_parallel" and replicas > 1:
-        layout = next(one for one in figures.layouts if one.split is None and one.device_groups == plan.device_groups)
-        return layout.device_groups, layout.cases, plan.mode
-    cases = (parts(instance, plan.device_groups, plan.split),)
-    return plan.device_groups, cases, plan.mode if replicas > 1 else "all_reduce"
+def _key(instance: DeploymentInstance, plan: GroupPlan) -> tuple[Any, ...]:
+    """What tells decisions apart: device groups, parts and mode."""
+    if len(instance.devices_of(plan.device_groups)) == 1:
+        return plan.device_groups, parts(instance, plan.device_groups, "even"), "all_reduce"
+    if plan.mode == "model_parallel":
+        return plan.device_groups, (), plan.mode
+    return plan.device_groups, parts(instance, plan.device_groups, plan.split), plan.mode

@@ -10,6 +10,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.deployment.instance import DeploymentInstance
 from ddlopt.models.deployment.plan_figures import PlanFigures
+from ddlopt.models.deployment.shares import UNITS
 
 Terms = list[tuple[float, Any]]
 
@@ -52,8 +53,7 @@ class Rows:
         """All of it."""
         self._decisions()
         self._figures_of_operators()
-        if self.with_pairs:
-            self._pairs()
+        self._pairs()
         self._paths()
         self._sums()
         self._memory()
@@ -75,14 +75,14 @@ class Rows:
         for g in block.GROUPS:
             block.one_decision.add(linear((1.0, block.decided[g, a]) for a in block.DECISIONS) == 1)
         keys = [(o, lay) for o in self.operators for lay in figures.split]
-        block.duplicated = pyo.Var(keys, bounds=(0, 1), doc="z")
+        block.duplicated = pyo.Var(keys, domain=pyo.Binary, doc="z")
         block.only_all_reduce_duplicates = pyo.ConstraintList()
         for o, lay in keys:
             block.only_all_reduce_duplicates.add(
                 block.duplicated[o, lay] - block.decided[self.group[o], self.all_reduce[lay]] <= 0
             )
         runs = [(o, lay, j) for o in self.operators for lay in self.spread for j in figures.layouts[lay].device_groups]
-        block.runs = pyo.Var(runs, bounds=(0, 1), doc="w")
+        block.runs = pyo.Var(runs, domain=pyo.Binary, doc="w")
         block.runs_somewhere = pyo.ConstraintList()
         for o in self.operators:
             for lay, a in self.spread.items():
@@ -158,19 +158,28 @@ class Rows:
         return terms
 
     def _pairs(self) -> None:
-        """Y on the local polytope, for groups that pass tensors."""
-        block, count = self.block, range(len(self.figures.layouts))
-        crossing = sorted({(self.group[p], self.group[c]) for p, c in self._edges() if self.group[p] != self.group[c]})
-        block.pair = pyo.Var(
-            [(g, h, lay, k) for g, h in crossing for lay in count for k in count], bounds=(0, 1), doc="y"
-        )
+        """The local polytope, for operators of two groups with a tensor between them."""
+        block, count = self.block, range(len(self.figures.seats))
+        edges = self._edges()
+        self.crossing = [
+            (p, c) for (p, c), size in edges.items() if self.with_pairs and size and self.group[p] != self.group[c]
+        ]
+        block.pair = pyo.Var([(*edge, s, t) for edge in self.crossing for s in count for t in count], bounds=(0, 1))
         block.pairs_agree = pyo.ConstraintList(doc="local polytope")
-        for g, h in crossing:
-            for lay in count:
-                own = [(-1.0, block.decided[g, a]) for a in self.by_layout[lay]]
-                block.pairs_agree.add(linear([*((1.0, block.pair[g, h, lay, k]) for k in count), *own]) == 0)
-                own = [(-1.0, block.decided[h, a]) for a in self.by_layout[lay]]
-                block.pairs_agree.add(linear([*((1.0, block.pair[g, h, k, lay]) for k in count), *own]) == 0)
+        for p, c in self.crossing:
+            for s in count:
+                row = [*((1.0, block.pair[p, c, s, t]) for t in count), *self._seated(p, s)]
+                block.pairs_agree.add(linear(row) == 0)
+                row = [*((1.0, block.pair[p, c, t, s]) for t in count), *self._seated(c, s)]
+                block.pairs_agree.add(linear(row) == 0)
+
+    def _seated(self, o: int, s: int) -> Terms:
+        """Whether an operator has a seat, negative."""
+        seat = self.figures.seats[s]
+        if seat.split is not None:
+            return [(-value, variable) for value, variable in self._decided(o, s)]
+        j = seat.device_groups[0]
+        return [(-1.0, self.block.runs[o, lay, j]) for lay in self.spread if (o, lay, j) in self.block.runs]
 
     def _edges(self) -> dict[tuple[int, int], float]:
         """Producers and consumers, with the bytes of the largest tensor between them."""
@@ -189,9 +198,6 @@ class Rows:
         block.end = pyo.Var(self.operators, bounds=(0, None), doc="E")
         block.tail = pyo.Var(self.operators, bounds=(0, None), doc="B")
         block.paths = pyo.ConstraintList(doc="E and B along the graph")
-        self.crossing = [
-            (p, c) for (p, c), size in edges.items() if self.with_pairs and size and self.group[p] != self.group[c]
-        ]
         block.delay = pyo.Var(self.crossing, bounds=(0, None), doc="D")
         block.chain_delay = pyo.Var(self.crossing, bounds=(0, None), doc="D'")
         block.busy = pyo.Var([(*edge, *link) for edge in self.crossing for link in self.links], bounds=(0, None))
@@ -217,7 +223,7 @@ class Rows:
 
     def _delays(self, p: int, c: int, size: float) -> None:
         """D is the delay of y, less its largest value in a layout where the producer is duplicated."""
-        block, latency, count = self.block, self.instance.latency_s, range(len(self.figures.layouts))
+        block, latency, count = self.block, self.instance.latency_s, range(len(self.figures.seats))
         delay, chain = np.zeros((len(count), len(count))), np.zeros((len(count), len(count)))
         for lay in count:
             for k in count:
@@ -225,16 +231,15 @@ class Rows:
                 delay[lay, k] = move.delay * size + move.delay_fixed * latency
                 chain[lay, k] = move.chain * size + move.chain_fixed * latency
         delay, chain = delay / self.unit, chain / self.unit
-        g, h = self.group[p], self.group[c]
-        terms = [(-delay[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        terms = [(-delay[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         terms += [(delay[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
         block.paths.add(linear([*terms, (1.0, block.delay[p, c])]) >= 0)
-        terms = [(-chain[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        terms = [(-chain[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         block.paths.add(linear([*terms, (1.0, block.chain_delay[p, c])]) >= 0)
 
     def _busy(self, p: int, c: int, link: tuple[int, int], size: float) -> None:
         """Seconds of a link for one tensor: those of y, less their largest value where the producer is duplicated."""
-        block, count = self.block, range(len(self.figures.layouts))
+        block, count = self.block, range(len(self.figures.seats))
         seconds = np.array(
             [
                 [move.busy[link] * size + move.busy_fixed[link] * self.instance.latency_s for move in row]
@@ -243,8 +248,7 @@ class Rows:
         )
         seconds = seconds / self.unit
         self.most_busy[p, c, link] = seconds.max(axis=0)
-        g, h = self.group[p], self.group[c]
-        terms = [(-seconds[lay, k], block.pair[g, h, lay, k]) for lay in count for k in count]
+        terms = [(-seconds[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         terms += [(seconds[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
         block.paths.add(linear([*terms, (1.0, block.busy[p, c, *link])]) >= 0)
 
@@ -317,22 +321,37 @@ class Rows:
         self.block.sums.add(linear([(1.0, self.block.time), *((-value, variable) for value, variable in terms)]) >= 0)
 
     def _memory(self) -> None:
-        """What operators keep fits, in the mean of each device group."""
-        block, figures = self.block, self.figures
-        block.memory = pyo.ConstraintList(doc="resident bytes fit")
+        """What operators keep fits, in the mean of each device group, with what any one of them reads and makes."""
+        block = self.block
+        block.kept = pyo.Var(self.places, bounds=(0, MEMORY_ROUNDING), doc="resident bytes per memory")
+        block.memory = pyo.ConstraintList(doc="resident bytes, inputs and outputs fit")
         for j, group in enumerate(self.instance.device_groups):
-            terms: Terms = []
+            kept: Terms = []
             for o, operator in enumerate(self.instance.operators):
                 part = operator.resident_bytes / group.memory_bytes
-                if not part:
-                    continue
-                for lay, layout in enumerate(figures.layouts):
-                    if j in layout.device_groups and layout.split is None:
-                        terms.append((part / group.count, block.runs[o, lay, j]))
-                    elif j in layout.device_groups:
-                        terms += [(part, variable) for _, variable in self._decided(o, lay)]
-            if terms:
-                block.memory.add(linear(terms) <= MEMORY_ROUNDING)
+                kept += self._bytes_terms(o, j, part, part) if part else []
+            block.memory.add(linear([*kept, (-1.0, block.kept[j])]) <= 0)
+            most = sum(operator.resident_bytes for operator in self.instance.operators)
+            for o, operator in enumerate(self.instance.operators):
+                tensors = (*self.instance.inputs[o], *self.instance.outputs[o])
+                size = sum(self.instance.tensors[tensor].size_bytes for tensor in tensors)
+                if most + size + operator.gradient_bytes > group.memory_bytes:
+                    batch, fixed = size / group.memory_bytes, operator.gradient_bytes / group.memory_bytes
+                    terms = self._bytes_terms(o, j, fixed, batch + fixed, batch)
+                    block.memory.add(linear([(1.0, block.kept[j]), *terms]) <= MEMORY_ROUNDING)
+
+    def _bytes_terms(self, o: int, j: int, fixed: float, whole: float, batch: float = 0.0) -> Terms:
+        """The least that an operator takes on a device in the mean of a group: as a replica, or for the whole batch."""
+        figures, at, terms = self.figures, self.instance.device_group_of, []
+        for lay, layout in enumerate(figures.layouts):
+            if j not in layout.device_groups:
+                continue
+            if layout.split is None:
+                terms.append((whole / figures.counts[j], self.block.runs[o, lay, j]))
+                continue
+            units = min(replica.units for replica in layout.parts if at[replica.device] == j)
+            terms += [(fixed + batch * units / UNITS, variable) for _, variable in self._decided(o, lay)]
+        return terms
 
 
 def _descendants(instance: DeploymentInstance) -> tuple[list[set[int]], list[set[int]]]:

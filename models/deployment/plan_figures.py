@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.instance import DeploymentInstance
-from ddlopt.models.deployment.layouts import Decision, Layout, Moved, decisions, layouts, moved
+from ddlopt.models.deployment.layouts import Decision, Layout, Moved, decisions, layouts, moved, seats
 from ddlopt.models.deployment.least_times import whole_times
 from ddlopt.models.deployment.shares import time_at
 from ddlopt.models.deployment.tasks import all_reduce_s
@@ -57,8 +57,7 @@ class PlanFigures:
         instance, at = self.instance, self.instance.device_group_of
         found = np.full((len(instance.operators), len(self.layouts), len(instance.device_groups)), np.inf)
         for lay, layout in enumerate(self.layouts):
-            units = {(int(at[replica.device]), replica.units) for case in layout.cases for replica in case}
-            for j, part in units:
+            for j, part in {(int(at[replica.device]), replica.units) for replica in layout.parts}:
                 kind = instance.device_groups[j].type
                 for place, operator in enumerate(instance.operators):
                     time = float(time_at(instance.shares, operator.times_s[kind], part))
@@ -90,9 +89,14 @@ class PlanFigures:
         return np.where(at[:, None] == at, within[at][:, None], self.instance.bandwidth_bytes_per_s[np.ix_(at, at)])
 
     @cached_property
+    def seats(self) -> tuple[Layout, ...]:
+        """What a single operator may have; those with several replicas have the numbers that they have as layouts."""
+        return seats(self.instance, self.layouts)
+
+    @cached_property
     def moved(self) -> tuple[tuple[Moved, ...], ...]:
-        """What moves between any two layouts."""
-        return tuple(tuple(moved(self.instance, self.rate, a, b) for b in self.layouts) for a in self.layouts)
+        """What moves between any two seats."""
+        return tuple(tuple(moved(self.instance, self.rate, a, b) for b in self.seats) for a in self.seats)
 
     def server_s(self, place: int, layout: int) -> tuple[float, float, Floats]:
         """Of an operator's gradient through a server: slowest way there, slowest way back, and seconds of links.
@@ -100,7 +104,7 @@ class PlanFigures:
         Links are those between device groups, (device groups, device groups).
         """
         instance, at = self.instance, self.instance.device_group_of
-        devices = np.array([replica.device for replica in self.layouts[layout].cases[0]])
+        devices = np.array([replica.device for replica in self.layouts[layout].parts])
         server = devices[place % len(devices)]
         others = devices[devices != server]
         size = instance.operators[place].gradient_bytes

@@ -1,0 +1,132 @@
+"""The bound against all plans of small instances, duplicated operators and any devices included."""
+
+import itertools
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from deployment_plans import random_deployment, random_instance
+
+from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, PartitionInstance
+from ddlopt.models.deployment.bounds_plan import plan_bound
+from ddlopt.models.deployment.makespan_bound import MakespanBound
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.fast_simulator import Simulator
+from ddlopt.solvers.exact import build_model, lp_relaxation
+
+
+def bound_of(instance, **options):
+    formulation = MakespanBound(**options)
+    model = build_model("deployment", formulation, instance)
+    outcome = Highs().solve(model, Limits(60))
+    assert outcome.status is Status.OPTIMAL
+    return formulation.objective_value(instance, outcome.bound), formulation.read(model.deployment, instance)
+
+
+def least_time(rng, instance, draws=150):
+    """The best of all rows of actions, with all, some and no operators duplicated, and of random plans."""
+    simulator = Simulator(instance)
+    rows = np.array(list(itertools.product(range(len(simulator.actions)), repeat=instance.groups)))
+    times = [simulator.run_all(rows)[0].min()]
+    for chance in (1, 0.5, 0.2):
+        duplicated = (rng.random(len(instance.operators)) < chance).astype(np.int64)
+        times.append(simulator.run_all(rows, duplicated)[0].min())
+    times += [simulator.run(*simulator.choice(random_deployment(rng, instance))).time_s for _ in range(draws)]
+    return min(times)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_plan_is_quicker(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(
+        rng,
+        operators=int(rng.integers(4, 8)),
+        groups=2 + seed % 2,
+        device_groups=1 + seed % 2,
+        whole_numbers=bool(seed % 2),
+    )
+    bound, plan = bound_of(instance)
+    without, _ = bound_of(instance, pairs=False)
+    simulator = Simulator(instance)
+    least = least_time(rng, instance)
+    assert plan_bound(instance) * (1 - 1e-6) <= without <= bound * (1 + 1e-6)
+    assert bound <= least * (1 + 1e-6)
+    assert lp_relaxation(MakespanBound(), instance).objective <= bound * (1 + 1e-6)
+    assert simulator.run(*simulator.choice(plan)).time_s >= bound * (1 - 1e-6)
+
+
+def chain(size_bytes=0.0, gradient_bytes=0.0, reduce_s=1.0, counts=(2, 1), memory_bytes=1e3, resident_bytes=0.0):
+    """Two operators of 4 s, each a group, on devices that are alike."""
+    return DeploymentInstance.from_data(
+        {
+            "name": "chain",
+            "operators": [
+                {
+                    "name": name,
+                    "group": group,
+                    "times_s": {"a": [4.0]},
+                    "gradient_bytes": gradient_bytes,
+                    "resident_bytes": resident_bytes,
+                }
+                for group, name in enumerate(("first", "second"))
+            ],
+            "tensors": [{"producer": 0, "consumers": [1], "size_bytes": size_bytes}],
+            "device_groups": [
+                {"type": "a", "count": count, "memory_bytes": memory_bytes, "bandwidth_bytes_per_s": 1e3}
+                for count in counts
+            ],
+            "bandwidth_bytes_per_s": [[1.0] * len(counts)] * len(counts),
+            "all_reduce": {"s_per_byte": [reduce_s], "fixed_s": [0.0], "at_bytes_per_s": 1.0},
+        }
+    )
+
+
+def test_a_chain_in_closed_form():
+    assert bound_of(chain())[0] == pytest.approx(8 / 3, rel=1e-6)
+    # Links between the device groups are too slow. The first gradient is reduced while the second operator runs.
+    assert bound_of(chain(gradient_bytes=100.0))[0] == pytest.approx(4 + 0.1, rel=1e-6)
+    bound, plan = bound_of(chain(gradient_bytes=100.0, reduce_s=100.0))
+    assert plan.groups[1].mode == "parameter_server"
+    assert plan.groups[1].device_groups == (0,)
+    assert bound == pytest.approx(4 + 0.2, rel=1e-3)
+
+
+def test_what_moves_between_groups_counts():
+    instance = chain(size_bytes=30.0, counts=(1, 1), memory_bytes=50.0, resident_bytes=20.0)
+    # No device has room for the weights of both, and what one reads and makes.
+    assert bound_of(instance)[0] == pytest.approx(4 + 30 + 4, rel=1e-6)
+    assert bound_of(instance, pairs=False)[0] == pytest.approx(8, rel=1e-6)
+
+
+def test_what_does_not_fit_is_infeasible():
+    model = build_model("deployment", MakespanBound(), chain(counts=(1, 1), memory_bytes=10.0, resident_bytes=10.0))
+    # Both of the first group's device: the second operator has no room left.
+    model.deployment.decided[0, 0].fix(1)
+    model.deployment.decided[1, 0].fix(1)
+    assert Highs().solve(model, Limits(60)).status is Status.INFEASIBLE
+
+
+def test_a_start_is_the_plan_that_is_read():
+    rng = np.random.default_rng(3)
+    instance = random_instance(rng, operators=5, groups=3, device_groups=2, counts=[2, 1])
+    simulator = Simulator(instance)
+    row = rng.integers(len(simulator.actions), size=3)
+    plan = simulator.deployment(row)
+    model = build_model("deployment", MakespanBound(), instance)
+    MakespanBound().start(model.deployment, instance, plan)
+    for index in model.deployment.decided:
+        model.deployment.decided[index].fix(round(pyo.value(model.deployment.decided[index])))
+    outcome = Highs().solve(model, Limits(60))
+    read = MakespanBound().read(model.deployment, instance)
+    for mine, theirs in zip(read.groups, plan.groups, strict=True):
+        assert (mine.device_groups, mine.mode) == (theirs.device_groups, theirs.mode)
+    time = simulator.run(row).time_s
+    assert MakespanBound().objective_value(instance, outcome.bound) <= time * (1 + 1e-6)
+
+
+def test_other_problems_are_refused():
+    assert MakespanBound().refuses(chain()) is None
+    assert "it bounds deployments" in MakespanBound().refuses(PartitionInstance.model_construct())
+    assert isinstance(bound_of(chain())[1], Deployment)
+    assert isinstance(bound_of(chain())[1].groups[0], GroupPlan)

@@ -1,0 +1,68 @@
+import itertools
+
+import numpy as np
+import pytest
+from deployment_plans import random_instance
+
+from ddlopt.models.deployment import evaluate
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.brute_force import SCOPE, BruteForce
+from ddlopt.solvers.deployment.certified_plan import CertifiedPlan
+from ddlopt.solvers.deployment.plan_actions import actions, as_deployment
+from ddlopt.solvers.deployment.plan_methods import best
+
+
+def small(seed, memory_bytes=1e9):
+    rng = np.random.default_rng(seed)
+    return random_instance(rng, operators=4, groups=2, device_groups=2, counts=[2, 1], memory_bytes=memory_bytes)
+
+
+def all_evaluations(instance):
+    for chosen in itertools.product(actions(instance), repeat=instance.groups):
+        yield evaluate(instance, as_deployment(instance, chosen))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("memory_bytes", [1e9, 23.0])
+def test_it_finds_the_best_plan_that_fits(seed, memory_bytes):
+    instance = small(seed, memory_bytes)
+    least = min((each.objective for each in all_evaluations(instance) if each.feasible), default=None)
+    result = BruteForce().solve(instance, Limits())
+    assert result.objective == pytest.approx(least)
+    assert result.scope == SCOPE
+    assert result.scope_gap == pytest.approx(0, abs=1e-12)
+    assert result.bound <= result.objective
+
+
+def test_memory_matters_in_these_cases():
+    assert any(not each.feasible for each in all_evaluations(small(1, 23.0)))
+
+
+def test_too_little_memory_gives_no_solution():
+    result = BruteForce().solve(small(1, 15.0), Limits())
+    assert result.status is Status.NO_SOLUTION
+    assert "all plans that were tried need more memory" in result.message
+
+
+def test_too_many_plans_are_refused():
+    assert BruteForce().refuses(small(0)) is None
+    assert "9 actions of 2 groups make more than 80 plans" in BruteForce(most=80).refuses(small(1))
+
+
+@pytest.mark.parametrize("memory_bytes", [1e9, 23.0])
+def test_the_certified_plan_lies_above_its_bound(memory_bytes):
+    instance = small(1, memory_bytes)
+    everything = BruteForce().solve(instance, Limits())
+    result = CertifiedPlan().solve(instance, Limits(30))
+    assert result.bound <= everything.objective * (1 + 1e-6)
+    assert result.objective >= result.bound * (1 - 1e-6)
+    started = CertifiedPlan().solve(instance, Limits(30), start=everything.solution)
+    assert started.objective <= everything.objective * (1 + 1e-9)
+
+
+def test_exact_is_the_best_of_all_plans_under_the_bound():
+    instance = small(2)
+    result = best(instance, "highs").solve(instance, Limits(30))
+    assert result.method == "exact"
+    assert result.objective <= BruteForce().solve(instance, Limits()).objective * (1 + 1e-9)
+    assert result.bound is not None
