@@ -1,8 +1,10 @@
 """The methods for the problem ``strategies``."""
 
 from functools import partial
+from typing import Any
 
-from ddlopt.solvers.contracts import Entry
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.makers import formulation, heuristic
 
 FAMILY = "deployment"
@@ -10,4 +12,52 @@ FAMILY = "deployment"
 _formulation = partial(formulation, FAMILY)
 _heuristic = partial(heuristic, FAMILY)
 
-ENTRIES: tuple[Entry, ...] = ()
+
+def best(instance: Any, solver: str) -> Method:
+    """The exact method that proves soonest: with HiGHS behind it at the end, or else the program for that solver."""
+    if solver != "highs":
+        return _formulation("strategy-selection", "strategy_selection", "StrategySelection")(solver)
+    from ddlopt.solvers.backends.highs import Highs
+    from ddlopt.solvers.deployment.strategy_best import StrategyBest
+
+    behind = backend(solver)
+    return StrategyBest(behind if isinstance(behind, Highs) else Highs())
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "strategy-selection",
+        FAMILY,
+        "exact",
+        "strategies: one-hot variables over the local polytope",
+        _formulation("strategy-selection", "strategy_selection", "StrategySelection"),
+    ),
+    Entry(
+        "tree-decomposition",
+        FAMILY,
+        "exact",
+        "strategies: dynamic programming, with prices where memory binds",
+        _heuristic("strategy_dp", "StrategyDynamicProgram"),
+    ),
+    Entry(
+        "strategy-search",
+        FAMILY,
+        "heuristic",
+        "strategies: messages, prices of memory, forests and small trees, with a bound",
+        _heuristic("strategy_search", "StrategySearch"),
+    ),
+    Entry(
+        "strategy-local-search",
+        FAMILY,
+        "heuristic",
+        "strategies: small trees chosen anew, from the greedy choice",
+        _heuristic("strategy_greedy", "StrategyGreedy", improve=True),
+    ),
+    Entry(
+        "strategy-greedy",
+        FAMILY,
+        "heuristic",
+        "strategies: node by node",
+        _heuristic("strategy_greedy", "StrategyGreedy"),
+    ),
+)
