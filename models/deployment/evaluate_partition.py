@@ -214,5 +214,5 @@ def _cycle(before: dict[_Unit, set[_Unit]] | dict[int, set[int]]) -> list[_Unit]
     try:
         TopologicalSorter(before).prepare()  # type: ignore[arg-type]
     except CycleError as problem:
-        return list(reversed(problem.args[1]))
+        return list(problem.args[1])
     return []

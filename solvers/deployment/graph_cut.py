@@ -51,8 +51,7 @@ def partition(
     weights = _whole([weight for each in beside for weight in each.values()])
     _, found = pymetis.part_graph(
         parts,
-        xadj=starts.tolist(),
-        adjncy=[other for each in beside for other in each],
+        pymetis.CSRAdjacency(starts.tolist(), [other for each in beside for other in each]),
         vweights=_whole(node_weights),
         eweights=weights,
         options=options,

@@ -16,6 +16,8 @@ from ddlopt.solvers.deployment.partition_search import PartitionSearch
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.opened import Opened
 
+_OPENING = 40
+"""Kicks of the search before the model, which takes a second or less then."""
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
 
@@ -58,7 +60,7 @@ def max_load(solver: str, name: str = "max-load") -> Method:
     def model(_: Any) -> Method:
         return LimitedMaxLoad(solver)
 
-    return _Opened(name, FAMILY, PartitionSearch(), model)
+    return _Opened(name, FAMILY, PartitionSearch(rounds=_OPENING), model)
 
 
 @dataclass(frozen=True)
