@@ -29,6 +29,11 @@ def smallest():
     return found
 
 
+def covered():
+    """Of these, the formulations that have an instance."""
+    return [pair for pair, name in smallest().items() if name is not None]
+
+
 def _bytes(family, name):
     return (library_folder(family) / f"{name.partition('/')[2]}.json").stat().st_size
 
