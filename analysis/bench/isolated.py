@@ -204,11 +204,15 @@ def _solved(task: Task, news: _News) -> dict[str, Any]:
         news.latest = [point.time_s, point.incumbent, point.bound]
 
     method = configured(task.method, task.family, task.solver or "highs")
-    result = attempt(task.load(), method, task.limits, task.seed, watch)
+    instance = task.load()
+    began = time.perf_counter()
+    result = attempt(instance, method, task.limits, task.seed, watch)
+    answer_s = time.perf_counter() - began
     if "MemoryError" in result.message or "bad_alloc" in result.message:
         return _short_of_memory(task)
     data = result.to_data(with_solution=True)
     outcome = {name: data[name] for name in _OF_RESULT}
+    outcome["answer_s"] = answer_s
     outcome["details"] = json.loads(json.dumps(data["details"], default=str))
     outcome["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return outcome

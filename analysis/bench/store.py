@@ -67,6 +67,9 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '{}';
     ALTER TABLE runs ADD COLUMN revision TEXT;
     """,
+    """
+    ALTER TABLE runs ADD COLUMN answer_s REAL;
+    """,
 )
 """What brings a store from version k to version k + 1; never changed, only added to."""
 
