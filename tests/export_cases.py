@@ -126,4 +126,4 @@ STARTS = {
 @cache
 def good_start(formulation):
     name, method = STARTS[formulation]
-    return ddlopt.solve(load(name), method, time_limit=20)
+    return ddlopt.solve(load(name), method)
