@@ -24,6 +24,13 @@ def test_a_best_cost_of_zero_is_a_ratio_of_one():
     assert profile.share.tolist() == [[1.0, 1.0], [0.5, 0.5]]
 
 
+def test_rounding_does_not_make_a_ratio_larger():
+    total = 0.1 + 0.2
+    assert total / 0.1 > 3
+    profile = profiles.performance_profile([[[0.1], [total]]], [3.0])
+    assert profile.share.tolist() == [[1.0], [1.0]]
+
+
 def test_performance_profile_as_another_package_has_it():
     theirs = pytest.importorskip("perfprof.perfprof", reason="perfprof is not installed")
     costs = np.random.default_rng(1).exponential(1.0, (40, 3))
