@@ -9,6 +9,8 @@ _KINDS = {
     "network": "deployment_network.network",
     "random": "deployment_random.random_plan",
     "layered": "deployment_partition.layered",
+    "strategies": "deployment_strategies.training",
+    "strategies-tree": "deployment_strategies.tree",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> DeploymentProblem``."""
 
@@ -24,6 +26,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> DeploymentProblem:
     kind : str
         One of :data:`KINDS`. ``network``, ``random``: where operators of a training step run; ``network`` takes a
         neural network's shapes. ``layered``: layers over accelerators and processors.
+        ``strategies…``: strategies of operators, for a training graph or a tree.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

@@ -83,15 +83,15 @@ class _Run:
     """One solve: the core without passages, the best choice of its nodes, the bound."""
 
     def __init__(self, whole: Core, core: Core, rest: Rest, limits: Limits, seed: int, clock: Clock) -> None:
+        # From places in a narrowed core back to those here: its strategies say which they are.
+        places = np.arange(len(core.cost)) - np.repeat(core.start[:-1], core.counts)
+        core = dataclasses.replace(core, original=places)
         self.whole, self.core, self.rest = whole, core, rest
         self.limits, self.seed, self.clock = limits, seed, clock
         self.state = SearchState(core, np.random.default_rng(seed))
         self.bound = -math.inf
         self.figures: dict[str, float] = {"core_nodes": core.size, "core_edges": len(core.edges)}
         self.versions: Mapping[str, Any] = {}
-        self._places = np.arange(len(core.cost)) - np.repeat(core.start[:-1], core.counts)
-        # From places in a narrowed core back to those here: its strategies say which they are.
-        self.core = core = dataclasses.replace(core, original=self._places)
 
     @property
     def best(self) -> Ints | None:
