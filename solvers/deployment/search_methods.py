@@ -18,6 +18,8 @@ _list = partial(_entry, module="list_scheduling", kind="ListScheduling")
 
 ENTRIES = (
     _entry("tag", "TAG's tree search over plans of operator groups", "tag", "Tag"),
+    _entry("tag-bound", "TAG with a prior from the relaxation of the makespan bound", "tag", "Tag", prior="bound"),
+    _entry("tag-learned", "TAG with the prior of a graph network", "tag", "Tag", prior="learned"),
     _factors("tag-sfb", "TAG, then sufficient factors by a minimum cut", search="tag"),
     _entry("plan-search", "our local search on groups and runs of groups", "plan_search", "PlanSearch"),
     _entry("mcmc", "FlexFlow's Markov chain over actions of groups", "plan_mcmc", "PlanMcmc"),
