@@ -54,11 +54,9 @@ def instances(count: int, seed: int) -> Iterator[DeploymentInstance]:
 def example(instance: DeploymentInstance, seconds: float, seed: int) -> Example | None:
     """What local search says; None where it finds no plan that fits."""
     rater, clock = PlanRater(instance, ("even",)), Clock(Limits(seconds), None)
-    rater.rate_uniform()
-    if rater.best is None or not rater.best_rating.fits:
-        return None
+    row, rating = rater.best_uniform()
     walk = Walk(rater, clock, np.random.default_rng(seed))
-    row, rating = walk.descend(rater.best, rater.best_rating)
+    row, rating = walk.descend(row, rating)
     for _ in range(PlanSearch.kicks):
         offer = walk.kick(row)
         found, found_rating = walk.descend(offer, rater.rate(offer))
@@ -66,6 +64,8 @@ def example(instance: DeploymentInstance, seconds: float, seed: int) -> Example 
             row, rating = found, found_rating
         if clock.expired:
             break
+    if rater.best is None or not rater.best_rating.fits:
+        return None
     return Example(features(instance, actions(instance, ("even",))), rater.best)
 
 
@@ -139,7 +139,8 @@ def main() -> None:
         made = example(instance, options.seconds, options.seed)
         examples += [made] if made else []
         print(f"{number + 1} of {options.instances}: {instance.name}", flush=True)
-    np.savez_compressed(options.out, **fit(examples, options.epochs, options.seed))
+    weights: dict[str, Any] = dict(fit(examples, options.epochs, options.seed))
+    np.savez_compressed(options.out, **weights)
     print(f"{options.out}: trained on {len(examples)} instances")
 
 

@@ -14,7 +14,7 @@ from ddlopt.instances.workloads.operator_groups import (
     merged,
     passed_between,
 )
-from ddlopt.instances.workloads.training import ACCELERATORS, V100
+from ddlopt.instances.workloads.training import ACCELERATORS, V100, Accelerator
 from ddlopt.instances.workloads.training_graph import operator_time_s
 from ddlopt.models.deployment import DeploymentInstance
 
@@ -106,11 +106,11 @@ def _name(step: Step, part: Merged) -> str:
     return first if first == last else f"{first} .. {last}"
 
 
-def _times(step: Step, part: Merged, accelerator: Any, batch: int) -> list[float]:
-    return [
-        float(f"{sum(operator_time_s(step, place, accelerator, batch * share) for place in part.places):.4g}")
-        for share in _SHARES
-    ]
+def _times(step: Step, part: Merged, accelerator: Accelerator, batch: int) -> list[float]:
+    totals = (
+        sum(operator_time_s(step, place, accelerator, batch * share) for place in part.places) for share in _SHARES
+    )
+    return [float(f"{total:.4g}") for total in totals]
 
 
 def _tensors(step: Step, parts: tuple[Merged, ...], batch: int) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ddlopt.instances.workloads.layers import Layer, dense, normalisation, pooling, window_positions
 from ddlopt.instances.workloads.training import Workload
-from ddlopt.instances.workloads.training_graph import GraphOperator, Tape
+from ddlopt.instances.workloads.training_graph import GraphOperator, Need, Tape
 
 _IMAGE = 299
 
@@ -143,7 +143,7 @@ class _Network:
         stride, padding = (1, 1) if mean else (2, 0)
         layer = pooling(name, self.channels, self.size, 3, stride, padding)
         self.layers.append(layer)
-        needs = () if mean else ("input", "output")
+        needs: tuple[Need, ...] = () if mean else ("input", "output")
         self.place = self.tape.unary(name, self.place, layer.outputs, layer.flops, needs)
         self.size = window_positions(self.size, 3, stride, padding)
 

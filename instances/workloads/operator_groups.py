@@ -31,15 +31,15 @@ def _summands(step: Step, place: int) -> tuple[int, ...]:
 
 
 def consecutive_groups(
-    work: Sequence[float], cut: Sequence[float], groups: int, slack: float = _SLACK
+    work: npt.ArrayLike, cut: npt.ArrayLike, groups: int, slack: float = _SLACK
 ) -> npt.NDArray[np.int64]:
     """(layers,) group of each layer: runs of layers, such that what passes from run to run is least.
 
     Parameters
     ----------
-    work : (layers,) sequence of float
+    work : (layers,) array
         No group of several layers has more than ``slack`` times its share of the sum; if that cannot be, more.
-    cut : (layers - 1,) sequence of float
+    cut : (layers - 1,) array
         Bytes that pass between the layers up to each and those after it.
     groups : int
         How many; as many as there are layers, if there are fewer.
@@ -49,6 +49,7 @@ def consecutive_groups(
     -----
     A dynamic program over the last layer of each group, quadratic in the layers.
     """
+    work, cut = np.asarray(work, dtype=float), np.asarray(cut, dtype=float)
     count = len(work)
     groups = min(groups, count)
     total = np.concatenate([[0.0], np.cumsum(work)])
@@ -108,7 +109,7 @@ def merged(step: Step, group_of: Sequence[int], separate_gradients: bool = False
     return tuple(Merged(group, tuple(places)) for (_, group, _), places in sorted(members.items()))
 
 
-def passed_between(step: Step, layer_of: Sequence[int], batch: int) -> npt.NDArray[np.float64]:
+def passed_between(step: Step, layer_of: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.float64]:
     """(layers - 1,) bytes of all tensors with an end among the layers up to each and the other one after it."""
     count = 1 + max(layer_of)
     change = np.zeros(count + 1)

@@ -78,12 +78,13 @@ class GraphOperator:
         return BYTES_PER_NUMBER * (batch * self.numbers + replicas * self.partial)
 
 
-def operator_time_s(operators: Sequence[GraphOperator], place: int, accelerator: Accelerator, batch: int) -> float:
+def operator_time_s(operators: Sequence[GraphOperator], place: int, accelerator: Accelerator, batch: float) -> float:
     """Roofline: operations, or reading inputs and weights and writing the output, whichever takes longer."""
     own = operators[place]
     rate = accelerator.convolution_flops_per_s if own.convolution else accelerator.flops_per_s
-    moved_bytes = own.output_bytes(batch) + BYTES_PER_NUMBER * own.parameters
-    moved_bytes += sum(operators[read].output_bytes(batch) for read in own.reads)
+    handled = (own, *(operators[read] for read in own.reads))
+    moved_bytes = BYTES_PER_NUMBER * own.parameters + sum(each.output_bytes(0) for each in handled)
+    moved_bytes += batch * sum(each.output_bytes(1, 0) for each in handled)
     return max(batch * own.flops / rate, moved_bytes / accelerator.memory_bytes_per_s)
 
 

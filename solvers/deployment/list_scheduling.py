@@ -40,7 +40,8 @@ class Costs:
     def mean_transfer_s(self) -> Floats:
         """(tensors,) seconds that a tensor takes from one device to another, a mean over all pairs of devices."""
         sizes = np.array([tensor.size_bytes for tensor in self.instance.tensors])
-        return self.s_per_byte.mean() * sizes + np.where(sizes > 0, self.latency_s.mean(), 0.0)
+        mean_s: Floats = self.s_per_byte.mean() * sizes + np.where(sizes > 0, self.latency_s.mean(), 0.0)
+        return mean_s
 
     @cached_property
     def rank_s(self) -> Floats:
@@ -101,7 +102,8 @@ class Schedule:
         """(devices,) where an operator may run: where its group is, or where memory suffices for the group."""
         group = self.instance.operators[node].group
         if self.device_of[group] >= 0:
-            return np.arange(self.instance.devices) == self.device_of[group]
+            own: npt.NDArray[np.bool_] = np.arange(self.instance.devices) == self.device_of[group]
+            return own
         fits: npt.NDArray[np.bool_] = self.left_bytes >= self.costs.group_bytes[group]
         if not fits.any():
             raise NoSolutionError(

@@ -34,7 +34,7 @@ class PlanMcmc(Heuristic):
     steps: int = 20_000
     beta: float = 100.0
 
-    name: ClassVar[str] = "mcmc"  # type: ignore[misc]
+    name: ClassVar[str] = "mcmc"
     family: ClassVar[str] = "deployment"
 
     def refuses(self, instance: Any) -> str | None:

@@ -72,9 +72,10 @@ class PlanRater:
         """All groups alike."""
         return np.full(self.instance.groups, action, dtype=np.int64)
 
-    def rate_uniform(self) -> list[Rating]:
-        """Ratings of all rows that are alike in all groups."""
-        return [self.rate(self.uniform(action)) for action in range(len(self.actions))]
+    def best_uniform(self) -> tuple[Ints, Rating]:
+        """Of all plans that treat all groups alike, the best one."""
+        rows = [self.uniform(action) for action in range(len(self.actions))]
+        return min(((row, self.rate(row)) for row in rows), key=lambda rated: rated[1])
 
     @cached_property
     def everywhere(self) -> dict[tuple[str, str], int]:

@@ -98,7 +98,7 @@ class PlanSearch(Heuristic):
 
     kicks: int = 30
 
-    name: ClassVar[str] = "plan-search"  # type: ignore[misc]
+    name: ClassVar[str] = "plan-search"
     family: ClassVar[str] = "deployment"
 
     def refuses(self, instance: Any) -> str | None:
@@ -110,11 +110,11 @@ class PlanSearch(Heuristic):
     ) -> tuple[Deployment, Mapping[str, Any]]:
         """The best plan found."""
         rater = PlanRater(instance)
-        rater.rate_uniform()
-        if rater.best_rating.fits:
-            clock.report(rater.best_rating.time_s)
+        row, rating = rater.best_uniform()
+        if rating.fits:
+            clock.report(rating.time_s)
         walk = Walk(rater, clock, np.random.default_rng(seed))
-        row, rating = walk.descend(rater.best, rater.best_rating)
+        row, rating = walk.descend(row, rating)
         kicks = 0
         while kicks < self.kicks and not clock.expired:
             kicks += 1

@@ -118,7 +118,8 @@ def _compute_s(figures: _Figures, chosen: list[int], action: Action) -> Floats:
     """(groups,) about what the slowest device computes."""
     whole, counts = figures.time_s[:, chosen, 0], figures.counts[chosen]
     if action.mode == "model_parallel" or action.split == "speed":
-        return 1 / (counts / np.maximum(whole, 1e-12)).sum(axis=1)
+        shared: Floats = 1 / (counts / np.maximum(whole, 1e-12)).sum(axis=1)
+        return shared
     slowest: Floats = whole.max(axis=1) / counts.sum()
     return slowest
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression import SfbInstance
+from ddlopt.models.compression import SfbInstance, SfbSelection
 from ddlopt.models.compression.sfb import Operator, Tensor
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.solvers.contracts import Limits
@@ -61,8 +61,8 @@ def duplicated_by_cut(instance: DeploymentInstance, deployment: Deployment) -> t
     """Operators to duplicate under a plan, by a minimum cut, as if nothing overlapped."""
     from ddlopt.solvers.compression.min_cut import MinCut
 
-    result = MinCut().solve(factor_instance(instance, deployment), Limits())
-    return () if result.solution is None else tuple(result.solution.duplicated)
+    selection = MinCut().solve(factor_instance(instance, deployment), Limits()).solution
+    return selection.duplicated if isinstance(selection, SfbSelection) else ()
 
 
 class Joint:
@@ -137,6 +137,7 @@ class WithFactors(Heuristic):
         """The plan found, with the operators that are duplicated."""
         search = _SEARCHES[self.search]()
         plan, figures = search.answer(instance, seed, clock, start)
+        assert isinstance(plan, Deployment)
         simulator = Simulator(instance)
         without = _rating(simulator, plan)
         found, wanted = _with_cut(simulator, plan)
