@@ -102,7 +102,8 @@ def _forward(
     rng: np.random.Generator, nodes: int, residual: float, branched: float
 ) -> tuple[list[str], list[tuple[int, int]]]:
     """Names and edges, node by node in a topological order."""
-    names, edges = ["input"], []
+    names = ["input"]
+    edges: list[tuple[int, int]] = []
 
     def add(name: str, *makers: int) -> int:
         names.append(name)

@@ -1,13 +1,15 @@
 """The independent check of a partition, from the problem statement."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from typing import TypeVar
 
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.deployment.partition import Partition, PartitionInstance
 
+_Place = TypeVar("_Place", bound=Hashable)
 _Unit = tuple[int, int]
 """A set of nodes that runs as one: device and subgraph on it, or -1 and the node, for one on a processor."""
 
@@ -193,11 +195,10 @@ class _Check:
 
     def details(self) -> dict[str, Number]:
         """Figures beside the objective."""
-        own = {True: [Fraction(0)], False: [Fraction(0)]}
         per_device: dict[int, list[Number]] = {}
         for (device, _), load in self._loads.items():
             per_device.setdefault(device, []).append(load)
-        largest: dict[bool, Number] = {True: own[True][0], False: own[False][0]}
+        largest: dict[bool, Number] = {True: Fraction(0), False: Fraction(0)}
         for device, loads in per_device.items():
             accelerator = 0 <= device < self._instance.accelerators
             total = sum(loads, Fraction(0)) if self._exact else math.fsum(map(float, loads))
@@ -210,9 +211,9 @@ class _Check:
         }
 
 
-def _cycle(before: dict[_Unit, set[_Unit]] | dict[int, set[int]]) -> list[_Unit] | list[int]:
+def _cycle(before: Mapping[_Place, set[_Place]]) -> list[_Place]:
     try:
-        TopologicalSorter(before).prepare()  # type: ignore[arg-type]
+        TopologicalSorter(before).prepare()
     except CycleError as problem:
         return list(problem.args[1])
     return []

@@ -33,7 +33,7 @@ class _Slots(NamedTuple):
     processors: int
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return self.accelerators + self.processors
 
 
@@ -111,9 +111,9 @@ class MaxLoadPartition:
     def build(self, block: pyo.Block, instance: PartitionInstance) -> None:
         """Fill ``block``."""
         blocks, slots = contracted(instance), _slots(instance)
-        block.BLOCKS, block.DEVICES = pyo.RangeSet(0, blocks.count - 1), pyo.RangeSet(0, slots.count - 1)
+        block.BLOCKS, block.DEVICES = pyo.RangeSet(0, blocks.count - 1), pyo.RangeSet(0, slots.total - 1)
         block.on = pyo.Var(block.BLOCKS, block.DEVICES, domain=pyo.Binary, doc="1 if the block is on the device")
-        on = [[block.on[v, d] for d in range(slots.count)] for v in range(blocks.count)]
+        on = [[block.on[v, d] for d in range(slots.total)] for v in range(blocks.count)]
         limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + _HAIR)
         _fix_what_is_too_long(on, blocks, slots, limit_s)
 
@@ -227,7 +227,7 @@ def _accelerator_s(blocks: Blocks) -> npt.NDArray[np.float64]:
 def _fix_what_is_too_long(on: list[list[Any]], blocks: Blocks, slots: _Slots, limit_s: float) -> None:
     for times, first, end in (
         (blocks.accelerator_s, 0, slots.accelerators),
-        (blocks.processor_s, slots.accelerators, slots.count),
+        (blocks.processor_s, slots.accelerators, slots.total),
     ):
         total = times.sum(axis=0)
         for v in np.flatnonzero(~np.isfinite(total) | (total > limit_s)).tolist():
@@ -287,7 +287,7 @@ def _add_packing(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _
     rows = []
     for times, first, end in (
         (blocks.accelerator_s, 0, slots.accelerators),
-        (blocks.processor_s, slots.accelerators, slots.count),
+        (blocks.processor_s, slots.accelerators, slots.total),
     ):
         total = times.sum(axis=0)
         sizes = np.where(np.isfinite(total) & (total <= limit_s), total, 0.0) / limit_s
@@ -306,7 +306,7 @@ def _add_order(
 ) -> None:
     """Earlier blocks are not at later places; each place has an accelerator or a processor."""
     places = instance.accelerators + instance.processors
-    kinds = (slots.count + places - 1) // places
+    kinds = (slots.total + places - 1) // places
 
     def until(v: int, place: int, sign: float) -> list[tuple[float, Any]]:
         return [(sign, on[v][kind * places + e]) for kind in range(kinds) for e in range(place + 1)]

@@ -91,7 +91,7 @@ class PipeDream(Heuristic):
     ) -> tuple[Solution, Mapping[str, Any]]:
         """The best cuts of the line of components."""
         blocks = contracted(as_contiguous(instance))
-        busy = blocks.accelerator_s.any(axis=0)
+        busy = (blocks.accelerator_s > 0).max(axis=0)
         graph = nx.Graph([edge for edge in blocks.order if busy[edge[0]]])
         together = nx.Graph()
         together.add_nodes_from(range(blocks.count))

@@ -41,7 +41,7 @@ class State(NamedTuple):
     """Device of each block; pins of each output on each device; loads (passes, devices); memory in use."""
 
     device: Ints
-    count: Ints
+    held: Ints
     load: Floats
     used: Floats
 
@@ -76,8 +76,8 @@ def put(work: Work, state: State, v: int, d: int) -> None:
         state.used[at] += sign * work.need[v]
         for q in range(work.start[v], work.start[v + 1]):
             h = work.output[q]
-            before = state.count[h, at]
-            state.count[h, at] = before + sign
+            before = state.held[h, at]
+            state.held[h, at] = before + sign
             if kind == 0:
                 paid = int(0 < before + sign < work.pins[h]) - int(0 < before < work.pins[h])
                 state.load[work.of_pass[h], at] += paid * work.transfer[h]
