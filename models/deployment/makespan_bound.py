@@ -27,7 +27,8 @@ class MakespanBound:
     layout l operator o may be duplicated, :math:`z_{ol} \le x_{g,l}`. With ``model_parallel`` on device groups P it
     runs in device group j if :math:`w_{oPj} = 1`, :math:`\sum_j w_{oPj} = x_{gP}`. So an operator has a *seat* s: a
     layout with :math:`u_{os} = \sum_{a \in s} x_{ga}`, or one device of group j with
-    :math:`u_{os} = \sum_P w_{oPj}`. For operators p, c of two groups with a tensor between them, :math:`y_{pc,st}` links the seats on the local polytope,
+    :math:`u_{os} = \sum_P w_{oPj}`. For operators p, c of two groups with a tensor between them, :math:`y_{pc,st}`
+    links the seats on the local polytope,
     :math:`\sum_t y_{pc,st} = u_{ps}`, :math:`\sum_s y_{pc,st} = u_{ct}`. Linear in these are
 
     * :math:`d_o`, the least time of any replica of o; :math:`D_{pc}`, what passes at least between the end of p's
@@ -86,6 +87,8 @@ class MakespanBound:
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
+    method: ClassVar[str] = "makespan-bound"
+    """Of the catalogue."""
 
     def refuses(self, instance: DeploymentProblem) -> str | None:
         """Other problems; pairs of layouts beyond what fits."""

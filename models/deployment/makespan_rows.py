@@ -89,7 +89,7 @@ class Rows:
                 parts = [(1.0, block.runs[o, lay, j]) for j in figures.layouts[lay].device_groups]
                 block.runs_somewhere.add(linear([*parts, (-1.0, block.decided[self.group[o], a])]) == 0)
 
-    def _decided(self, o: int, lay: int) -> Terms:
+    def decided(self, o: int, lay: int) -> Terms:
         """Whether the group of an operator is laid out like this."""
         return [(1.0, self.block.decided[self.group[o], a]) for a in self.by_layout[lay]]
 
@@ -123,7 +123,7 @@ class Rows:
                 terms += [(figures.whole_s[o, j], block.runs[o, lay, j]) for j in layout.device_groups]
                 continue
             least = figures.least_s[o, lay]
-            terms += [(least, variable) for _, variable in self._decided(o, lay)]
+            terms += [(least, variable) for _, variable in self.decided(o, lay)]
             if layout.replicas > 1:
                 whole = min(figures.whole_s[o, j] for j in layout.device_groups)
                 terms.append((whole - least, block.duplicated[o, lay]))
@@ -142,7 +142,7 @@ class Rows:
                 terms.append((figures.whole_s[o, j] / figures.counts[j], block.runs[o, lay, j]))
                 continue
             part = figures.part_s[o, lay, j]
-            terms += [(part, variable) for _, variable in self._decided(o, lay)]
+            terms += [(part, variable) for _, variable in self.decided(o, lay)]
             if layout.replicas > 1:
                 duplicated.append((figures.whole_s[o, j] - part, block.duplicated[o, lay]))
                 without.append((-part, block.duplicated[o, lay]))
@@ -177,7 +177,7 @@ class Rows:
         """Whether an operator has a seat, negative."""
         seat = self.figures.seats[s]
         if seat.split is not None:
-            return [(-value, variable) for value, variable in self._decided(o, s)]
+            return [(-value, variable) for value, variable in self.decided(o, s)]
         j = seat.device_groups[0]
         return [(-1.0, self.block.runs[o, lay, j]) for lay in self.spread if (o, lay, j) in self.block.runs]
 
@@ -350,7 +350,7 @@ class Rows:
                 terms.append((whole / figures.counts[j], self.block.runs[o, lay, j]))
                 continue
             units = min(replica.units for replica in layout.parts if at[replica.device] == j)
-            terms += [(fixed + batch * units / UNITS, variable) for _, variable in self._decided(o, lay)]
+            terms += [(fixed + batch * units / UNITS, variable) for _, variable in self.decided(o, lay)]
         return terms
 
 

@@ -26,6 +26,8 @@ _OUTER_GAP = 0.8
 class CertifiedPlan(Timed):
     """Solves :class:`~ddlopt.models.deployment.makespan_bound.MakespanBound`; the best of its plan and of simple ones.
 
+    Or :class:`~ddlopt.models.deployment.disjunctive_makespan.DisjunctiveMakespan`.
+
     Simple are the start and the plans with one action for all groups. The model has necessary conditions on memory
     only, so that its plan may be one that does not fit.
 
@@ -43,7 +45,7 @@ class CertifiedPlan(Timed):
     @property
     def name(self) -> str:
         """As in the catalogue."""
-        return "makespan-bound"
+        return self.formulation.method
 
     def refuses(self, instance: DeploymentProblem) -> str | None:
         """As the formulation."""

@@ -9,6 +9,7 @@ from deployment_plans import random_deployment, random_instance
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, PartitionInstance
 from ddlopt.models.deployment.bounds_plan import plan_bound
+from ddlopt.models.deployment.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.makespan_bound import MakespanBound
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -16,8 +17,8 @@ from ddlopt.solvers.deployment.fast_simulator import Simulator
 from ddlopt.solvers.exact import build_model, lp_relaxation
 
 
-def bound_of(instance, **options):
-    formulation = MakespanBound(**options)
+def bound_of(instance, kind=MakespanBound, **options):
+    formulation = kind(**options)
     model = build_model("deployment", formulation, instance)
     outcome = Highs().solve(model, Limits(60))
     assert outcome.status is Status.OPTIMAL
@@ -130,3 +131,28 @@ def test_other_problems_are_refused():
     assert "it bounds deployments" in MakespanBound().refuses(PartitionInstance.model_construct())
     assert isinstance(bound_of(chain())[1], Deployment)
     assert isinstance(bound_of(chain())[1].groups[0], GroupPlan)
+
+
+def test_an_order_on_every_device_tightens_the_bound():
+    ratios = []
+    for seed in (0, 2, 4, 5, 8):
+        rng = np.random.default_rng(seed)
+        count = int(rng.integers(4, 6))
+        instance = random_instance(
+            rng, operators=count, groups=2, device_groups=2, counts=[2, 1], whole_numbers=bool(seed % 2)
+        )
+        loose, least = bound_of(instance)[0], least_time(rng, instance)
+        tight, _ = bound_of(instance, DisjunctiveMakespan)
+        assert loose * (1 - 1e-5) <= tight <= least * (1 + 1e-6)
+        ratios.append((loose / least, tight / least))
+    assert max(tight - loose for loose, tight in ratios) > 0.2
+    assert any(tight > 0.999 for _, tight in ratios)
+
+
+def test_only_small_graphs_are_ordered():
+    rng = np.random.default_rng(0)
+    large = random_instance(rng, operators=13, groups=2, device_groups=1)
+    assert "at most 12 operators, and there are 13" in DisjunctiveMakespan().refuses(large)
+    wide = random_instance(rng, operators=3, groups=2, device_groups=2, counts=[5, 4])
+    assert "at most 8 devices, and there are 9" in DisjunctiveMakespan().refuses(wide)
+    assert DisjunctiveMakespan(pairs=False).refuses(chain()) == "it needs pairs"
