@@ -46,10 +46,10 @@ def read_iopddl(
     path = Path(path)
     problem = _read(path)
     nodes, edges = _part(path, problem, "nodes"), _part(path, problem, "edges")
-    tables: dict[tuple[Any, ...], int] = {}
+    tables: dict[tuple[float | None, ...], int] = {}
     table_of = [
-        tables.setdefault(tuple(_costs(row)) if isinstance(row, list) else (row,), len(tables))
-        for row in _list(path, edges, "edges", "costs")
+        tables.setdefault(tuple(_costs(path, f"edges.costs[{e}]", row)), len(tables))
+        for e, row in enumerate(_list(path, edges, "edges", "costs"))
     ]
     ends = [_pair(path, f"edges.nodes[{e}]", pair) for e, pair in enumerate(_list(path, edges, "edges", "nodes"))]
     if len(ends) != len(table_of):
@@ -58,7 +58,7 @@ def read_iopddl(
         if i == j:
             raise InstanceError(f"{path}: edges.nodes[{e}] joins node {i} with itself")
     intervals = [_interval(path, i, each) for i, each in enumerate(_list(path, nodes, "nodes", "intervals"))]
-    costs = [_costs(row) if isinstance(row, list) else row for row in _list(path, nodes, "nodes", "costs")]
+    costs = [_costs(path, f"nodes.costs[{i}]", row) for i, row in enumerate(_list(path, nodes, "nodes", "costs"))]
     limit = problem.get("usage_limit") if usage_limit is None else usage_limit
     return StrategyInstance.from_data(
         {
@@ -102,9 +102,14 @@ def _list(path: Path, part: Mapping[str, Any], owner: str, key: str) -> list[Any
     return found
 
 
-def _costs(row: list[Any]) -> list[Any]:
-    """The costs, with None for forbidden; what is no number is left for the instance to refuse."""
-    return [None if type(each) in (int, float) and each >= FORBIDDEN else each for each in row]
+def _costs(path: Path, place: str, row: Any) -> list[Any]:
+    """The costs, with None for forbidden."""
+    if not isinstance(row, list):
+        raise InstanceError(f"{path}: {place} is {reprlib.repr(row)}; expected a list of numbers")
+    if not set(map(type, row)) <= {int, float}:
+        bad = next(each for each in row if type(each) not in (int, float))
+        raise InstanceError(f"{path}: {place} has {reprlib.repr(bad)}; expected numbers")
+    return [None if each >= FORBIDDEN else each for each in row]
 
 
 def _interval(path: Path, node: int, interval: Any) -> list[int]:

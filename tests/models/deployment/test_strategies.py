@@ -1,0 +1,192 @@
+"""Strategy instances, their check, and what reductions keep."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from strategy_cases import enumerated, random_case
+
+from ddlopt.models.deployment.bounds_strategies import strategies_bound
+from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
+from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
+from ddlopt.models.deployment.strategy_core import core_of
+from ddlopt.models.deployment.strategy_dual import Dual
+from ddlopt.models.deployment.strategy_elimination import without_passages
+from ddlopt.models.deployment.strategy_selection import StrategySelection, arrays_of
+from ddlopt.models.errors import InfeasibleError, InstanceError
+from ddlopt.solvers.backends.matrix import linear_model
+from ddlopt.solvers.exact import build_model
+
+TOY = {
+    "name": "toy",
+    "costs": [[15], [55, 65], [25, 45, 35], [85, 75], [95]],
+    "usages": [[10], [25, 25], [15, 20, 15], [10, 10], [15]],
+    "intervals": [[30, 70], [40, 70], [50, 120], [110, 140], [110, 150]],
+    "edges": [[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]],
+    "tables": [[30, 40], [50, 10, 40], [90, 10, 20, 80], [60, 20, 30], [70, 60]],
+    "table_of": [0, 1, 2, 3, 4],
+    "usage_limit": 50,
+}
+
+
+def _toy(**changes):
+    return StrategyInstance.from_data({**TOY, **changes})
+
+
+def _answer(*strategies):
+    return StrategyAssignment(instance="toy", strategies=strategies)
+
+
+def test_check_by_hand():
+    """15 + 55 + 35 + 75 + 95 of nodes and 30 + 40 + 10 + 30 + 60 of edges."""
+    found = evaluate_strategies(_toy(), _answer(0, 0, 2, 1, 0), exact=True)
+    assert found.objective == Fraction(445)
+    assert found.feasible
+    assert found.details["peak_usage"] == 50
+
+
+def test_violations_name_time_usage_and_limit():
+    found = evaluate_strategies(_toy(), _answer(0, 0, 1, 1, 0))
+    assert found.objective == 415
+    assert [(each.kind, each.where, each.lhs, each.rhs) for each in found.violations] == [("memory", "time 50", 55, 50)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "strategies", "kind"),
+    [
+        ({}, (0, 0, 0, 0), "number of strategies"),
+        ({}, (0, 0, 3, 0, 0), "no such strategy"),
+        ({"pins": [[1, 1]]}, (0, 0, 2, 1, 0), "pinned strategy"),
+        ({"aliases": [[1, 3]]}, (0, 0, 2, 1, 0), "strategies alike"),
+        (
+            {"tables": [[30, 40], [50, 10, None], [90, 10, 20, 80], [60, 20, 30], [70, 60]]},
+            (0, 0, 2, 1, 0),
+            "forbidden pair",
+        ),
+        ({"costs": [[15], [None, 65], [25, 45, 35], [85, 75], [95]]}, (0, 0, 2, 1, 0), "forbidden strategy"),
+    ],
+)
+def test_each_kind_of_violation(changes, strategies, kind):
+    assert [each.kind for each in evaluate_strategies(_toy(**changes), _answer(*strategies)).violations] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"costs": []}, "costs is empty"),
+        ({"usages": [[10]]}, "usages has 1 nodes, but costs has 5"),
+        ({"costs": [[15], [55], [25, 45, 35], [85, 75], [95]]}, r"usages\[1\] has 2 strategies, but costs\[1\] has 1"),
+        ({"edges": [[0, 1], [0, 2], [1, 3], [2, 9], [3, 4]]}, r"edges\[3\] joins \[2, 9\], but there are 5 nodes"),
+        ({"edges": [[0, 1], [0, 2], [1, 3], [2, 2], [3, 4]]}, r"edges\[3\] joins node 2 with itself"),
+        ({"table_of": [0, 1, 2, 3, 7]}, r"table_of\[4\] is 7, but there are 5 tables"),
+        ({"table_of": [0, 1, 2, 3]}, "table_of has 4 entries, but there are 5 edges"),
+        ({"tables": [[30, 40], [50, 10, 40], [90, 10, 20], [60, 20, 30], [70, 60]]}, r"edges\[2\] has 3 costs"),
+        ({"tables": [[30, -40], [50, 10, 40], [90, 10, 20, 80], [60, 20, 30], [70, 60]]}, "row 0, entry 1 is -40"),
+        ({"usages": [[None], [25, 25], [15, 20, 15], [10, 10], [15]]}, "row 0, entry 0 is None"),
+        ({"pins": [[9, 0]]}, r"pins\[0\] names node 9"),
+        ({"pins": [[1, 2]]}, r"pins\[0\] gives node 1 strategy 2, but it has 2"),
+        ({"pins": [[1, 0], [1, 1]]}, r"pins\[1\] gives node 1 strategy 1, after 0"),
+        ({"aliases": [[0, 1]]}, r"aliases\[0\] joins nodes 0 and 1"),
+        ({"aliases": [[1, 3], [3, 1]]}, r"aliases\[1\] names node 3 again"),
+        ({"costs": [[1e17], [55, 65], [25, 45, 35], [85, 75], [95]]}, "null where it stands for forbidden"),
+    ],
+)
+def test_bad_data_in_one_line(changes, words):
+    with pytest.raises(InstanceError, match=words) as caught:
+        _toy(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_json_keeps_everything():
+    for seed in range(20):
+        instance = random_case(seed)
+        again = StrategyInstance.from_json(instance.to_json())
+        assert again.digest == instance.digest
+        assert again.to_json() == instance.to_json()
+        assert (again.tables.values == instance.tables.values).all()
+
+
+def test_memory_that_nothing_keeps_is_proven():
+    with pytest.raises(InfeasibleError, match="at time 50"):
+        core_of(_toy(usage_limit=40))
+
+
+def test_bounds_are_below_the_optimum():
+    """Without prices, and with any prices."""
+    met = 0
+    for seed in range(300):
+        instance = random_case(seed, nodes=5)
+        optimum = enumerated(instance)
+        try:
+            core = core_of(instance)
+        except InfeasibleError:
+            assert optimum is None
+            continue
+        dual = Dual(core)
+        for _ in range(15):
+            dual.sweep(2)
+            dual.bound()
+            dual.next_prices(core.excess_of(dual.decoded()))
+        if optimum is not None:
+            met += 1
+            assert dual.proven <= optimum + 1e-9 * optimum
+            assert strategies_bound(instance) <= optimum + 1e-9 * optimum
+    assert met > 100
+
+
+def test_messages_are_exact_on_trees():
+    """Without memory and cycles the bound is the optimum."""
+    for seed in range(40):
+        case = random_case(seed, nodes=5, memory=False, extras=False)
+        data = case.model_dump(mode="json")
+        pairs = [[max(0, j - 1 - seed % 2), j] for j in range(1, 5)]
+        counts = case.costs.sizes
+        data |= {
+            "edges": pairs,
+            "tables": [np.arange(int(counts[i] * counts[j])).tolist()[::-1] for i, j in pairs],
+            "table_of": [0, 1, 2, 3],
+        }
+        tree = StrategyInstance.from_data(data)
+        optimum = enumerated(tree)
+        if optimum is not None:
+            assert strategies_bound(tree) == pytest.approx(optimum)
+
+
+def test_core_and_elimination_keep_the_optimum():
+    """Least cost over the choices of what is left, each completed."""
+    for seed in range(60):
+        instance = random_case(seed, nodes=5)
+        optimum = enumerated(instance)
+        try:
+            core = core_of(instance)
+        except InfeasibleError:
+            assert optimum is None
+            continue
+        smaller, rest = without_passages(core)
+        found = []
+        for chosen in np.ndindex(*smaller.counts.tolist()):
+            places = np.array(chosen)
+            if (smaller.excess_of(places) <= 1e-9).all() and np.isfinite(smaller.cost_of(places)):
+                whole = np.zeros(core.size, dtype=np.int64)
+                whole[list(rest.left)] = places
+                answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(rest.extended(whole)))
+                checked = evaluate_strategies(instance, answer)
+                assert checked.feasible
+                assert float(checked.objective) == pytest.approx(smaller.cost_of(places))
+                found.append(float(checked.objective))
+        assert min(found, default=None) == (None if optimum is None else pytest.approx(optimum))
+
+
+def test_arrays_and_block_are_the_same_program():
+    for seed in (0, 3, 5, 8, 11):
+        instance = random_case(seed, nodes=6)
+        try:
+            core = core_of(instance)
+        except InfeasibleError:
+            continue
+        block = linear_model(build_model("deployment", StrategySelection(), instance))
+        arrays = arrays_of(core)
+        assert (block.matrix != arrays.matrix).nnz == 0
+        for name in ("cost", "row_lower", "row_upper"):
+            assert (getattr(block, name) == getattr(arrays, name)).all(), name
+        assert block.integer.sum() == arrays.strategies

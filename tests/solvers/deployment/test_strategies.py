@@ -1,0 +1,161 @@
+"""Every method for strategies against enumeration; the public instances where they are there."""
+
+import numpy as np
+import pytest
+from shared_data import shared_data
+from strategy_cases import enumerated, random_case
+
+from ddlopt.instances.generators.deployment_strategies import training, tree
+from ddlopt.instances.readers.iopddl import read_iopddl
+from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
+from ddlopt.models.deployment.strategy_core import core_of
+from ddlopt.models.deployment.strategy_selection import StrategySelection
+from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.strategies_methods import ENTRIES, best
+from ddlopt.solvers.deployment.strategy_dp import StrategyDynamicProgram
+from ddlopt.solvers.deployment.strategy_forest import add_range, largest_in, random_forest, solve_forest, tree_of
+from ddlopt.solvers.deployment.strategy_search import StrategySearch
+from ddlopt.solvers.deployment.strategy_state import SearchState
+from ddlopt.solvers.exact import lp_relaxation
+
+EXACT = Limits(gap=0.0)
+
+
+def _outcome(method, instance):
+    try:
+        return method.solve(instance, EXACT)
+    except InfeasibleError:
+        return None
+
+
+@pytest.mark.parametrize("which", ["best", "strategy-selection"])
+def test_exact_methods_against_enumeration(which):
+    """Forbidden pairs, parallel edges, memory, pins, aliases; whole costs and others; also where there is no answer."""
+    entries = {entry.name: entry.make for entry in ENTRIES}
+    method = best(None, "highs") if which == "best" else entries[which]("highs")
+    answered = without = 0
+    for seed in range(60 if which == "best" else 25):
+        instance = random_case(seed, nodes=6)
+        optimum = enumerated(instance)
+        result = _outcome(method, instance)
+        if optimum is None:
+            without += 1
+            assert result is None or result.status is Status.INFEASIBLE
+            continue
+        answered += 1
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(optimum)
+    assert answered > 5
+    assert without > 2
+
+
+def test_dynamic_program_is_exact_without_memory():
+    method = StrategyDynamicProgram()
+    answered = 0
+    for seed in range(40):
+        instance = random_case(seed, nodes=6, memory=False)
+        optimum = enumerated(instance)
+        if optimum is not None:
+            answered += 1
+            result = method.solve(instance, EXACT)
+            assert result.objective == pytest.approx(optimum)
+            assert result.status is Status.OPTIMAL
+    assert answered > 20
+
+
+def test_dynamic_program_with_prices_has_a_bound():
+    method = StrategyDynamicProgram(rounds=40)
+    for seed in range(30):
+        instance = random_case(seed, nodes=6)
+        optimum = enumerated(instance)
+        result = method.solve(instance, EXACT)
+        if optimum is not None and result.objective is not None:
+            assert result.bound <= optimum + 1e-9 * optimum
+            assert result.objective >= optimum - 1e-9 * optimum
+
+
+def test_too_wide_graph_is_refused_in_one_line():
+    instance = training(np.random.default_rng(0), layers=6)
+    with pytest.raises(NotApplicableError, match="a table of more than 10 entries"):
+        StrategyDynamicProgram(largest=10).solve(instance, EXACT)
+
+
+@pytest.mark.parametrize("name", ["strategy-search", "strategy-local-search", "strategy-greedy"])
+def test_heuristics_are_checked_and_their_bounds_hold(name):
+    method = next(entry for entry in ENTRIES if entry.name == name).make("highs")
+    for seed in range(12):
+        instance = random_case(seed, nodes=6)
+        optimum = enumerated(instance)
+        result = method.solve(instance, Limits(time_s=0.2, gap=0.0), seed)
+        if optimum is None:
+            assert result.objective is None
+        elif result.objective is not None:
+            assert result.objective >= optimum - 1e-9
+            assert result.bound <= optimum + 1e-9 * optimum
+
+
+def test_search_proves_a_tree_and_nearly_a_training_graph():
+    made = tree(np.random.default_rng(1), nodes=50, branching=4)
+    result = StrategySearch().solve(made, EXACT)
+    assert result.status is Status.OPTIMAL
+    made = training(np.random.default_rng(1), layers=8)
+    result = StrategySearch(rounds=150).solve(made, EXACT)
+    assert result.gap < 0.05
+    assert result.bound <= lp_relaxation(StrategySelection(), made).objective * (1 + 1e-6) + 1
+
+
+def test_aliases_and_pins_are_kept():
+    made = training(np.random.default_rng(2), layers=6, alike=True)
+    pinned = type(made).from_data({**made.model_dump(mode="json"), "pins": [[0, 1]]})
+    result = best(pinned, "highs").solve(pinned, EXACT)
+    assert result.solution.strategies[0] == 1
+    chosen = result.solution.strategies
+    assert made.aliases
+    assert all(len({chosen[node] for node in nodes}) == 1 for nodes in made.aliases)
+    assert evaluate_strategies(pinned, result.solution, exact=True).feasible
+
+
+def test_tree_over_rows_against_an_array():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        size = int(rng.integers(1, 20))
+        half = 1 << int(np.ceil(np.log2(size)))
+        largest, added, plain = np.empty(2 * half), np.empty(2 * half), rng.integers(-9, 9, size).astype(float)
+        tree_of(plain, largest, added)
+        for _ in range(20):
+            low = int(rng.integers(size))
+            high = int(rng.integers(low + 1, size + 1))
+            amount = float(rng.integers(-5, 5))
+            add_range(largest, added, low, high, amount)
+            plain[low:high] += amount
+            low = int(rng.integers(size))
+            high = int(rng.integers(low + 1, size + 1))
+            assert largest_in(largest, added, low, high) == plain[low:high].max()
+
+
+def test_forests_have_no_cycle_and_are_solved_exactly():
+    """A tree as a whole is one forest, so one step gives the optimum."""
+    made = tree(np.random.default_rng(3), nodes=12, branching=3)
+    core = core_of(made)
+    state = SearchState(core, np.random.default_rng(0))
+    inside = np.zeros(core.size, dtype=np.bool_)
+    random_forest(state.dual.graph, np.arange(core.size), inside)
+    assert inside.all()
+    chosen = np.zeros(core.size, dtype=np.int64)
+    solve_forest(state.dual.graph, core.cost, inside, chosen)
+    assert core.cost_of(chosen) == StrategyDynamicProgram().solve(made, EXACT).objective
+
+
+def test_example_of_the_contest():
+    result = best(None, "highs").solve(read_iopddl(shared_data("iopddl/example.json")), EXACT)
+    assert result.objective == 445
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "optimum"), [("B", 532_843), ("G", 217_039)])
+def test_public_instances_are_proven(name, optimum):
+    result = best(None, "highs").solve(read_iopddl(shared_data(f"iopddl/{name}.json.gz")), Limits(gap=0.0, time_s=120))
+    assert result.objective == optimum
+    assert result.bound == optimum
