@@ -5,6 +5,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ddlopt.models.deployment.evaluate_plan import evaluate_plan
 from ddlopt.models.deployment.instance import DeploymentInstance
 from ddlopt.models.deployment.makespan_bound import MakespanBound
@@ -14,7 +16,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
-from ddlopt.solvers.deployment.plan_rater import PlanRater
+from ddlopt.solvers.deployment.fast_simulator import Simulator
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
@@ -92,11 +94,13 @@ class CertifiedPlan(Timed):
 
     def _simple(self, instance: DeploymentInstance, start: Deployment | None) -> tuple[Deployment | None, float]:
         """The best of the start and of plans that treat all groups alike, with its time; infinite if none fits."""
-        rater = PlanRater(instance)
-        rater.rate_uniform()
-        best, time_s = None, math.inf
-        if rater.best is not None and rater.best_rating.fits:
-            best, time_s = rater.deployment(), rater.best_rating.time_s
+        simulator = Simulator(instance)
+        rows = np.repeat(np.arange(len(simulator.actions))[:, None], instance.groups, axis=1)
+        times, excess = simulator.run_all(rows)
+        times[excess > 0] = math.inf
+        best, time_s = None, float(times.min())
+        if math.isfinite(time_s):
+            best = simulator.deployment(rows[times.argmin()])
         if start is not None and _time_s(instance, start) < time_s:
             best, time_s = start, _time_s(instance, start)
         return best, time_s
