@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -12,7 +12,7 @@ from ddlopt.models.deployment.makespan_bound import MakespanBound, unit_s
 from ddlopt.models.deployment.makespan_rows import Rows, Terms, linear
 from ddlopt.models.deployment.plan_figures import PlanFigures
 from ddlopt.models.deployment.problem import DeploymentProblem
-from ddlopt.models.deployment.shares import UNITS
+from ddlopt.models.deployment.shares import UNITS, Replica
 
 _MOST_OPERATORS = 12
 _MOST_DEVICES = 8
@@ -171,18 +171,20 @@ class _Schedule:
         if needed:
             self._after([(1.0, block.begins[c, i])], [*self._end(p, k), *sent], [*needed, *spared], 1)
 
-    def _overlap(self, one: Any, other: Any, k: int, i: int) -> float:
+    def _overlap(self, one: tuple[Replica, ...], other: tuple[Replica, ...], k: int, i: int) -> float:
         source = next((replica for replica in one if replica.device == k), None)
         target = next((replica for replica in other if replica.device == i), None)
         if source is None or target is None:
             return 0.0
-        return max(0, min(source.last, target.last) - max(source.first, target.first)) / UNITS
+        units = min(source.last, target.last) - max(source.first, target.first)
+        return max(0, units) / UNITS
 
     def _sent_s(self, size: float, k: int, i: int, overlap: float) -> float:
         """Units of time to send a part of a tensor; 0 on the device itself and for nothing."""
         if k == i or not size:
             return 0.0
-        return (size * overlap / self.figures.rate[k, i] + self.instance.latency_s) / self.unit * (1 - 1e-9)
+        seconds = size * overlap / float(self.figures.rate[k, i]) + self.instance.latency_s
+        return seconds / self.unit * (1 - 1e-9)
 
     def _channel(self) -> None:
         """Collectives one at a time."""

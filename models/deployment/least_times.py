@@ -28,7 +28,7 @@ def least_units(instance: DeploymentInstance) -> npt.NDArray[np.int64]:
         for replica in parts(instance, everywhere, split):
             j = instance.device_group_of[replica.device]
             found[j] = min(found[j], replica.units)
-    return np.maximum(1, found - 2)
+    return (found - 2).clip(min=1)
 
 
 def least_figures(instance: DeploymentInstance) -> tuple[Floats, Floats]:

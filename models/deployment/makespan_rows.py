@@ -258,7 +258,7 @@ class Rows:
         crossing = set(self.crossing)
         for place, tensor in enumerate(self.instance.tensors):
             found = next((c for c in tensor.consumers if self.largest.get((tensor.producer, c)) == place), None)
-            if (tensor.producer, found) in crossing:
+            if found is not None and (tensor.producer, found) in crossing:
                 self.counted.setdefault(tensor.producer, set()).add(found)
 
     def _servers(self) -> None:

@@ -68,7 +68,8 @@ class PlanFigures:
     def least_s(self) -> Floats:
         """(operators, layouts) of the quickest replica."""
         there = np.array([[j in layout.device_groups for j in range(len(self.counts))] for layout in self.layouts])
-        return np.where(there, self.part_s, np.inf).min(axis=2)
+        least: Floats = np.where(there, self.part_s, np.inf).min(axis=2)
+        return least
 
     @cached_property
     def reduce_s(self) -> Floats:

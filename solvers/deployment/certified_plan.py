@@ -76,16 +76,17 @@ class CertifiedPlan(Timed):
         with clock.lending_ctrl_c():
             outcome = self.backend.solve(model, remaining, seed, watch, warm=best is not None)
         clock.interrupted = clock.interrupted or outcome.interrupted
-        details = {"milp_nodes": outcome.figures.get("nodes", 0), "bound_s": None}
+        details: dict[str, float | None] = {"milp_nodes": outcome.figures.get("nodes", 0), "bound_s": None}
         if outcome.status is Status.INFEASIBLE and best is None:
             raise NoSolutionError("resident bytes do not fit on the devices, however they are placed")
         bound = None if outcome.bound is None else self.formulation.objective_value(instance, outcome.bound)
         details["bound_s"] = bound
         if outcome.objective is not None:
             plan = self.formulation.read(block, instance)
-            details["plan_of_the_bound_s"] = _time_s(instance, plan)
-            if details["plan_of_the_bound_s"] < time_s:
-                best, time_s = plan, details["plan_of_the_bound_s"]
+            own_s = _time_s(instance, plan)
+            details["plan_of_the_bound_s"] = own_s if math.isfinite(own_s) else None
+            if own_s < time_s:
+                best, time_s = plan, own_s
         if best is None:
             raise NoSolutionError("the plan of the bound needs more memory than there is, and so do simple plans")
         return Found(
