@@ -169,7 +169,8 @@ def core_of(instance: StrategyInstance) -> Core:
     start = _offsets(counts)
     owner = np.repeat(np.arange(instance.size), instance.costs.sizes)
     within = np.arange(len(owner)) - instance.costs.starts[owner]
-    cost = np.bincount(start[class_of[owner]] + within, weights=instance.costs.values, minlength=start[-1])
+    cost = np.zeros(start[-1])
+    np.add.at(cost, start[class_of[owner]] + within, instance.costs.values)
     edges, table_start, table = _merged(instance, class_of, counts, start, cost)
     core = Core(
         instance.name,

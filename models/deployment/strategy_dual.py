@@ -123,7 +123,7 @@ class Dual:
         error += 2 * UNIT * float(paid.sum()) + 4 * UNIT * len(self._item) * float(
             (self.cost - core.cost).max(initial=0.0)
         )
-        found = fsum(least) + fsum(joint) - fsum(paid) - 2 * error
+        found = float(fsum(least) + fsum(joint) - fsum(paid) - 2 * error)
         if found > self.best:
             self.best, self.best_prices = found, self.prices
         return found

@@ -9,12 +9,14 @@ from ddlopt.instances.generators.deployment_strategies import training, tree
 from ddlopt.instances.readers.iopddl import read_iopddl
 from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
 from ddlopt.models.deployment.strategy_core import core_of
+from ddlopt.models.deployment.strategy_dual import Dual
 from ddlopt.models.deployment.strategy_selection import StrategySelection
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.strategies_methods import ENTRIES, best
 from ddlopt.solvers.deployment.strategy_dp import StrategyDynamicProgram
 from ddlopt.solvers.deployment.strategy_forest import add_range, largest_in, random_forest, solve_forest, tree_of
+from ddlopt.solvers.deployment.strategy_milp import narrowed
 from ddlopt.solvers.deployment.strategy_search import StrategySearch
 from ddlopt.solvers.deployment.strategy_state import SearchState
 from ddlopt.solvers.exact import lp_relaxation
@@ -159,3 +161,36 @@ def test_public_instances_are_proven(name, optimum):
     result = best(None, "highs").solve(read_iopddl(shared_data(f"iopddl/{name}.json.gz")), Limits(gap=0.0, time_s=120))
     assert result.objective == optimum
     assert result.bound == optimum
+
+
+def test_narrowing_keeps_every_better_choice():
+    """Against all choices, from costs that are far from the best."""
+    kept = 0
+    for seed in range(60):
+        instance = random_case(seed, nodes=5)
+        try:
+            core = core_of(instance)
+        except InfeasibleError:
+            continue
+        found = {}
+        for chosen in np.ndindex(*core.counts.tolist()):
+            places = np.array(chosen)
+            if (core.excess_of(places) <= 1e-9).all() and np.isfinite(core.cost_of(places)):
+                found[core.strategies(places)] = core.cost_of(places)
+        if not found:
+            continue
+        dual = Dual(core)
+        dual.sweep(3)
+        for cost in (float(np.median(list(found.values()))), min(found.values())):
+            better = [strategies for strategies, value in found.items() if value < cost - 1e-6]
+            try:
+                smaller = narrowed(dual, cost)
+            except InfeasibleError:
+                assert not better
+                continue
+            for strategies in better:
+                places = smaller.places(strategies)
+                assert places is not None
+                assert smaller.cost_of(places) == pytest.approx(found[strategies])
+                kept += 1
+    assert kept > 50
