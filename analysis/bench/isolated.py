@@ -182,6 +182,8 @@ class _News(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(_POLL_S):
+            if self._pipe.poll():
+                os._exit(1)  # nothing is ever sent to a solve that runs: the sweep is gone
             self._tell()
 
     def _tell(self) -> None:

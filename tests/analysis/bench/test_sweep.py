@@ -178,6 +178,30 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path, odd_methods, how):
     assert kept.items() <= now.items()
 
 
+def processes_with(setting):
+    """Ids of the processes that were started with a setting in their environment."""
+    found = set()
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and setting.encode() in (place / "environ").read_bytes().split(b"\0"):
+                found.add(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_no_solve_outlives_its_sweep(tmp_path, odd_methods, monkeypatch):
+    mark = f"SWEEP={tmp_path}"
+    monkeypatch.setenv(*mark.split("="))
+    sweep = bench(tmp_path / "results.sqlite", odd_methods, "--methods", "slow:seconds=1000", "--time-limit", "1000")
+    wait_for(lambda: len(processes_with(mark)) >= 5)  # the sweep, two of multiprocessing's, two solves
+    sweep.kill()
+    sweep.wait()
+    wait_for(lambda: not processes_with(mark))
+    sweep.communicate()
+
+
 def test_two_sweeps_on_one_store(tmp_path, odd_methods):
     path = tmp_path / "results.sqlite"
     with Store(path):
