@@ -178,3 +178,9 @@ def test_models_refuse_what_is_not_theirs() -> None:
         assert "latency" in str(formulation.refuses(chain))
     assert "order of devices" in str(PlainMaxLoad().refuses(alike(3, 2, contiguous=True)))
     assert "several" in str(LatencyPartition().refuses(alike(3, 2, goal="latency", subgraphs=2)))
+
+
+def test_blocks_without_weight_stay_between_neighbours_that_need_an_order() -> None:
+    nodes = [{"name": name, "accelerator_s": time, "transfer_s": 1} for name, time in (("in", 0), ("a", 3), ("b", 3))]
+    assert contracted(alike(3, 2, nodes=nodes, edges=[(0, 1), (0, 2)], contiguous=True)).count == 3
+    assert contracted(alike(3, 2, nodes=nodes, edges=[(0, 1), (0, 2)])).count == 2

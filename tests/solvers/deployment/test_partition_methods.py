@@ -220,3 +220,16 @@ def test_methods_stop_soon_after_the_time_is_up() -> None:
     result = IdealProgram().solve(instance, Limits(time_s=0.01))
     assert result.objective is not None
     assert time.perf_counter() - began < 60
+
+
+def test_an_output_passes_by_a_piece_that_has_no_part_of_it() -> None:
+    # a0 -> b -> c keeps b between a1 and c, whose transfer b does not pay for.
+    nodes = [
+        {"name": "a0", "accelerator_s": 0, "colour": 0, "memory_bytes": 1},
+        {"name": "a1", "accelerator_s": 1, "colour": 0, "transfer_s": 10},
+        {"name": "b", "accelerator_s": 9, "memory_bytes": 1},
+        {"name": "c", "accelerator_s": 1, "memory_bytes": 1},
+    ]
+    data = {"name": "by", "nodes": nodes, "edges": [(0, 2), (2, 3), (1, 3)], "accelerators": 3, "memory_bytes": 1}
+    instance = PartitionInstance.from_data({**data, "contiguous": True})
+    assert IdealProgram().solve(instance, Limits()).objective == 11 == optimum(instance)
