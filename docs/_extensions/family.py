@@ -26,6 +26,9 @@ from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.opened import Opened
 
+KINDS = ("exact", "heuristic", "reference")
+"""Of methods; a class behind methods of several is documented with the first."""
+
 
 def modules(package: str) -> list[Any]:
     """The modules of a package, imported."""
@@ -85,7 +88,7 @@ class Formulations(_Generated):
 
     def lines(self, family: str, *kinds: str) -> Iterator[str]:
         """A class after the other, those behind methods first."""
-        methods = behind(family, ("exact", "heuristic", "reference"))
+        methods = behind(family, KINDS)
         for kind in sorted(formulations(family), key=lambda kind: kind not in methods):
             yield from class_lines(kind, methods.get(kind, ()))
 
@@ -95,7 +98,8 @@ class Methods(_Generated):
 
     def lines(self, family: str, *kinds: str) -> Iterator[str]:
         """A class after the other, in the order of the methods."""
-        known = formulations(family)
+        earlier = KINDS[: KINDS.index(kinds[0])]
+        known = {*formulations(family), *behind(family, earlier)}
         for kind, names in behind(family, kinds).items():
             if kind not in known:
                 yield from class_lines(kind, names)
@@ -109,7 +113,7 @@ class BuildingBlocks(_Generated):
         package = importlib.import_module(f"ddlopt.models.{family}")
         # A class is found under its home as well as where it is handed on; a function only where it is documented.
         elsewhere = [thing for name in package.__all__ if inspect.isclass(thing := getattr(package, name))]
-        elsewhere += [*formulations(family), *behind(family, ("exact", "heuristic", "reference"))]
+        elsewhere += [*formulations(family), *behind(family, KINDS)]
         for module in modules(package.__name__) + modules(f"ddlopt.solvers.{family}"):
             left_out = [thing.__name__ for thing in own(module) if thing in elsewhere]
             if module.__name__.endswith(
