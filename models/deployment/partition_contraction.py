@@ -21,7 +21,9 @@ def contracted(instance: PartitionInstance) -> Blocks:
     """
     blocks = blocks_of(instance)
     total = blocks.memory_bytes.sum()
-    free = ~(blocks.accelerator_s.any(axis=0) | blocks.processor_s.any(axis=0))
+    there = ((blocks.accelerator_s, instance.accelerators), (blocks.processor_s, instance.processors))
+    kinds = [times for times, devices in there if devices]
+    free = np.all([~(np.isfinite(times) & (times > 0)).any(axis=0) for times in kinds], axis=0)
     free &= (blocks.memory_bytes == 0) | (total <= instance.memory_bytes)
     target = list(range(blocks.count))
     pins = [set(each) for each in blocks.pins]
@@ -29,7 +31,7 @@ def contracted(instance: PartitionInstance) -> Blocks:
     waiting = np.flatnonzero(free).tolist()
     while waiting:
         block = waiting.pop()
-        partner = _partner(block, pins, order, blocks)
+        partner = _partner(block, pins, order, kinds)
         if partner is None:
             continue
         target = [partner if each == block else each for each in target]
@@ -43,7 +45,9 @@ def contracted(instance: PartitionInstance) -> Blocks:
     return merged(blocks, target, order)
 
 
-def _partner(block: int, pins: list[set[int]], order: set[tuple[int, int]], blocks: Blocks) -> int | None:
+def _partner(
+    block: int, pins: list[set[int]], order: set[tuple[int, int]], kinds: list[npt.NDArray[np.float64]]
+) -> int | None:
     shared = [one for one in pins if block in one]
     ordered = {each for edge in order if block in edge for each in edge} - {block}
     if len(ordered) > 1 or not (shared or ordered):
@@ -51,10 +55,7 @@ def _partner(block: int, pins: list[set[int]], order: set[tuple[int, int]], bloc
     candidates = set.intersection(*shared) - {block} if shared else ordered
     candidates &= ordered or candidates
     for other in sorted(candidates):
-        if all(
-            not np.isfinite(times[0, other]) or np.isfinite(times[0, block])
-            for times in (blocks.accelerator_s, blocks.processor_s)
-        ):
+        if all(not np.isfinite(times[0, other]) or np.isfinite(times[0, block]) for times in kinds):
             return other
     return None
 
