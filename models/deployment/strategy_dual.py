@@ -145,6 +145,11 @@ class Dual:
         least_with(self.graph, self.cost, self.messages, self._width, excess, pairs)
         return self.bound(), excess, pairs
 
+    def restart(self) -> None:
+        """Go back to the best prices, and take large steps from there again."""
+        self._step = _FIRST_STEP / 2
+        self.set_prices(self.best_prices)
+
     def next_prices(self, excess: Floats) -> None:
         """Change prices by what the choice that is best at the present ones uses above the limits, (r,)."""
         if not len(excess):

@@ -14,6 +14,9 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategy_state import SearchState
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
+_ROUNDS_TO_RESTART = 60
+"""Rounds without a better choice after which prices take large steps again."""
+
 
 @dataclass(frozen=True)
 class StrategySearch(Timed):
@@ -73,6 +76,7 @@ class StrategySearch(Timed):
         """Search until a reading of the clock, or patience is up."""
         state.begin(self.sweeps, clock)
         known, idle, began = (state.cost, state.dual.best), 0, clock.elapsed_s
+        since = 0
         for number in range(self.rounds):
             if clock.expired or clock.elapsed_s > until_s or state.gap <= clock.gap or idle > self.patience:
                 break
@@ -83,6 +87,10 @@ class StrategySearch(Timed):
                 state.polish(clock.elapsed_s - began)
                 began = clock.elapsed_s
             idle += 1
+            since = 0 if state.cost < known[0] else since + 1
+            if since == _ROUNDS_TO_RESTART:
+                state.dual.restart()
+                since = 0
             if state.cost < known[0] or state.dual.best > known[1] + 1e-5 * abs(known[1]):
                 known, idle = (state.cost, state.dual.best), 0
                 clock.report(state.cost if state.best is not None else None, max(0.0, state.dual.proven))
