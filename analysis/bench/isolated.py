@@ -18,7 +18,10 @@ from ddlopt.analysis.bench.tasks import Task
 
 GRACE = 0.25, 15.0
 """Part of the time limit, and seconds, that a solve may take beyond its limit before it is killed."""
+_START_S = 300.0
+"""What a process may take to begin; its limit counts from then on."""
 _POLL_S = 0.2
+_BEGUN = "begun"
 _OF_RESULT = (
     "status", "objective", "bound", "gap", "checked", "scope", "scope_bound", "runtime_s", "message", "trace",
     "solution",
@@ -52,18 +55,20 @@ def solve_isolated(
     points: list[list[float | None]] = []
     outcome: dict[str, Any] | None = None
     limit = None if task.limits.time_s is None else task.limits.time_s * (1 + GRACE[0]) + GRACE[1]
-    killed = False
+    killed, since = False, began + _START_S
     try:
         while outcome is None:
             if stopped is not None and stopped():
                 return None
-            if limit is not None and time.perf_counter() - began > limit:
+            if limit is not None and time.perf_counter() - since > limit:
                 killed = True
                 break
             message = child.next_message(_POLL_S)
             if message is _ENDED:
                 break
-            if isinstance(message, list):
+            if message == _BEGUN:
+                since = time.perf_counter()
+            elif isinstance(message, list):
                 points.append(message)
             elif isinstance(message, dict):
                 outcome = message
@@ -160,6 +165,7 @@ def serve(pipe: Connection) -> None:
     task: Task = pipe.recv()
     if task.memory_bytes is not None:
         resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
+    pipe.send(_BEGUN)
     news = _News(pipe)
     try:
         outcome = _solved(task, news)
