@@ -10,8 +10,8 @@ INF, NAN = float("inf"), float("nan")
 
 
 def test_wins_ties_losses_by_hand():
-    ours = [1.0, 2.0, 3.0, INF, INF, 5.0, NAN]
-    other = [2.0, 2.0, 1.0, 1.0, INF, INF, 1.0]
+    ours = [1.0, 2.0, 3.0, INF, INF, 5.0, NAN, 1.0]
+    other = [2.0, 2.0, 1.0, 1.0, INF, INF, 1.0, NAN]
     assert pairs.compare(ours, other)[:3] == (2, 2, 2)
 
 
@@ -28,6 +28,12 @@ def test_a_failure_has_the_largest_rank():
     assert pairs.compare([0.0, 0.0, INF], [1.0, 2.0, 0.0]).p_value == 1.0
     # The same with a small loss instead: W = 1, as far out as 4 of 8 signs.
     assert pairs.compare([0.0, 0.0, 0.5], [1.0, 2.0, 0.0]).p_value == pytest.approx(0.5)
+
+
+def test_rounding_ranks_no_difference_higher():
+    tenths, others = np.array([4, 5, 8, 6, 5, 4]), np.array([5, 8, 2, 7, 6, 0])
+    assert wilcoxon(0.1 * tenths - 0.1 * others).pvalue < 0.95
+    assert pairs.compare(0.1 * tenths, 0.1 * others).p_value == wilcoxon(tenths - others).pvalue == 1.0
 
 
 def test_finite_costs_as_scipy_has_them():
