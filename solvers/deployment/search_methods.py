@@ -22,6 +22,12 @@ ENTRIES = (
     _entry("tag-learned", "TAG with the prior of a graph network", "tag", "Tag", prior="learned"),
     _factors("tag-sfb", "TAG, then sufficient factors by a minimum cut", search="tag"),
     _entry("plan-search", "our local search on groups and runs of groups", "plan_search", "PlanSearch"),
+    _entry(
+        "local-branching",
+        "our neighbourhoods of a plan by the makespan bound; with its bound",
+        "local_branching",
+        "LocalBranching",
+    ),
     _entry("mcmc", "FlexFlow's Markov chain over actions of groups", "plan_mcmc", "PlanMcmc"),
     _entry("data-parallel", "a replica on every device, the batch split evenly", "data_parallel", "DataParallel"),
     _factors("data-parallel-sfb", "the same, then sufficient factors by a minimum cut", search="data-parallel"),
