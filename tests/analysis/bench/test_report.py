@@ -294,6 +294,19 @@ def test_claims_that_others_refute_and_what_was_reached_before_a_failure(tmp_pat
     assert methods.row("right")["within target"] == "100 %"
 
 
+def test_time_to_target_is_when_it_was_reached_not_when_the_run_ended(tmp_path):
+    instance = instance_row("e" * 64, "one")
+    with Store(tmp_path / "r.sqlite") as store:
+        trace = [[1.0, 12.0, 9.0], [3.0, 10.0, 9.0]]
+        store.add(run_row(instance, "early", 0, "feasible", 10.0, 9.0, 50.0, trace=trace), instance)
+        store.add(run_row(instance, "late", 0, "feasible", 12.0, 9.0, 2.0), instance)
+        folder = write_report(store, tmp_path / "out").parent
+    methods = Page(folder / "family-topology.html").tables["methods"]
+    assert methods.row("early")["time to target (PAR-10)"] == "3 s"
+    assert methods.row("early")["time (SGM)"] == "50 s"
+    assert methods.row("late")["time to target (PAR-10)"] == "600 s"
+
+
 def test_a_sweep_may_go_on_meanwhile(tmp_path, monkeypatch):
     store, late = make_store(tmp_path / "r.sqlite"), instance_row("c" * 64, "most", "scheduling", "maximize", best=10.0)
 
