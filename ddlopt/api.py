@@ -14,6 +14,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingE
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.foreign import checked
 from ddlopt.solvers.opened import Opened
 
 AUTO = "auto"
@@ -246,7 +247,7 @@ def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Li
 
 def _method(method: str | Method | None, instance: Instance, solver: str) -> Method:
     if isinstance(method, Method):
-        return method
+        return checked(method)
     name = catalogue.default_method(instance) if method in (None, AUTO) else method
     return catalogue.method(str(name), instance.family, solver)
 

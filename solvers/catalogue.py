@@ -16,6 +16,7 @@ from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.foreign import checked
 from ddlopt.solvers.makers import Maker
 
 
@@ -41,7 +42,7 @@ def _is_new(entry: Entry, taken: set[tuple[str, str]]) -> bool:
 
 
 def _maker(made: Callable[[], Method]) -> Maker:
-    return lambda _: made()
+    return lambda _: checked(made())
 
 
 @cache

@@ -278,7 +278,7 @@ class DeploymentInstance(DeploymentProblem):
         try:
             TopologicalSorter(before).prepare()
         except CycleError as problem:
-            cycle = " -> ".join(self.operators[node].name for node in reversed(problem.args[1]))
+            cycle = " -> ".join(self.operators[node].name for node in problem.args[1])
             raise ValueError(f"the operators form a cycle: {cycle}; a step's operators must be acyclic") from None
 
     def _check_bandwidths(self) -> None:
