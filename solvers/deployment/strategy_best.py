@@ -120,7 +120,7 @@ class _Run:
         left = self.clock.left_s
         small = pairs <= _MOST_PAIRS
         until = self.clock.elapsed_s + (left * _SEARCH_SHARE if small else left)
-        StrategySearch(patience=30 if small else 200).go_on(self.state, self.clock, until)
+        StrategySearch(patience=150 if small else 200).go_on(self.state, self.clock, until)
         self.note(self.state.dual.proven)
 
     def note(self, bound: float) -> None:
