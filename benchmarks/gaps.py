@@ -5,7 +5,8 @@
 
 Each row compares with the best known solution (of the library, or a better one of the sweep): how much more time, or
 less utility, a method's solution has; the median over the seeds. ``gap left`` is the distance of the best known from
-the best bound that any of the runs proved. Without a store the default suite is run first, for an hour or two.
+the best known bound, of the library's records or of the sweep. Without a store the default suite is run first, for an
+hour or two.
 """
 
 import argparse
@@ -19,13 +20,15 @@ from typing import Any
 
 import pandas as pd
 
+from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.report.data import read
 from ddlopt.analysis.bench.report.sources import Sources
 from ddlopt.analysis.bench.report.summary import gap_or_infinite
+from ddlopt.analysis.bench.statistics import gap_to_best
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Result, Status, best_bound, relative_gap
+from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective, relative_gap
 
 HEADS = {
     "topology": """# Topology: how far each method is from the best known design
@@ -160,9 +163,11 @@ def row_of(
     family: str, runs: pd.DataFrame, instance: Mapping[str, Any], sizes: Mapping[str, Any], methods: Sequence[str]
 ) -> dict[str, str]:
     """What is known of an instance, and how far from the best known each method is."""
-    best = none_of(runs["best_objective"].iloc[0])
+    maximise = instance["sense"] == "maximize"
+    recorded, proven = of_library(family, instance)
+    best = best_objective((none_of(runs["best_objective"].iloc[0]), recorded), instance["sense"])
     bounds = {place: bound for place, bound in zip(runs["id"], runs["bound"], strict=True) if bound == bound}
-    bound = best_bound(bounds.values(), instance["sense"])
+    bound = best_bound((*bounds.values(), proven), instance["sense"])
     row = {
         "instance": str(instance["name"]),
         **{header: str(size) for header, size in sizes.items()},
@@ -171,15 +176,27 @@ def row_of(
         "gap left": tables.NONE if best is None else tables.gap_text(relative_gap(best, bound, instance["sense"])),
     }
     if family in DETAILS:
+        sharpest = best_bound(bounds.values(), instance["sense"])
         told = [json.loads(text) for place, text in zip(runs["id"], runs["details"], strict=True)
-                if bounds.get(place) == bound]  # fmt: skip
+                if bounds.get(place) == sharpest]  # fmt: skip
         for column, name in DETAILS[family].items():
             row[column] = tables.gap_text(next((each[name] for each in told if name in each), None))
-    losses = runs[runs["answered"]].groupby("label")["gap_to_best"].median()
+    answered = runs[runs["answered"]]
+    gaps = gap_to_best(answered["objective"], float("nan") if best is None else best, maximise)
+    losses = pd.Series(gaps, dtype=float).groupby(answered["label"].to_numpy()).median()
     for method in methods:
         loss = none_of(losses.get(method))
         row[method] = tables.NONE if loss is None else gap_or_infinite(max(0.0, loss))
     return row
+
+
+def of_library(family: str, instance: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The objective and the bound that the library's records have of an instance."""
+    name = f"{family}/{instance['name']}"
+    known = instances.record(name) if name in instances.names() else None
+    if known is None or known.instance_digest != instance["digest"]:
+        return None, None
+    return known.found and known.found.objective, known.bound and known.bound.value
 
 
 def picture(family: str, runs: pd.DataFrame, path: Path) -> None:
