@@ -73,17 +73,17 @@ def masks(instance):
     return [chosen for size in range(1, len(known) + 1) for chosen in itertools.combinations(known, size)]
 
 
-def random_deployment(rng, instance):
+def random_deployment(rng, instance, duplicate=0.25, modes=("all_reduce", "parameter_server", "model_parallel")):
     """A plan of any kind: any mode, any devices within the device groups, any operators duplicated that may be."""
     plans, duplicated = [], []
     choices = masks(instance)
     for members in instance.members:
         chosen = choices[int(rng.integers(len(choices)))]
-        mode = ("all_reduce", "parameter_server", "model_parallel")[int(rng.integers(3))]
+        mode = modes[int(rng.integers(len(modes)))]
         split = ("even", "speed")[int(rng.integers(2))]
         at = instance.devices_of(chosen)
         devices = tuple(int(rng.choice(at)) for _ in members) if mode == "model_parallel" else None
         plans.append(GroupPlan(device_groups=chosen, mode=mode, split=split, devices=devices))
         if mode == "all_reduce" and len(at) > 1:
-            duplicated += [place for place in members if rng.random() < 0.25]
+            duplicated += [place for place in members if rng.random() < duplicate]
     return Deployment(instance=instance.name, groups=tuple(plans), duplicated=tuple(sorted(duplicated)))
