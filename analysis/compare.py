@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ddlopt.models.contracts import Instance, Sense
 from ddlopt.models.errors import DdloptError
@@ -52,7 +53,8 @@ def _refuted(result: Result, results: Sequence[Result]) -> Result:
             if bound is not None and other.objective is not None and _disproves(other.objective, bound, result.sense):
                 by = " by ".join([other.method, *_solver_of(other)])
                 message = f"its {name.replace('_', ' ')} is {bound:.9g}, but {by} has {other.objective:.9g}"
-                return dataclasses.replace(result, status=Status.ERROR, message=message, **{name: None})
+                without: dict[str, Any] = {name: None}
+                return dataclasses.replace(result, status=Status.ERROR, message=message, **without)
     return result
 
 

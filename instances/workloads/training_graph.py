@@ -83,8 +83,8 @@ def operator_time_s(operators: Sequence[GraphOperator], place: int, accelerator:
     own = operators[place]
     rate = accelerator.convolution_flops_per_s if own.convolution else accelerator.flops_per_s
     handled = (own, *(operators[read] for read in own.reads))
-    moved_bytes = BYTES_PER_NUMBER * own.parameters + sum(each.output_bytes(0) for each in handled)
-    moved_bytes += batch * sum(each.output_bytes(1, 0) for each in handled)
+    fixed_bytes = BYTES_PER_NUMBER * own.parameters + sum(each.output_bytes(0) for each in handled)
+    moved_bytes = fixed_bytes + batch * sum(each.output_bytes(1, 0) for each in handled)
     return max(batch * own.flops / rate, moved_bytes / accelerator.memory_bytes_per_s)
 
 

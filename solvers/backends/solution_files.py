@@ -164,7 +164,7 @@ def _named(lines: Lines, _: Columns) -> Pairs:
     """``name value`` and possibly more; SCIP and Gurobi."""
     for line in lines:
         if line.strip() and not line.startswith(("#", "solution status:", "objective value:", "no solution")):
-            name, value, *_ = line.split()
+            name, value = line.split()[:2]
             yield name, float(value)
 
 
