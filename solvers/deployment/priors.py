@@ -7,7 +7,6 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan_actions import Action
@@ -56,23 +55,18 @@ def from_bound(rater: PlanRater, clock: Clock) -> Prior:
     """The relaxation of ``MakespanBound``: how far it chooses each action, mixed with all actions alike.
 
     It is the relaxation without what moves between groups, as that takes ten times as long and has not been seen to
-    help more. Splits that the rater does not have count as even ones. All actions are alike where the relaxation has no
-    answer within a third of the time left.
+    help more, and without decisions that the rater does not have. All actions are alike where it has no answer within a
+    third of the time left.
     """
-    chosen = _relaxed(rater.instance, clock)
+    chosen = _relaxed(rater, clock)
     if chosen is None:
         return uniform(rater)
-    number = {action: place for place, action in enumerate(rater.actions)}
-    table = np.full((rater.instance.groups, len(rater.actions)), _ALIKE / len(rater.actions))
-    for action, parts in chosen.items():
-        even = action._replace(split="even")
-        table[:, number.get(action, number[even])] += (1 - _ALIKE) * parts
-    table /= table.sum(axis=1, keepdims=True)
+    table = (1 - _ALIKE) * chosen / chosen.sum(axis=1, keepdims=True) + _ALIKE / len(rater.actions)
     return lambda group: table[group]
 
 
-def _relaxed(instance: DeploymentInstance, clock: Clock) -> dict[Action, Floats] | None:
-    """How far the relaxation chooses each action, for (groups,); None where it has no answer in time."""
+def _relaxed(rater: PlanRater, clock: Clock) -> Floats | None:
+    """(groups, actions): how far the relaxation chooses each action; None where it has no answer in time."""
     # Here, as Pyomo takes its time, and the other priors do without it.
     import pyomo.environ as pyo
 
@@ -84,9 +78,17 @@ def _relaxed(instance: DeploymentInstance, clock: Clock) -> dict[Action, Floats]
     if clock.expired:
         return None
     try:
-        model = build_model("deployment", MakespanBound(pairs=False), instance)
+        model = build_model("deployment", MakespanBound(pairs=False), rater.instance)
     except InfeasibleError:
         return None
+    number = {action: place for place, action in enumerate(rater.actions)}
+    figures, decided = PlanFigures(rater.instance), model.deployment.decided
+    offered: list[int | None] = []
+    for place, (layout, mode) in enumerate(figures.decisions):
+        chosen, split, _ = figures.layouts[layout]
+        offered.append(number.get(Action(chosen, mode, split or "even")))
+        if offered[-1] is None:
+            decided[:, place].fix(0)
     pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
     left = _SHARE * clock.left_s
     limits = Limits(None if math.isinf(left) else max(left, 1e-3))
@@ -96,10 +98,9 @@ def _relaxed(instance: DeploymentInstance, clock: Clock) -> dict[Action, Floats]
     clock.interrupted = clock.interrupted or outcome.interrupted
     if outcome.status is not Status.OPTIMAL:
         return None
-    figures, decided = PlanFigures(instance), model.deployment.decided
-    chosen: dict[Action, Floats] = {}
-    for place, decision in enumerate(figures.decisions):
-        layout = figures.layouts[decision.layout]
-        values = np.array([decided[group, place].value for group in range(instance.groups)])
-        chosen[Action(layout.device_groups, decision.mode, layout.split or "even")] = np.clip(values, 0, 1)
-    return chosen
+    table = np.zeros((rater.instance.groups, len(rater.actions)))
+    for (group, place), variable in decided.items():
+        action = offered[place]
+        if action is not None:
+            table[group, action] = min(max(variable.value, 0.0), 1.0)
+    return table
