@@ -31,6 +31,8 @@ _BOUND_SHARE = 0.4
 """Part of the time left then for the program of all plans."""
 _GAP = 0.01
 """Within which a neighbourhood's program is solved: the simulator judges anyway."""
+_LESS = 1e-6
+"""Part of the best time that a plan must save."""
 _PATIENCE = 3
 """Plans in vain before the radius grows."""
 
@@ -96,13 +98,16 @@ class Neighbourhood:
         chosen, free = self.decisions(plan), frozenset(free)
         for (g, a), variable in self.block.decided.items():
             variable.unfix() if g in free else variable.fix(int(chosen[g] == a))
-        self.block.time.setub(below_s / self.formulation.objective_value(self.instance, 1.0))
+        # A row, as the presolve of HiGHS 1.15.1 was seen to crash on a variable whose bounds differ by 1e-9.
+        most = (1 - _LESS) * below_s / self.formulation.objective_value(self.instance, 1.0)
+        self.model.cap = pyo.Constraint(expr=self.block.time <= most, doc="less time than the best plan")
         stayed = sum(self.block.decided[g, chosen[g]] for g in sorted(free))
         self.model.ball = pyo.Constraint(expr=stayed >= len(free) - radius, doc="few decisions change")
         try:
             return backend.solve(self.model, limits)
         finally:
             self.model.del_component("ball")
+            self.model.del_component("cap")
 
     def read(self) -> Deployment:
         """The plan found."""
