@@ -12,8 +12,8 @@ is no more than the optimum; and for any messages :math:`m_{e \to i}` it is no l
 The best messages and prices give the value of the linear relaxation over the local polytope. Messages are improved by
 sequential passes over the nodes, which never lower the bound (Kolmogorov's TRW-S in the form of Kolmogorov's SRMP).
 Prices follow the choice that messages suggest: if it exceeds limits, the price rises in the row where it does so the
-most, by a part of the bound over the excess; if it does not, all prices fall. The part shrinks from round to round.
-What rounding may have added is subtracted from bounds; whole costs have whole bounds.
+most, by a part of the bound over the excess; if it does not, all prices fall. The part shrinks from round to round, and
+is large again after restarts. What rounding may have added is subtracted from bounds; whole costs have whole bounds.
 
 References
 ----------
@@ -43,9 +43,9 @@ from ddlopt.models.deployment.strategy_messages import (
 _WHOLE = 1e-6
 """A bound this little above a whole number is rounded down, relative to itself or absolutely: a matter of caution."""
 _FIRST_STEP = 0.1
-_LEAST_STEP = 1e-4
-_SHRINK = 0.98
-"""Of prices: a part of the bound, and what it is multiplied by in every round."""
+_LEAST_STEP = 3e-4
+_SHRINKS = (0.92, 0.97, 0.98)
+"""Of prices: a part of the bound, and what it is multiplied by in every round, in turn from restart to restart."""
 _LEAST_EXCESS = 0.1
 """What an excess counts at least, as a part of the limit."""
 
@@ -85,9 +85,10 @@ class Dual:
         self.best_prices = self.prices
         self._width = int(core.counts.max())
         memory = core.memory
+        self._items = np.bincount(memory.node, minlength=core.size)
         self._item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
         self._place = core.start[memory.node[self._item]] + np.arange(len(self._item)) - memory.start[self._item]
-        self._step = _FIRST_STEP
+        self._step, self._restarts = _FIRST_STEP, 0
         self.cost: Floats = core.cost
 
     def set_prices(self, prices: Floats) -> None:
@@ -115,18 +116,21 @@ class Dual:
 
     def bound(self) -> float:
         """The bound at the present messages and prices, certified; the best is noted."""
-        core = self.core
-        best, least, joint = np.empty(core.size, np.int64), np.empty(core.size), np.empty(len(core.edges))
-        error = least_costs(self.graph, self.cost, self.messages, self._width, best, least)
-        error += least_entries(self.graph, self.messages, joint)
-        paid = self.prices * core.memory.limit
-        error += 2 * UNIT * float(paid.sum()) + 4 * UNIT * len(self._item) * float(
-            (self.cost - core.cost).max(initial=0.0)
-        )
+        least, joint, node_error, edge_error = self._least()
+        paid = self.prices * self.core.memory.limit
+        error = float(node_error.sum() + edge_error.sum()) + 2 * UNIT * float(paid.sum())
         found = float(fsum(least) + fsum(joint) - fsum(paid) - 2 * error)
         if found > self.best:
             self.best, self.best_prices = found, self.prices
         return found
+
+    def _least(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Least costs of nodes (n,), least entries of edges (m,), and what rounding may change each of them by."""
+        size, edges = self.core.size, len(self.core.edges)
+        least, node_error, joint, edge_error = np.empty(size), np.empty(size), np.empty(edges), np.empty(edges)
+        least_costs(self.graph, self.cost, self.messages, self._width, self._items, least, node_error)
+        least_entries(self.graph, self.messages, joint, edge_error)
+        return least, joint, node_error, edge_error
 
     @property
     def proven(self) -> float:
@@ -140,14 +144,20 @@ class Dual:
         return chosen
 
     def rises(self) -> tuple[float, Floats, Floats]:
-        """The present bound, and by how much at least it rises with each strategy (k,) and with each pair."""
+        """The present bound, and by how much it is certain to rise with each strategy (k,) and with each pair."""
         excess, pairs = np.empty(len(self.core.cost)), np.empty(len(self.core.table))
-        least_with(self.graph, self.cost, self.messages, self._width, excess, pairs)
+        _, _, node_error, edge_error = self._least()
+        least_with(self.graph, self.cost, self.messages, self._width, node_error, edge_error, excess, pairs)
         return self.bound(), excess, pairs
+
+    @property
+    def settled(self) -> bool:
+        """Whether prices take the least steps."""
+        return self._step <= _LEAST_STEP
 
     def restart(self) -> None:
         """Go back to the best prices, and take large steps from there again."""
-        self._step = _FIRST_STEP / 2
+        self._step, self._restarts = _FIRST_STEP / 2, self._restarts + 1
         self.set_prices(self.best_prices)
 
     def next_prices(self, excess: Floats) -> None:
@@ -161,7 +171,7 @@ class Dual:
             prices[worst] += self._step * max(abs(self.best), 1.0) / counted
         else:
             prices = self.prices * (1 - 2 * self._step)
-        self._step = max(_LEAST_STEP, _SHRINK * self._step)
+        self._step = max(_LEAST_STEP, _SHRINKS[self._restarts % len(_SHRINKS)] * self._step)
         self.set_prices(prices)
 
 

@@ -160,19 +160,18 @@ def sweep(graph: Graph, cost: Floats, messages: Messages, onwards: bool, width: 
 
 
 @njit(cache=True)
-def least_costs(graph: Graph, cost: Floats, messages: Messages, width: int, best: Ints, least: Floats) -> float:
-    """Fill ``best`` and ``least`` (n,) with each node's least cost; returns what rounding may have added in all."""
+def least_costs(
+    graph: Graph, cost: Floats, messages: Messages, width: int, items: Ints, least: Floats, error: Floats
+) -> None:
+    """Fill ``least`` (n,) with each node's least cost, ``error`` (n,) with what rounding may change it by.
+
+    ``items`` (n,) says of how many products with prices the costs are sums.
+    """
     size = len(graph.start) - 1
     now = np.empty(width)
-    error = 0.0
     for i in range(size):
         count = belief(i, graph, cost, messages, now)
-        place = 0
-        for a in range(count):
-            if now[a] < now[place]:
-                place = a
-        best[i] = place
-        least[i] = now[place]
+        least[i] = now[:count].min()
         largest = 0.0
         for a in range(count):
             largest = max(largest, abs(cost[graph.start[i] + a]))
@@ -186,14 +185,12 @@ def least_costs(graph: Graph, cost: Floats, messages: Messages, width: int, best
                 for a in range(graph.second_start[e], graph.second_start[e + 1]):
                     widest = max(widest, abs(messages.to_second[a]))
             largest += widest
-        error += UNIT * (graph.at[i + 1] - graph.at[i] + 2) * largest
-    return error
+        error[i] = UNIT * (graph.at[i + 1] - graph.at[i] + items[i] + 4) * largest
 
 
 @njit(cache=True, fastmath=_MIN)
-def least_entries(graph: Graph, messages: Messages, least: Floats) -> float:
-    """Fill ``least`` (m,) with the least entry of each table less its messages; returns what rounding may add."""
-    error = 0.0
+def least_entries(graph: Graph, messages: Messages, least: Floats, error: Floats) -> None:
+    """Fill ``least`` (m,) with the least entry of each table less its messages, ``error`` (m,) as for nodes."""
     for e in range(len(graph.edges)):
         u, v = graph.edges[e, 0], graph.edges[e, 1]
         rows, columns = graph.start[u + 1] - graph.start[u], graph.start[v + 1] - graph.start[v]
@@ -213,8 +210,7 @@ def least_entries(graph: Graph, messages: Messages, least: Floats) -> float:
             smallest = lowest if lowest < smallest else smallest
         least[e] = smallest
         # An entry that attains the least is no larger than both messages and the least together.
-        error += 4 * UNIT * (abs(smallest) + 2 * (widest + tallest))
-    return error
+        error[e] = 4 * UNIT * (abs(smallest) + 2 * (widest + tallest))
 
 
 @njit(cache=True, fastmath=_MIN)
@@ -245,10 +241,24 @@ def decode(graph: Graph, cost: Floats, messages: Messages, width: int, chosen: I
 
 
 @njit(cache=True, fastmath=_MIN)
-def least_with(graph: Graph, cost: Floats, messages: Messages, width: int, excess: Floats, pairs: Floats) -> None:
-    """By how much the bound rises with each strategy (``excess``, (k,)) and with each pair (``pairs``), at least."""
+def least_with(
+    graph: Graph,
+    cost: Floats,
+    messages: Messages,
+    width: int,
+    node_error: Floats,
+    edge_error: Floats,
+    excess: Floats,
+    pairs: Floats,
+) -> None:
+    """By how much the bound rises with each strategy (``excess``, (k,)) and with each pair (``pairs``), at least.
+
+    A rise is a sum of differences of costs of a node and of entries of tables. Rounding changes a difference by less
+    than three times the error in :func:`least_costs` or :func:`least_entries`, and by units of the rise itself, as it
+    does every sum; four times the errors and twice the units are subtracted.
+    """
     size = len(graph.start) - 1
-    now = np.empty(width)
+    now, below = np.empty(width), np.empty(width)
     own = np.empty(len(excess))
     for i in range(size):
         count = belief(i, graph, cost, messages, now)
@@ -262,23 +272,32 @@ def least_with(graph: Graph, cost: Floats, messages: Messages, width: int, exces
         u, v = graph.edges[e, 0], graph.edges[e, 1]
         first, second = graph.start[u], graph.start[v]
         rows, columns = graph.start[u + 1] - first, graph.start[v + 1] - second
-        place = graph.table_start[e]
+        wrong = 4 * (node_error[u] + node_error[v] + edge_error[e])
         least = np.inf
         for a in range(rows):
+            line = pairs[graph.table_start[e] + a * columns : graph.table_start[e] + (a + 1) * columns]
             offset = messages.to_first[graph.first_start[e] + a]
             for b in range(columns):
-                value = graph.table[place + a * columns + b] - offset - messages.to_second[graph.second_start[e] + b]
-                pairs[place + a * columns + b] = value
+                value = graph.table[graph.table_start[e] + a * columns + b] - offset
+                value -= messages.to_second[graph.second_start[e] + b]
+                line[b] = value
                 least = min(least, value)
+        below[:columns] = np.inf
         for a in range(rows):
+            line = pairs[graph.table_start[e] + a * columns : graph.table_start[e] + (a + 1) * columns]
             lowest = np.inf
             for b in range(columns):
-                value = pairs[place + a * columns + b] - least
-                pairs[place + a * columns + b] = value + own[first + a] + own[second + b]
+                value = line[b] - least
                 lowest = min(lowest, value)
+                below[b] = min(below[b], value)
+                line[b] = max(0.0, (value + own[first + a] + own[second + b]) * (1 - 16 * UNIT) - wrong)
             excess[first + a] += lowest
         for b in range(columns):
-            lowest = np.inf
-            for a in range(rows):
-                lowest = min(lowest, pairs[place + a * columns + b] - own[first + a] - own[second + b])
-            excess[second + b] += lowest
+            excess[second + b] += below[b]
+    for i in range(size):
+        wrong = node_error[i]
+        for k in range(graph.at[i], graph.at[i + 1]):
+            wrong += edge_error[graph.around[k]]
+        units = 2 * UNIT * (graph.at[i + 1] - graph.at[i] + 4)
+        for a in range(graph.start[i], graph.start[i + 1]):
+            excess[a] = max(0.0, excess[a] * (1 - units) - 4 * wrong)

@@ -28,6 +28,8 @@ _FEW_PAIRS = 50_000
 """The same where the gap is closed already, but not to the last."""
 _SEARCH_SHARE = 0.3
 """Part of the time for the search where the program may follow."""
+_PATIENCE = 400
+"""Of the search; it lets prices start again several times."""
 _SWEEPS = 40
 _SMALLER = 0.95
 """Narrowing goes on as long as it leaves at most this part."""
@@ -120,7 +122,7 @@ class _Run:
         left = self.clock.left_s
         small = pairs <= _MOST_PAIRS
         until = self.clock.elapsed_s + (left * _SEARCH_SHARE if small else left)
-        StrategySearch(patience=150 if small else 200).go_on(self.state, self.clock, until)
+        StrategySearch(patience=_PATIENCE).go_on(self.state, self.clock, until)
         self.note(self.state.dual.proven)
 
     def note(self, bound: float) -> None:

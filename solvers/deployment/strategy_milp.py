@@ -5,18 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ddlopt.models.deployment.strategy_core import Core, restricted
-from ddlopt.models.deployment.strategy_data import Ints
+from ddlopt.models.deployment.strategy_data import EXACT, Ints
 from ddlopt.models.deployment.strategy_dual import Dual
+from ddlopt.models.deployment.strategy_messages import UNIT
 from ddlopt.models.deployment.strategy_selection import arrays_of
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.matrix import LinearModel
 from ddlopt.solvers.contracts import Limits, ProgressCallback
-
-_MARGIN = 1e-9
-"""Relative rounding in comparisons with the best known cost."""
-_ALMOST_ONE = 0.99
-"""By how much a whole cost must fall to be a better one, less rounding."""
 
 
 @dataclass(slots=True)
@@ -87,7 +83,7 @@ def unit_of(core: Core) -> float:
 
 
 def narrowed(dual: Dual, cost: float) -> Core:
-    """Without strategies and pairs whose bound shows that no choice with them is better than one of that ``cost``.
+    """Without strategies and pairs with which every choice is certain not to be better than one of that ``cost``.
 
     Raises
     ------
@@ -96,6 +92,8 @@ def narrowed(dual: Dual, cost: float) -> Core:
     """
     core = dual.core
     bound, excess, pairs = dual.rises()
-    allowed = cost - (_ALMOST_ONE if core.whole else 0.0) + _MARGIN * abs(cost)
-    table = np.where(bound + pairs > allowed, np.inf, core.table)
-    return restricted(replace(core, table=table), bound + excess <= allowed)
+    # Where costs are whole, sums up to this one are exact, and a better choice costs at least 1 less.
+    exact = core.whole and cost < EXACT
+    allowed = cost - 1 if exact else cost * (1 + UNIT * (core.size + len(core.edges) + 8))
+    room = np.nextafter(allowed - bound, np.inf)
+    return restricted(replace(core, table=np.where(pairs > room, np.inf, core.table)), excess <= room)

@@ -16,6 +16,8 @@ from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 _ROUNDS_TO_RESTART = 60
 """Rounds without a better choice after which prices take large steps again."""
+_BETTER = 1e-4
+"""A relative gain that counts there: small trees find smaller ones at any prices."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,9 @@ class StrategySearch(Timed):
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
     improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.
     A forest has nine tenths of the nodes of a typical training graph. What memory the choice uses sets the next
-    prices. The best choice is then improved by random trees of a few nodes, at prices between none and
-    more than the best, which count only if memory suffices; a tree over the rows of memory tells. All of this is ours.
+    prices, in steps that shrink; after a while without success prices start again from the best, with large steps. The
+    best choice is then improved by random trees of a few nodes, at prices between none and more than the best, which
+    count only if memory suffices; a tree over the rows of memory tells. All of this is ours.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ class StrategySearch(Timed):
         """Search until a reading of the clock, or patience is up."""
         state.begin(self.sweeps, clock)
         known, idle, began = (state.cost, state.dual.best), 0, clock.elapsed_s
-        since = 0
+        since, mark = 0, state.cost
         for number in range(self.rounds):
             if clock.expired or clock.elapsed_s > until_s or state.gap <= clock.gap or idle > self.patience:
                 break
@@ -87,8 +90,10 @@ class StrategySearch(Timed):
                 state.polish(clock.elapsed_s - began)
                 began = clock.elapsed_s
             idle += 1
-            since = 0 if state.cost < known[0] else since + 1
-            if since == _ROUNDS_TO_RESTART:
+            since += 1
+            if state.cost < (1 - _BETTER) * mark:
+                since, mark = 0, state.cost
+            if since == _ROUNDS_TO_RESTART or state.dual.settled:
                 state.dual.restart()
                 since = 0
             if state.cost < known[0] or state.dual.best > known[1] + 1e-5 * abs(known[1]):

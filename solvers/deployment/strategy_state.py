@@ -17,6 +17,8 @@ _LARGEST_TREE = 60
 _FORESTS = 4
 _MUCH = 1e-3
 _MOST_BEGINNINGS = 40
+_BEGINNINGS_WITH_MEMORY = 2
+"""Messages that converged without prices hinder the search for prices."""
 _TREES_PER_NODE = 10
 _FEWEST_TREES = 200
 _PENALTY = 1.0
@@ -61,9 +63,9 @@ class SearchState:
         return excess
 
     def begin(self, sweeps: int, clock: Clock) -> None:
-        """Messages without prices, as long as they gain much."""
+        """Messages without prices: where there are no rows of memory, as long as they gain much."""
         before = -math.inf
-        for _ in range(_MOST_BEGINNINGS):
+        for _ in range(_BEGINNINGS_WITH_MEMORY if len(self.core.memory.limit) else _MOST_BEGINNINGS):
             self.dual.sweep(sweeps)
             found = self.dual.bound()
             if found - before <= _MUCH * abs(found) or clock.expired:

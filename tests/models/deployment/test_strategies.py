@@ -190,3 +190,80 @@ def test_arrays_and_block_are_the_same_program():
         for name in ("cost", "row_lower", "row_upper"):
             assert (getattr(block, name) == getattr(arrays, name)).all(), name
         assert block.integer.sum() == arrays.strategies
+
+
+def _exactly(core, dual, alive):
+    """The bound at messages and prices as they are, in rational numbers; ``alive`` (k,), None where nothing is left."""
+    memory, total = core.memory, Fraction(0)
+    paid = [Fraction(float(each)) for each in core.cost]
+    prices = [Fraction(float(each)) for each in dual.prices]
+    for q, node in enumerate(memory.node.tolist()):
+        price = sum(prices[memory.low[q] : memory.high[q]], Fraction(0))
+        for a, used in enumerate(memory.use[memory.start[q] : memory.start[q + 1]].tolist()):
+            paid[core.start[node] + a] += price * Fraction(used)
+    messages = {}
+    for e, ends in enumerate(core.edges.tolist()):
+        for node, flat, start in zip(
+            ends, dual.messages, (dual.graph.first_start, dual.graph.second_start), strict=True
+        ):
+            messages[e, node] = [Fraction(float(each)) for each in flat[start[e] : start[e + 1]]]
+            for a, message in enumerate(messages[e, node]):
+                paid[core.start[node] + a] += message
+    for i in range(core.size):
+        total += min(paid[a] for a in range(core.start[i], core.start[i + 1]) if alive[a])
+    for e, (i, j) in enumerate(core.edges.tolist()):
+        table = core.table[core.table_start[e] : core.table_start[e + 1]].reshape(core.counts[i], core.counts[j])
+        total += min(
+            Fraction(float(table[a, b])) - messages[e, i][a] - messages[e, j][b]
+            for a, b in np.ndindex(*table.shape)
+            if np.isfinite(table[a, b]) and alive[core.start[i] + a] and alive[core.start[j] + b]
+        )
+    return total - sum(p * Fraction(float(limit)) for p, limit in zip(prices, core.memory.limit, strict=True))
+
+
+def test_rounding_makes_no_bound_and_no_rise_too_high():
+    """Against rational numbers, at messages and prices so large that rounding is of the size of costs."""
+    above = pairs = 0
+    for seed in range(40):
+        try:
+            core = core_of(random_case(seed, nodes=5))
+        except InfeasibleError:
+            continue
+        rng = np.random.default_rng(seed)
+        dual = Dual(core)
+        dual.set_prices(rng.uniform(0, 1e14 if seed % 4 == 1 else 1.0, len(core.memory.limit)))
+        starts = (dual.graph.first_start, dual.graph.second_start)
+        for flat, start in zip(dual.messages, starts, strict=True):
+            # Alike for all strategies, so that rises are small.
+            alike = np.repeat(rng.uniform(-1e14, 1e14, len(core.edges)), np.diff(start))
+            flat[:] = rng.uniform(-9, 9, len(flat)) + (alike if seed % 4 > 1 else 0)
+        bound, excess, of_pairs = dual.rises()
+        alive = np.ones(len(core.cost), dtype=np.bool_)
+        least = _exactly(core, dual, alive)
+        assert Fraction(bound) <= least
+        owner = np.repeat(np.arange(core.size), core.counts)
+        for a in range(len(core.cost)):
+            only = (owner != owner[a]) | (np.arange(len(core.cost)) == a)
+            if _allowed(core, only):
+                assert Fraction(float(excess[a])) <= _exactly(core, dual, only) - least
+                above += excess[a] > 0
+        for e, (i, j) in enumerate(core.edges.tolist()):
+            for place, (a, b) in enumerate(np.ndindex(core.counts[i], core.counts[j])):
+                rise = of_pairs[core.table_start[e] + place]
+                only = (owner != i) & (owner != j)
+                only[[core.start[i] + a, core.start[j] + b]] = True
+                if _allowed(core, only):
+                    assert Fraction(float(rise)) <= _exactly(core, dual, only) - least
+                    pairs += rise > 0
+    assert above > 20
+    assert pairs > 50
+
+
+def _allowed(core, alive):
+    """Whether each edge has an allowed pair of those strategies."""
+    for e, (i, j) in enumerate(core.edges.tolist()):
+        table = core.table[core.table_start[e] : core.table_start[e + 1]].reshape(core.counts[i], core.counts[j])
+        rows = alive[core.start[i] : core.start[i + 1]]
+        if not np.isfinite(table[rows][:, alive[core.start[j] : core.start[j + 1]]]).any():
+            return False
+    return True

@@ -8,6 +8,7 @@ from strategy_cases import enumerated, random_case
 from ddlopt.instances.generators.deployment_strategies import training, tree
 from ddlopt.instances.readers.iopddl import read_iopddl
 from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
+from ddlopt.models.deployment.strategies import StrategyInstance
 from ddlopt.models.deployment.strategy_core import core_of
 from ddlopt.models.deployment.strategy_dual import Dual
 from ddlopt.models.deployment.strategy_selection import StrategySelection
@@ -161,6 +162,18 @@ def test_public_instances_are_proven(name, optimum):
     result = best(None, "highs").solve(read_iopddl(shared_data(f"iopddl/{name}.json.gz")), Limits(gap=0.0, time_s=120))
     assert result.objective == optimum
     assert result.bound == optimum
+
+
+def test_narrowing_where_costs_are_whole_drops_what_is_as_good():
+    """Of large costs, too, where one is a part of 1e-12; of others only what is certain not to be better is dropped."""
+    for unit, left in ((1, [2]), (0.3, [0, 1, 2])):
+        data = {"name": "one", "costs": [[unit * 10**12, unit * 10**12, unit * (10**12 - 1)]]}
+        core = core_of(StrategyInstance.from_data({**data, "usages": [[0, 0, 0]], "intervals": [[0, 1]]}))
+        dual = Dual(core)
+        assert narrowed(dual, unit * 10**12).original.tolist() == left
+        assert narrowed(dual, unit * (10**12 + 2)).original.tolist() == [0, 1, 2]
+        with pytest.raises(InfeasibleError):
+            narrowed(dual, unit * (10**12 - 2))
 
 
 def test_narrowing_keeps_every_better_choice():
