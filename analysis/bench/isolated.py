@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -102,7 +103,8 @@ class _Child:
             context = _fork_server()
             self._own, theirs = context.Pipe()
             self._process = context.Process(target=serve, args=(theirs,))
-            self._process.start()
+            with _without_main():
+                self._process.start()
         theirs.close()
         self._own.send(task)
 
@@ -152,6 +154,24 @@ def _fork_server() -> Any:
             os.environ.setdefault(name, "1")
         context.set_forkserver_preload(["ddlopt.analysis.bench.preload"])
     return context
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep a new process from running this one's script first, as those of multiprocessing do.
+
+    It needs nothing of it, and the imports of a command line alone would take longer than many a solve.
+    """
+    main = sys.modules["__main__"]
+    with _SERVER_LOCK:
+        known = {name: getattr(main, name, None) for name in ("__file__", "__spec__")}
+        try:
+            for name in known:
+                setattr(main, name, None)
+            yield
+        finally:
+            for name, value in known.items():
+                setattr(main, name, value)
 
 
 def serve_descriptor(descriptor: int) -> None:

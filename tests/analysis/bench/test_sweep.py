@@ -178,6 +178,20 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path, odd_methods, how):
     assert kept.items() <= now.items()
 
 
+def test_solves_do_not_run_the_script_that_sweeps(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from ddlopt.analysis.bench import Store, Sweep, plan\n"
+        "from ddlopt.solvers.contracts import Limits\n"
+        "print('once', __name__, __file__)\n"
+        f"tasks = plan(['{TINY}'], ['expander', 'ocs-greedy'], [0], Limits(30.0))\n"
+        f"with Store('{tmp_path / 'results.sqlite'}') as store:\n"
+        "    print(*(finished.run['status'] for finished in Sweep(tasks, store).run()), __file__)\n"
+    )
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == (f"once __main__ {script}\nfeasible feasible {script}\n", "")
+
+
 def processes_with(setting):
     """Ids of the processes that were started with a setting in their environment."""
     found = set()
