@@ -59,6 +59,7 @@ How much longer a step takes than with the best known plan, whose distance from 
 """,
 }
 TITLES = {
+    "plan": "Where groups of operators run",
     "sfb": "Sufficient factors",
     "timeline": "Which compressor for which gradient",
     "levels": "How much to compress",
@@ -99,6 +100,14 @@ PICTURED = {
             *("dlrm-n128-d4", "ncf-n128-d4"),
         ),
         "Iteration time relative to the best found",
+    ),
+    "deployment": (
+        ("exact", "plan-search", "tag-sfb", "mcmc", "data-parallel-speed", "heft"),
+        (
+            *("tiny-g4-m2-s4", "vgg19-testbed", "resnet101-testbed", "inception-v3-testbed", "bert-small-testbed"),
+            *("transformer-base-two-machines", "bert-large-drawn-s3"),
+        ),
+        "Time of a training step relative to the best found",
     ),
 }
 """By family: methods, instances and the title of the picture."""
