@@ -198,11 +198,13 @@ class LocalBranching(Timed):
         within = dataclasses.replace(limits, time_s=max(share.left_s, 1e-3))
         certified = CertifiedPlan(self.formulation, self.backend).find(instance, within, seed, share, plan)
         judge = Judge(instance, np.random.default_rng(seed))
-        begun_s = judge.time_s(certified.solution)
+        begun = certified.solution
+        assert isinstance(begun, Deployment)
+        begun_s = judge.time_s(begun)
         details = {**certified.details, "before_s": begun_s}
         if clock.expired or (certified.bound is not None and begun_s - certified.bound <= limits.gap * begun_s):
             return dataclasses.replace(certified, details=details)
-        best, figures = self._branch(instance, judge, certified.solution, clock, limits)
+        best, figures = self._branch(instance, judge, begun, clock, limits)
         return dataclasses.replace(certified, solution=best, details=details | figures)
 
     def _opening(self, instance: DeploymentInstance, seed: int, clock: Clock) -> Deployment | None:
