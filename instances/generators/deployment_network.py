@@ -10,6 +10,7 @@ from ddlopt.instances.workloads.network_graphs import MODELS, Step, training_ste
 from ddlopt.instances.workloads.operator_groups import (
     Merged,
     consecutive_groups,
+    cut_groups,
     layers_of,
     merged,
     passed_between,
@@ -31,14 +32,15 @@ def network(
     batch: int = 96,
     devices_of: str = "testbed",
     separate_gradients: bool = False,
+    grouping: str | None = None,
 ) -> DeploymentInstance:
     """A network on a cluster, with the operators of :mod:`~ddlopt.instances.workloads.training_graph`.
 
     Layers are put into groups of consecutive ones by a dynamic program
-    (:func:`~ddlopt.instances.workloads.operator_groups.consecutive_groups`), and the operators of a group into as few
-    as keep the graph acyclic, mostly one for the forward and one for the backward pass. Times are the roofline of a
-    device for 1, 1/2, 1/4 and 1/8 of the batch (four significant digits); transfers take 12 microseconds more than
-    their bytes, as in TAG's released simulator. A device that has a weight keeps two moments of it as well.
+    (:func:`~ddlopt.instances.workloads.operator_groups.consecutive_groups`), or by METIS, and the operators of a group
+    into as few as keep the graph acyclic, mostly one for the forward and one for the backward pass. Times are the
+    roofline of a device for 1, 1/2, 1/4 and 1/8 of the batch (four significant digits); transfers take 12 microseconds
+    more than their bytes, as in TAG's released simulator. A device that has a weight keeps two moments of it as well.
 
     Parameters
     ----------
@@ -54,6 +56,10 @@ def network(
         See :mod:`~ddlopt.instances.workloads.device_groups`.
     separate_gradients : bool
         Whether what computes a group's gradients of parameters is an operator of its own, which may be duplicated.
+    grouping : {"consecutive", "metis"}, optional
+        ``consecutive`` if not given; ``metis`` as in TAG: a cut of the graph of layers with little between the groups,
+        layers weighted by the roots of their operators' microseconds, groups at most 6 times as heavy as the average,
+        so that some may be empty and are left out.
 
     Returns
     -------
@@ -61,15 +67,16 @@ def network(
     """
     one_of("model", model, MODELS)
     one_of("devices_of", devices_of, NAMES)
+    one_of("grouping", grouping or "consecutive", ("consecutive", "metis"))
     at_least("groups", groups, 1)
     at_least("batch", batch, 1)
     step, cluster = training_step(model), devices(devices_of, rng)
-    parts = merged(step, _groups(step, groups, batch), separate_gradients)
+    parts = merged(step, _groups(step, groups, batch, grouping), separate_gradients)
     types = {kind: ACCELERATORS[kind] for kind in cluster.types}
     assumed = "; ".join(f"{kind}: {accelerator.name}" for kind, accelerator in types.items())
     return DeploymentInstance.from_data(
         {
-            "name": f"{model}-g{groups}-b{batch}-{devices_of}",
+            "name": f"{model}-g{groups}-b{batch}-{devices_of}" + ("-metis" if grouping == "metis" else ""),
             "source": f"Layers as in the architecture's paper, fp32; {cluster.source}; times assume {assumed}",
             "operators": [
                 {
@@ -91,9 +98,13 @@ def network(
     )
 
 
-def _groups(step: Step, groups: int, batch: int) -> list[int]:
+def _groups(step: Step, groups: int, batch: int, grouping: str | None) -> list[int]:
     """Group of each operator, numbered without gaps."""
     layer_of = layers_of(step)
+    if grouping == "metis":
+        times = [operator_time_s(step, place, V100, batch) for place in range(len(step))]
+        found = cut_groups(step, layer_of, times, batch, groups)
+        return [int(found[layer]) for layer in layer_of]
     work = np.zeros(1 + layer_of.max())
     for place, layer in enumerate(layer_of):
         work[layer] += operator_time_s(step, place, V100, batch)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.instances.workloads.network_graphs import Step
+from ddlopt.models.deployment.graph_cut import partition
 
 _SLACK = 1.25
 """A group may have so much more than its share of the work, unless it is a single layer."""
@@ -75,6 +76,27 @@ def consecutive_groups(
         group_of[start:end] = group - 1
         end = start
     return group_of
+
+
+def cut_groups(
+    step: Step, layer_of: npt.NDArray[np.int64], times_s: Sequence[float], batch: int, groups: int
+) -> npt.NDArray[np.int64]:
+    """(layers,) group of each layer by METIS, numbered without gaps in the order of their first layers.
+
+    A layer weighs 1 and the root of each of its operators' microseconds in whole numbers, an edge the bytes of the
+    tensors between two layers, or 4000 where there are none, as in TAG's released code; so is the imbalance allowed.
+    """
+    weights = np.ones(1 + layer_of.max())
+    between: dict[tuple[int, int], float] = {}
+    for place, each in enumerate(step):
+        weights[layer_of[place]] += int((1e6 * times_s[place]) ** 0.5)
+        for read in each.reads:
+            pair = int(layer_of[read]), int(layer_of[place])
+            between[pair] = between.get(pair, 0.0) + step[read].output_bytes(batch)
+    bytes_between = [size or 4000.0 for size in between.values()]
+    found = partition(weights.tolist(), list(between), bytes_between, min(groups, len(weights)), imbalance=5.0)
+    numbers: dict[int, int] = {}
+    return np.array([numbers.setdefault(int(part), len(numbers)) for part in found])
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ def work_of(instance: PartitionInstance, blocks: Blocks) -> kernels.Work:
 def cut_graph(instance: PartitionInstance, blocks: Blocks, imbalance: float, seed: int) -> npt.NDArray[np.int64]:
     """Accelerator of each block; see :class:`GraphCut`."""
     # Here, as a library comes with it that nothing else needs.
-    from ddlopt.solvers.deployment.graph_cut import partition
+    from ddlopt.models.deployment.graph_cut import partition
 
     edges = [(pins[0], other) for pins in blocks.pins for other in pins[1:]]
     weights = [

@@ -9,7 +9,7 @@ from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.workloads.device_groups import devices, random_devices, tag_testbed
 from ddlopt.instances.workloads.inception import inception_v3
 from ddlopt.instances.workloads.network_graphs import training_step
-from ddlopt.instances.workloads.operator_groups import consecutive_groups, layers_of, merged, passed_between
+from ddlopt.instances.workloads.operator_groups import consecutive_groups, cut_groups, layers_of, merged, passed_between
 from ddlopt.instances.workloads.training import ACCELERATORS
 from ddlopt.instances.workloads.training_graph import operator_time_s
 from ddlopt.models.errors import InstanceError, OptionError
@@ -80,6 +80,28 @@ def test_groups_cut_least_among_all_runs(seed):
         assert cut[np.flatnonzero(np.diff(found))].sum() == pytest.approx(min(costs))
 
 
+def test_metis_cuts_less_than_groups_at_random():
+    step = training_step("transformer-base")
+    layer = layers_of(step)
+    times = [operator_time_s(step, place, ACCELERATORS["v100"], 32) for place in range(len(step))]
+    found = cut_groups(step, layer, times, 32, 10)
+    count = len(set(found))
+    assert 2 <= count <= 10
+    assert list(dict.fromkeys(found)) == list(range(count))
+
+    def passed(group_of):
+        ends = ((read, place) for place, each in enumerate(step) for read in each.reads)
+        return sum(step[a].output_bytes(32) for a, b in ends if group_of[layer[a]] != group_of[layer[b]])
+
+    rng = np.random.default_rng(0)
+    assert passed(found) < 0.7 * min(passed(rng.permutation(found)) for _ in range(20))
+    instance = network(model="transformer-base", groups=10, grouping="metis")
+    assert instance.groups <= 10
+    assert [each.group for each in instance.operators] != [
+        each.group for each in network(model="transformer-base", groups=10).operators
+    ]
+
+
 def test_more_groups_than_layers_are_as_many_as_layers():
     assert consecutive_groups([1.0, 2.0], [1.0], 5).tolist() == [0, 1]
 
@@ -136,6 +158,7 @@ def test_random_steps_are_forward_then_back(seed):
         ({"batch": 0}, "batch is 0"),
         ({"devices_of": "moon"}, "devices_of is 'moon'"),
         ({"model": 3}, "model is 3; it must be a word"),
+        ({"grouping": "random"}, "grouping is 'random'; use one of: consecutive, metis"),
     ],
 )
 def test_bad_options_get_one_line(options, line):

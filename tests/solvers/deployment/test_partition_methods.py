@@ -11,11 +11,11 @@ from shared_data import shared_data
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers.dnn_partitioning import read_dnn_partitioning
+from ddlopt.models.deployment.graph_cut import partition
 from ddlopt.models.deployment.partition import PartitionInstance
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.contracts import Limits, Method, Status
 from ddlopt.solvers.deployment import partition_methods
-from ddlopt.solvers.deployment.graph_cut import partition
 from ddlopt.solvers.deployment.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
 from ddlopt.solvers.deployment.partition_exact import LimitedMaxLoad, latency, max_load
