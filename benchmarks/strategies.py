@@ -14,6 +14,7 @@ from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 
 BEST_KNOWN = {
+    "example": 445,
     "B": 532_843,
     "G": 217_039,
     "V": 1_617_084,
