@@ -121,6 +121,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", nargs="?", type=Path, help="as `ddlopt bench` writes it; without one it is run")
     parser.add_argument("--write", type=Path, help="folder for FAMILY_gap.md and FAMILY_gap.png")
+    parser.add_argument("--families", nargs="+", help="of these alone")
+    parser.add_argument("--note", default="", help="a sentence on how the runs were made")
     asked = parser.parse_args()
     path = asked.store or Path("results.sqlite")
     if asked.store is None:
@@ -131,18 +133,21 @@ def main() -> None:
         details = {row["rowid"]: row["details"] for row in store.rows(["rowid", "details"])}
     runs = data.ranked.assign(details=data.ranked["id"].map(details), label=data.ranked["label"].astype(str))
     for family, own in runs.groupby(runs["family"].astype(str)):
-        text = page(str(family), own, data.instances)
+        if asked.families and family not in asked.families:
+            continue
+        text = page(str(family), own, data.instances, asked.note)
         print(text)
         if asked.write:
             (asked.write / f"{family}_gap.md").write_text(text)
             picture(str(family), own, asked.write / f"{family}_gap.png")
 
 
-def page(family: str, runs: pd.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> str:
+def page(family: str, runs: pd.DataFrame, known: Mapping[str, Mapping[str, Any]], note: str) -> str:
     """A table of a family under its title; where its instances are of several problems, one of each."""
-    sources = Sources(runs)
+    machines = {f"{of['cpu']}, {of['cores']} cores" for of in map(json.loads, runs["machine"].astype(str)) if of}
     head = HEADS.get(family, f"# {family.capitalize()}: how far each method is from the best known answer\n")
-    told = f"Limits of a run: {'; '.join(sources.limits)}. {'; '.join(name for name, _ in sources.machines)}.\n"
+    facts = [f"Limits of a run: {'; '.join(Sources(runs).limits)}", *sorted(machines), note.removesuffix(".")]
+    told = ". ".join(fact for fact in facts if fact) + ".\n"
     problems: dict[str, list[dict[str, str]]] = {}
     order = [method for method in catalogue.method_names(family) if method in set(runs["label"])]
     order += sorted(set(runs["label"]) - set(order))

@@ -20,25 +20,28 @@ def gaps():
     return module
 
 
-def written(gaps, monkeypatch, store, folder):
-    monkeypatch.setattr(sys, "argv", ["gaps.py", str(store), "--write", str(folder)])
+def written(gaps, monkeypatch, store, folder, *more):
+    monkeypatch.setattr(sys, "argv", ["gaps.py", str(store), "--write", str(folder), *more])
     gaps.main()
     return folder
 
 
 def test_by_hand(gaps, monkeypatch, tmp_path, capsys):
-    folder = written(gaps, monkeypatch, make_store(tmp_path / "r.sqlite"), tmp_path)
+    folder = written(gaps, monkeypatch, make_store(tmp_path / "r.sqlite"), tmp_path, "--note", "Mine.")
     text = (folder / "topology_gap.md").read_text()
     assert text in capsys.readouterr().out
     head, told, table = text.split("\n\n")[1:]
     assert "*gap left*" in head
-    assert told == "Limits of a run: 60 s, gap 0.0001, 1 thread. Abacus 3, 2 cores, 8 GB, Linux."
+    assert told == "Limits of a run: 60 s, gap 0.0001, 1 thread. Abacus 3, 2 cores. Mine."
     # Of greedy's two runs, 10 % and 100 % above the best known, the median; figures for other networks do not count.
     assert table.splitlines()[0] == "| instance | n | best known | bound | gap left | exact | greedy |"
     assert table.splitlines()[3] == "| tiny-n4-d2 | 4 | 11.5 s | 11.5 s | 0 % | 0 % | 55.00 % |"
     scheduling = (folder / "scheduling_gap.md").read_text().splitlines()
     assert scheduling[-2] == "| most | 4 | 10 | 9 | 0 % | 0 % | 20.00 % | 10.00 % |"
     assert scheduling[-1] == "| none | 4 | – | – | – | – | – | – |"
+    (folder / "scheduling_gap.md").unlink()
+    written(gaps, monkeypatch, tmp_path / "r.sqlite", tmp_path, "--families", "topology")
+    assert not (folder / "scheduling_gap.md").exists()
     assert not (folder / "topology_gap.png").exists()  # none of the pictured instances is there
 
 
