@@ -138,8 +138,10 @@ def main() -> None:
         text = page(str(family), own, data.instances, asked.note)
         print(text)
         if asked.write:
+            file = asked.write / f"{family}_gap.png"
+            if picture(str(family), own, file):
+                text += f"\n![Relative to the best found, some of the instances]({file.name})\n"
             (asked.write / f"{family}_gap.md").write_text(text)
-            picture(str(family), own, asked.write / f"{family}_gap.png")
 
 
 def page(family: str, runs: pd.DataFrame, known: Mapping[str, Mapping[str, Any]], note: str) -> str:
@@ -213,8 +215,8 @@ def of_library(family: str, instance: Mapping[str, Any]) -> tuple[float | None, 
     return known.found and known.found.objective, known.bound and known.bound.value
 
 
-def picture(family: str, runs: pd.DataFrame, path: Path) -> None:
-    """Bars of some methods on some instances, relative to the best known."""
+def picture(family: str, runs: pd.DataFrame, path: Path) -> bool:
+    """Bars of some methods on some instances, relative to the best known; whether there is anything to draw."""
     methods, names, title = PICTURED.get(family, (None, None, "Objective relative to the best found"))
     shown = runs[runs["answered"]].sort_values(["seed", "id"])
     if methods is not None and names is not None:
@@ -233,6 +235,7 @@ def picture(family: str, runs: pd.DataFrame, path: Path) -> None:
                 )  # fmt: skip
     if results:
         plots.save(plots.comparison(results, title), path)
+    return bool(results)
 
 
 def none_of(value: float | None) -> float | None:
