@@ -294,6 +294,17 @@ def test_claims_that_others_refute_and_what_was_reached_before_a_failure(tmp_pat
     assert methods.row("right")["within target"] == "100 %"
 
 
+def test_the_typical_answer_of_the_seeds_wins(tmp_path):
+    instance = instance_row("e" * 64, "one")
+    with Store(tmp_path / "r.sqlite") as store:
+        for seed, objective in enumerate((10.0, 15.0, 16.0)):
+            store.add(run_row(instance, "lucky", seed, "feasible", objective), instance)
+            store.add(run_row(instance, "steady", seed, "feasible", 11.0), instance)
+        folder = write_report(store, tmp_path / "out").parent
+    methods = Page(folder / "family-topology.html").tables["methods"]
+    assert [methods.row(name)["wins"] for name in ("lucky", "steady")] == ["0", "1"]
+
+
 def test_time_to_target_is_when_it_was_reached_not_when_the_run_ended(tmp_path):
     instance = instance_row("e" * 64, "one")
     with Store(tmp_path / "r.sqlite") as store:
