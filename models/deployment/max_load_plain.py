@@ -29,8 +29,8 @@ class PlainMaxLoad:
     -----
     ``on[v, d]``
         x; devices as in :class:`~ddlopt.models.deployment.partition.Partition`.
-    ``load``
-        The largest load, in units of :func:`~ddlopt.models.deployment.partition_blocks.load_unit_s`.
+    ``load[pass]``
+        The largest load of each pass, in units of :func:`~ddlopt.models.deployment.partition_blocks.load_unit_s`.
     ``objective``
         The same, to be minimised.
 
