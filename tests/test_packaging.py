@@ -23,7 +23,7 @@ def tree() -> dict[str, Path]:
     """Everything to be installed: path inside the wheel, file in the tree."""
     found = {}
     for package, folder in ROOMS.items():
-        for pattern in ("*.py", "*.json", "*.json.gz", "INDEX.md", "*.html", "*.css", "*.js", "py.typed"):
+        for pattern in ("*.py", "*.json", "*.json.gz", "INDEX.md", "*.html", "*.css", "*.js", "*.npz", "py.typed"):
             for file in folder.rglob(pattern):
                 found[f"{package.replace('.', '/')}/{file.relative_to(folder).as_posix()}"] = file
     return found
