@@ -3,13 +3,12 @@
 import csv
 import io
 import math
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ddlopt.models.contracts import read_text
+from ddlopt.instances.readers.text_files import text_of
 from ddlopt.models.errors import InstanceError
 
 
@@ -21,10 +20,7 @@ def text_of_file(path: str | Path) -> str:
     InstanceError
         If it cannot be read, or holds nothing.
     """
-    try:
-        text = read_text(path).removeprefix("\ufeff")
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as problem:
-        raise InstanceError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+    text = text_of(path).removeprefix("\ufeff")
     if not text.strip():
         raise InstanceError(f"{path}: is empty")
     return text

@@ -6,18 +6,17 @@ An object of ``maxSizePerFPGA`` (bytes), ``maxFPGAs``, ``maxCPUs``, ``nodes`` an
 source's output. A split is an object of ``fpgas`` and ``cpus``, each a list of objects with ``nodes``.
 """
 
-import json
-import zlib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import at_least, checked, one_of
-from ddlopt.models.contracts import read_text
+from ddlopt.instances.readers.text_files import object_of
 from ddlopt.models.deployment.partition import Partition, PartitionInstance
 from ddlopt.models.errors import InstanceError, SolutionError
 
+_OBJECT = "a JSON object"
 _SAME = 1e-6
 """Milliseconds by which the costs of the edges of one node may differ, as in the released code."""
 
@@ -57,7 +56,7 @@ def read_dnn_partitioning(
     one_of("goal", goal, ("throughput", "latency"))
     at_least("subgraphs", subgraphs, 1)
     path = Path(path)
-    data = _read(path, InstanceError)
+    data = object_of(path, _OBJECT)
     nodes = _rows(path, data, "nodes")
     edges = _rows(path, data, "edges")
     places: dict[Any, int] = {}
@@ -116,10 +115,14 @@ def read_split(path: str | Path, graph: str | Path, instance: PartitionInstance)
     ------
     SolutionError
         If the file cannot be read or is no split of the graph.
+    InstanceError
+        If the graph's file cannot be read or is no graph.
     """
     path = Path(path)
-    data = _read(path, SolutionError)
-    ids = {node["id"]: place for place, node in enumerate(_read(Path(graph), InstanceError)["nodes"])}
+    data = object_of(path, _OBJECT, SolutionError)
+    graph = Path(graph)
+    nodes = _rows(graph, object_of(graph, _OBJECT), "nodes")
+    ids = {_get(graph, f"nodes[{place}]", node, "id", int): place for place, node in enumerate(nodes)}
     device: dict[int, int] = {}
     for key, first in (("fpgas", 0), ("cpus", instance.accelerators)):
         machines = data.get(key)
@@ -130,12 +133,12 @@ def read_split(path: str | Path, graph: str | Path, instance: PartitionInstance)
                 if node not in ids:
                     raise SolutionError(f"{path}: {key}[{number}] has node {node}, which the graph has not")
                 device[ids[node]] = first + number
-    for nodes in instance.colours:
-        known = [device[node] for node in nodes if node in device]
+    for alike in instance.colours:
+        known = [device[node] for node in alike if node in device]
         if not known:
-            name = instance.nodes[nodes[0]].name
+            name = instance.nodes[alike[0]].name
             raise SolutionError(f"{path}: node '{name}' is on no device, and neither is any of its colour")
-        for node in nodes:
+        for node in alike:
             device.setdefault(node, known[0])
     return Partition(instance=instance.name, devices=tuple(device[node] for node in range(len(instance.nodes))))
 
@@ -158,17 +161,6 @@ def _node(path: Path, place: int, node: Mapping[str, Any], transfer_ms: float) -
 def _seconds(milliseconds: float) -> float:
     """Shifted in decimals, so that no digit changes."""
     return float(Decimal(repr(milliseconds)).scaleb(-3))
-
-
-def _read(path: Path, error: type[InstanceError] | type[SolutionError]) -> Mapping[str, Any]:
-    try:
-        data = json.loads(read_text(path))
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error, RecursionError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise error(f"{path}: cannot be read: {reason}") from None
-    if not isinstance(data, Mapping):
-        raise error(f"{path}: expected a JSON object")
-    return data
 
 
 def _rows(path: Path, data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

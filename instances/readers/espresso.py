@@ -8,19 +8,17 @@ Costs are those of Espresso's planner (:mod:`ddlopt.instances.workloads.planner_
 gaps modulo 1000, which drops whole milliseconds; ``wrapped_gaps`` does the same.
 """
 
-import json
 import math
-import zlib
 from collections.abc import Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import at_least, checked, one_of
+from ddlopt.instances.readers.text_files import object_of
 from ddlopt.instances.workloads.compressors import Compression
 from ddlopt.instances.workloads.planner_costs import ESPRESSO_COMPRESSORS, espresso_cluster, espresso_menu
 from ddlopt.models.compression import CompressionInstance, Gradient
-from ddlopt.models.contracts import read_text
 from ddlopt.models.errors import InstanceError, OptionError
 
 _NAMES = {theirs: ours for ours, theirs in ESPRESSO_COMPRESSORS.items()}
@@ -108,13 +106,10 @@ def read_espresso(
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        data = json.loads(read_text(path))
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error, RecursionError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise InstanceError(f"{path}: cannot be read: {reason}") from None
-    if not (isinstance(data, Mapping) and isinstance(data.get("tensors"), list)):
-        raise InstanceError(f"{path}: expected an object with a list of tensors")
+    expected = "an object with a list of tensors"
+    data = object_of(path, expected)
+    if not isinstance(data.get("tensors"), list):
+        raise InstanceError(f"{path}: expected {expected}")
     if not data["tensors"]:
         raise InstanceError(f"{path}: tensors is empty")
     return data

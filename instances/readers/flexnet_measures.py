@@ -12,13 +12,12 @@ are times, which would otherwise be far beyond an A100's peak. A table is on one
 
 import json
 import math
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ddlopt.models.contracts import read_text
+from ddlopt.instances.readers.text_files import text_of
 from ddlopt.models.errors import InstanceError
 
 OPERATORS = (
@@ -104,11 +103,9 @@ def read_measures(path: str | Path) -> Measures:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    text = text_of(path)
     try:
-        data = json.loads(read_text(path))
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise InstanceError(f"{path}: cannot be read: {reason}") from None
+        data = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise InstanceError(f"{path}: not valid JSON: {problem}") from None
     if not isinstance(data, Mapping):

@@ -5,15 +5,13 @@ A JSON object whose ``problem`` has ``name``, ``nodes`` (lists ``intervals``, ``
 instances are in google/iopddl (Apache-2.0), benchmarks/asplos-2025-iopddl-A.json.gz and so on.
 """
 
-import json
 import reprlib
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import checked
-from ddlopt.models.contracts import read_text
+from ddlopt.instances.readers.text_files import object_of
 from ddlopt.models.deployment.strategies import StrategyInstance
 from ddlopt.models.errors import InstanceError
 
@@ -77,14 +75,10 @@ def read_iopddl(
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        data = json.loads(read_text(path))
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error, RecursionError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise InstanceError(f"{path}: cannot be read: {reason}") from None
-    if not (isinstance(data, Mapping) and isinstance(data.get("problem"), Mapping)):
-        raise InstanceError(f"{path}: expected an object with a problem")
-    found: Mapping[str, Any] = data["problem"]
+    expected = "an object with a problem"
+    found = object_of(path, expected).get("problem")
+    if not isinstance(found, Mapping):
+        raise InstanceError(f"{path}: expected {expected}")
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import at_least, checked, one_of, positive
-from ddlopt.models.contracts import read_text
+from ddlopt.instances.readers.text_files import text_of
 from ddlopt.models.deployment.partition import PartitionInstance
 from ddlopt.models.errors import InstanceError
 
@@ -118,11 +118,7 @@ def read_pipedream(
 
 def _parsed(path: Path) -> tuple[dict[str, dict[str, float]], list[tuple[str, str]]]:
     """Figures of layers by name, and edges."""
-    try:
-        lines = read_text(path).splitlines()
-    except (OSError, UnicodeDecodeError, EOFError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise InstanceError(f"{path}: cannot be read: {reason}") from None
+    lines = text_of(path).splitlines()
     layers: dict[str, dict[str, float]] = {}
     edges = []
     for number, line in enumerate(lines, start=1):
