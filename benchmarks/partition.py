@@ -24,7 +24,7 @@ from ddlopt.models.deployment.partition import PartitionInstance
 from ddlopt.solvers.contracts import Limits, Method, Result
 from ddlopt.solvers.deployment.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
-from ddlopt.solvers.deployment.partition_exact import latency, max_load
+from ddlopt.solvers.deployment.partition_exact import MaxLoad, latency
 from ddlopt.solvers.deployment.partition_linear import Linear, PipeDream
 from ddlopt.solvers.deployment.partition_search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
 from ddlopt.solvers.exact import Exact
@@ -114,7 +114,7 @@ def main() -> None:
         for path in files(options.folder, "throughput", options.graphs):
             instance = read_dnn_partitioning(path)
             plain = Exact("plain", "deployment", PlainMaxLoad()) if len(instance.nodes) <= options.largest else None
-            ours = answered(max_load("highs"), instance, options.time_limit)
+            ours = answered(MaxLoad("highs"), instance, options.time_limit)
             theirs = None if plain is None else answered(plain, instance, options.time_limit)
             print(f"{shown(path):28} | {cells(ours)} | {cells(theirs)}", flush=True)
     if "heuristics" in options.tables:

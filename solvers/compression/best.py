@@ -1,15 +1,15 @@
 """The exact method that fits the problem."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ddlopt.models.compression.levels import LevelInstance
 from ddlopt.models.compression.problem import CompressionProblem
 from ddlopt.models.compression.sfb import SfbInstance
 from ddlopt.models.compression.timeline import CompressionInstance
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.by_instance import ByInstance
+from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.opened import Opened
 
@@ -20,7 +20,7 @@ _PARTS = 128
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(ByInstance):
     """What proved optima soonest where all were tried, then from its answer another, if there is a gap left.
 
     ========================================= ================== ====================
@@ -45,26 +45,6 @@ class Best:
 
     name: ClassVar[str] = "exact"
     family: ClassVar[str] = FAMILY
-
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Nothing of the family."""
-        return self.method(instance).refuses(instance)
-
-    def solve(
-        self,
-        instance: CompressionProblem,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
-        method = self.method(instance)
-        result = method.solve(instance, limits, seed, progress, start)
-        if result.method == self.name:
-            return result
-        message = f"by {result.method}: {result.message}".rstrip(": ")
-        return dataclasses.replace(result, method=self.name, message=message)
 
     def method(self, instance: CompressionProblem) -> Method:
         """The method that is asked for an instance."""

@@ -1,18 +1,18 @@
 """The exact method that fits the problem."""
 
-import dataclasses
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ddlopt.models.deployment import DeploymentProblem
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.by_instance import ByInstance
+from ddlopt.solvers.contracts import Method
 
 FAMILY = "deployment"
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(ByInstance):
     """What proves soonest for the problem at hand: ``best`` of ``ddlopt.solvers.deployment.<problem>_methods``.
 
     Parameters
@@ -25,26 +25,6 @@ class Best:
 
     name: ClassVar[str] = "exact"
     family: ClassVar[str] = FAMILY
-
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """What the method chosen refuses."""
-        return self.method(instance).refuses(instance)
-
-    def solve(
-        self,
-        instance: DeploymentProblem,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
-        method = self.method(instance)
-        result = method.solve(instance, limits, seed, progress, start)
-        if result.method == self.name:
-            return result
-        message = f"by {result.method}: {result.message}".rstrip(": ")
-        return dataclasses.replace(result, method=self.name, message=message)
 
     def method(self, instance: DeploymentProblem) -> Method:
         """The method that is asked for an instance."""

@@ -1,12 +1,15 @@
 """Exact methods for the problem ``partition`` that start from what a heuristic has found."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.models.contracts import Formulation
 from ddlopt.models.deployment.latency_partition import LatencyPartition
 from ddlopt.models.deployment.max_load import MaxLoadPartition
 from ddlopt.models.deployment.partition import Partition
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 from ddlopt.solvers.deployment.latency_search import LatencySearch
 from ddlopt.solvers.deployment.partition_chains import FAMILY
@@ -23,8 +26,44 @@ FEW_IDEALS = 60_000
 
 
 @dataclass(frozen=True)
-class LimitedMaxLoad:
-    """:class:`~ddlopt.models.deployment.max_load.MaxLoadPartition`, with the load of the start as its limit.
+class Limited:
+    """A formulation whose limit is the objective of the start.
+
+    Parameters
+    ----------
+    name : str
+    formulation : callable
+        Makes it, from the limit in seconds where there is one.
+    solver : str
+    """
+
+    name: str
+    formulation: Callable[[float | None], Formulation]
+    solver: str = "highs"
+
+    family: ClassVar[str] = FAMILY
+
+    def refuses(self, instance: Any) -> str | None:
+        """What the formulation refuses."""
+        return self.formulation(None).refuses(instance)
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        limit_s = objective_of(instance, start) if isinstance(start, Partition) else None
+        method = Exact(self.name, FAMILY, self.formulation(limit_s), backend(self.solver))
+        return method.solve(instance, limits, seed, progress, start)
+
+
+@dataclass(frozen=True)
+class MaxLoad(ByInstance):
+    """A heuristic, lines where the partition is to be contiguous, and the integer program with its limit.
 
     Parameters
     ----------
@@ -36,48 +75,15 @@ class LimitedMaxLoad:
     name: ClassVar[str] = "max-load"
     family: ClassVar[str] = FAMILY
 
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency."""
-        return MaxLoadPartition().refuses(instance)
-
-    def solve(
-        self,
-        instance: Any,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
-        limit_s = objective_of(instance, start) if isinstance(start, Partition) else None
-        method = Exact(self.name, FAMILY, MaxLoadPartition(limit_s), backend(self.solver))
-        return method.solve(instance, limits, seed, progress, start)
+    def method(self, instance: Any) -> Method:
+        """With the opening that covers the instance."""
+        opening = Linear() if getattr(instance, "contiguous", False) else PartitionSearch(rounds=_OPENING)
+        return Opened(self.name, FAMILY, opening, lambda _: limited_max_load(self.solver))
 
 
-def max_load(solver: str, name: str = "max-load") -> Method:
-    """A heuristic, and the integer program with its limit."""
-
-    def model(_: Any) -> Method:
-        return LimitedMaxLoad(solver)
-
-    return _Opened(name, FAMILY, PartitionSearch(rounds=_OPENING), model)
-
-
-@dataclass(frozen=True)
-class _Opened(Opened):
-    """Contiguous instances are opened by lines."""
-
-    def solve(
-        self,
-        instance: Any,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
-        opening = Linear() if getattr(instance, "contiguous", False) else self.opening
-        return Opened(self.name, self.family, opening, self.model).solve(instance, limits, seed, progress, start)
+def limited_max_load(solver: str = "highs") -> Limited:
+    """:class:`~ddlopt.models.deployment.max_load.MaxLoadPartition`, with the load of the start as its limit."""
+    return Limited("max-load", MaxLoadPartition, solver)
 
 
 def throughput(instance: Any, solver: str) -> Method:
@@ -85,45 +91,9 @@ def throughput(instance: Any, solver: str) -> Method:
     program = IdealProgram(most_ideals=FEW_IDEALS)
     if instance.contiguous and program.refuses(instance) is None:
         return program
-    return max_load(solver)
-
-
-@dataclass(frozen=True)
-class LimitedLatency:
-    """:class:`~ddlopt.models.deployment.latency_partition.LatencyPartition`, limited by the start.
-
-    Parameters
-    ----------
-    solver : str
-    """
-
-    solver: str = "highs"
-
-    name: ClassVar[str] = "latency"
-    family: ClassVar[str] = FAMILY
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput, too many sets."""
-        return LatencyPartition().refuses(instance)
-
-    def solve(
-        self,
-        instance: Any,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
-        limit_s = objective_of(instance, start) if isinstance(start, Partition) else None
-        method = Exact(self.name, FAMILY, LatencyPartition(limit_s), backend(self.solver))
-        return method.solve(instance, limits, seed, progress, start)
+    return MaxLoad(solver)
 
 
 def latency(solver: str) -> Method:
     """A search, and the program over sets with its limit."""
-
-    def model(_: Any) -> Method:
-        return LimitedLatency(solver)
-
-    return Opened("latency", FAMILY, LatencySearch(), model)
+    return Opened("latency", FAMILY, LatencySearch(), lambda _: Limited("latency", LatencyPartition, solver))

@@ -19,7 +19,7 @@ def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) ->
 
 
 def _max_load(solver: str) -> Method:
-    method: Method = import_module("ddlopt.solvers.deployment.partition_exact").max_load(solver)
+    method: Method = import_module("ddlopt.solvers.deployment.partition_exact").MaxLoad(solver)
     return method
 
 

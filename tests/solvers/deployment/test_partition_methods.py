@@ -18,7 +18,7 @@ from ddlopt.solvers.contracts import Limits, Method, Status
 from ddlopt.solvers.deployment import partition_methods
 from ddlopt.solvers.deployment.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
-from ddlopt.solvers.deployment.partition_exact import LimitedMaxLoad, latency, max_load
+from ddlopt.solvers.deployment.partition_exact import MaxLoad, latency, limited_max_load
 from ddlopt.solvers.deployment.partition_linear import Linear, PipeDream
 from ddlopt.solvers.deployment.partition_search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
 
@@ -59,8 +59,8 @@ def test_the_dynamic_program_and_the_integer_program_agree(training: bool, proce
         }
         instance = layered(seed, contiguous=True, slowdown=3.0, **options)
         one = IdealProgram().solve(instance, Limits())
-        other = LimitedMaxLoad().solve(instance, Limits(gap=1e-6), start=one.solution)
-        free = LimitedMaxLoad().solve(instance, Limits(gap=1e-6))
+        other = limited_max_load().solve(instance, Limits(gap=1e-6), start=one.solution)
+        free = limited_max_load().solve(instance, Limits(gap=1e-6))
         assert one.status is other.status is Status.OPTIMAL
         assert one.objective == pytest.approx(other.objective, rel=1e-6) == pytest.approx(free.objective, rel=1e-6)
 
@@ -69,7 +69,7 @@ def test_contiguous_is_a_scope_of_instances_that_are_not() -> None:
     instance = layered(3, nodes=8, accelerators=2)
     result = IdealProgram().solve(instance, Limits())
     assert (result.scope, result.scope_bound) == ("contiguous", result.objective)
-    best = max_load("highs").solve(instance, Limits(gap=1e-6))
+    best = MaxLoad("highs").solve(instance, Limits(gap=1e-6))
     assert best.objective is not None
     assert result.objective is not None
     assert best.objective <= result.objective + 1e-12
@@ -190,7 +190,7 @@ def test_published_contiguous_optima(name: str) -> None:
 @pytest.mark.parametrize("name", ANYWHERE_MS)
 def test_optima_without_contiguity(name: str) -> None:
     instance = read_dnn_partitioning(shared_data(f"dnn-partitioning/{name}.json"))
-    result = max_load("highs").solve(instance, Limits())
+    result = MaxLoad("highs").solve(instance, Limits())
     assert result.status is Status.OPTIMAL
     assert printed(result.objective, ANYWHERE_MS[name]) == str(ANYWHERE_MS[name])
 

@@ -1,0 +1,37 @@
+"""A method that is another one for every instance."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+
+
+class ByInstance(ABC):
+    """Asks the method that fits, and gives its result under a name of its own."""
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+
+    @abstractmethod
+    def method(self, instance: Any) -> Method:
+        """The method that is asked for an instance."""
+
+    def refuses(self, instance: Any) -> str | None:
+        """What the method that fits best refuses."""
+        return self.method(instance).refuses(instance)
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        result = self.method(instance).solve(instance, limits, seed, progress, start)
+        if result.method == self.name:
+            return result
+        message = f"by {result.method}: {result.message}".rstrip(": ")
+        return dataclasses.replace(result, method=self.name, message=message)
