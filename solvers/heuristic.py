@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.contracts import Sense, Solution
+from ddlopt.models.contracts import Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
 from ddlopt.solvers.contracts import (
     Limits,
@@ -125,6 +125,8 @@ class Timed(ABC):
     """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
     family: ClassVar[str]
+    covers: ClassVar[type[Instance]] = Instance
+    """Of a family with several problems, the instances of those that it answers."""
 
     @property
     @abstractmethod
@@ -133,7 +135,9 @@ class Timed(ABC):
 
     def refuses(self, instance: Any) -> str | None:
         """Why the method does not cover the instance; None if it does."""
-        return None
+        if isinstance(instance, self.covers):
+            return None
+        return f"it answers a {self.covers.kind}, and this is a {instance.kind}"
 
     @abstractmethod
     def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

@@ -23,15 +23,12 @@ class DataParallel(Heuristic):
     split: Split = "even"
 
     family: ClassVar[str] = "deployment"
+    covers = DeploymentInstance
 
     @property
     def name(self) -> str:
         """``data-parallel``, or ``data-parallel-speed``."""
         return "data-parallel" if self.split == "even" else "data-parallel-speed"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, DeploymentInstance) else "it is no plan of operator groups on devices"
 
     def answer(
         self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any

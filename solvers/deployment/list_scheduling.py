@@ -281,15 +281,12 @@ class ListScheduling(Heuristic):
     rule: Literal["heft", "m-etf", "m-sct"] = "heft"
 
     family: ClassVar[str] = "deployment"
+    covers = DeploymentInstance
 
     @property
     def name(self) -> str:
         """The rule's."""
         return self.rule
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, DeploymentInstance) else "it has no devices to schedule on"
 
     def answer(
         self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any

@@ -36,10 +36,7 @@ class PlanMcmc(Heuristic):
 
     name: ClassVar[str] = "mcmc"
     family: ClassVar[str] = "deployment"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, DeploymentInstance) else "it is no plan of operator groups on devices"
+    covers = DeploymentInstance
 
     def answer(
         self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any

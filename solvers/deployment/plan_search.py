@@ -100,10 +100,7 @@ class PlanSearch(Heuristic):
 
     name: ClassVar[str] = "plan-search"
     family: ClassVar[str] = "deployment"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, DeploymentInstance) else "it is no plan of operator groups on devices"
+    covers = DeploymentInstance
 
     def answer(
         self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any

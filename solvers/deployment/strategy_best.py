@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.deployment.problem import DeploymentProblem
 from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategy_core import Core, core_of
 from ddlopt.models.deployment.strategy_data import Ints
@@ -54,10 +53,7 @@ class StrategyBest(Timed):
 
     name: ClassVar[str] = "exact"
     family: ClassVar[str] = "deployment"
-
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems."""
-        return None if isinstance(instance, StrategyInstance) else "it chooses strategies of nodes"
+    covers = StrategyInstance
 
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """Answer and certificate."""

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.deployment.problem import DeploymentProblem
 from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategy_core import core_of
 from ddlopt.models.deployment.strategy_dual import rounded_up
@@ -39,10 +38,7 @@ class StrategyDynamicProgram(Timed):
 
     name: ClassVar[str] = "tree-decomposition"
     family: ClassVar[str] = "deployment"
-
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems."""
-        return None if isinstance(instance, StrategyInstance) else "it chooses strategies of nodes"
+    covers = StrategyInstance
 
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """Answer and certificate.

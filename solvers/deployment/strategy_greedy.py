@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.deployment.problem import DeploymentProblem
 from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategy_core import core_of
 from ddlopt.models.deployment.strategy_data import Floats, Ints
@@ -33,15 +32,12 @@ class StrategyGreedy(Heuristic):
     improve: bool = False
 
     family: ClassVar[str] = "deployment"
+    covers = StrategyInstance
 
     @property
     def name(self) -> str:
         """``strategy-greedy`` or ``strategy-local-search``."""
         return "strategy-local-search" if self.improve else "strategy-greedy"
-
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems."""
-        return None if isinstance(instance, StrategyInstance) else "it chooses strategies of nodes"
 
     def answer(
         self, instance: StrategyInstance, seed: int, clock: Clock, start: Any

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.deployment.problem import DeploymentProblem
 from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategy_core import Core, core_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
@@ -47,10 +46,7 @@ class StrategySearch(Timed):
 
     name: ClassVar[str] = "strategy-search"
     family: ClassVar[str] = "deployment"
-
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems."""
-        return None if isinstance(instance, StrategyInstance) else "it chooses strategies of nodes"
+    covers = StrategyInstance
 
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """Answer and certificate."""

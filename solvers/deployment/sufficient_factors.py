@@ -121,15 +121,12 @@ class WithFactors(Heuristic):
     how: Literal["cut", "joint"] = "cut"
 
     family: ClassVar[str] = "deployment"
+    covers = DeploymentInstance
 
     @property
     def name(self) -> str:
         """``tag-sfb`` and so on; ``plan-search-sfb`` for the joint search."""
         return "plan-search-sfb" if self.how == "joint" else f"{self.search}-sfb"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, DeploymentInstance) else "it is no plan of operator groups on devices"
 
     def answer(
         self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any

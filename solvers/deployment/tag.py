@@ -122,6 +122,7 @@ class Tag(Heuristic):
     by_speed: bool = False
 
     family: ClassVar[str] = "deployment"
+    covers = DeploymentInstance
 
     def __post_init__(self) -> None:
         if self.prior not in PRIORS:
@@ -133,10 +134,6 @@ class Tag(Heuristic):
     def name(self) -> str:
         """``tag``, with the prior where it is not uniform."""
         return "tag" if self.prior == "uniform" else f"tag-{self.prior}"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, DeploymentInstance) else "it is no plan of operator groups on devices"
 
     def answer(
         self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
