@@ -8,9 +8,8 @@ import networkx as nx
 import pyomo.environ as pyo
 
 from ddlopt.models.deployment.latency_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import load_unit_s, weighted
-from ddlopt.models.deployment.problem import DeploymentProblem
 from ddlopt.models.errors import SolverError
 
 _FRACTIONAL = 1e-4
@@ -70,10 +69,11 @@ class LatencyPartition:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
+    def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput, several subgraphs an accelerator, too many sets."""
-        if not isinstance(instance, PartitionInstance) or instance.goal != "latency":
-            return "it partitions graphs of operators for latency"
+        reason = refusal(instance, "latency")
+        if reason is not None:
+            return reason
         if instance.subgraphs > 1:
             return "it has one set an accelerator, and the instance allows several; use latency-plain"
         if pieces_of(instance) is None:

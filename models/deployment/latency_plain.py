@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import FULL_MEMORY, load_unit_s, rounded_devices, weighted
-from ddlopt.models.deployment.problem import DeploymentProblem
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,9 @@ class PlainLatency:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
+    def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput."""
-        if not isinstance(instance, PartitionInstance) or instance.goal != "latency":
-            return "it partitions graphs of operators for latency"
-        return None
+        return refusal(instance, "latency")
 
     def scope(self, instance: PartitionInstance) -> str | None:
         """All partitions."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import (
     FULL_MEMORY,
     Blocks,
@@ -19,7 +19,6 @@ from ddlopt.models.deployment.partition_blocks import (
 )
 from ddlopt.models.deployment.partition_contraction import contracted
 from ddlopt.models.deployment.partition_packing import Crowd, crowd_of, packing_rows, rare_first
-from ddlopt.models.deployment.problem import DeploymentProblem
 
 _HAIR = 1e-9
 _MOST = 8
@@ -98,11 +97,9 @@ class MaxLoadPartition:
     # A search that stops at a gap may leave T and y above what x needs.
     outer: ClassVar[bool] = True
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
+    def refuses(self, instance: Any) -> str | None:
         """Other problems, latency."""
-        if not isinstance(instance, PartitionInstance) or instance.goal != "throughput":
-            return "it partitions graphs of operators for throughput"
-        return None
+        return refusal(instance, "throughput")
 
     def scope(self, instance: PartitionInstance) -> str | None:
         """All partitions."""

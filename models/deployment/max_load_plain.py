@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import FULL_MEMORY, load_unit_s, rounded_devices, weighted
-from ddlopt.models.deployment.problem import DeploymentProblem
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,10 @@ class PlainMaxLoad:
     # The largest load need not be tight at a gap.
     outer: ClassVar[bool] = True
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
+    def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous partitions."""
-        if not isinstance(instance, PartitionInstance) or instance.goal != "throughput":
-            return "it partitions graphs of operators for throughput"
-        return "it has no order of devices; use max-load" if instance.contiguous else None
+        reason = refusal(instance, "throughput")
+        return "it has no order of devices; use max-load" if reason is None and instance.contiguous else reason
 
     def scope(self, instance: PartitionInstance) -> str | None:
         """All partitions."""

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -199,3 +199,10 @@ class Partition(DeploymentAnswer):
     problem: Literal["partition"] = "partition"
     devices: tuple[int, ...]
     subgraphs: tuple[int, ...] = ()
+
+
+def refusal(instance: Any, goal: Goal) -> str | None:
+    """Why an instance is no partition with this goal; None if it is."""
+    if isinstance(instance, PartitionInstance) and instance.goal == goal:
+        return None
+    return f"it partitions graphs of operators for {goal}"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ddlopt.models.contracts import Solution
 from ddlopt.models.deployment import partition_ideal_kernels as kernels
 from ddlopt.models.deployment.latency_sets import ordered
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import Blocks
 from ddlopt.models.deployment.partition_ideals import costs_of, ideals_of
 from ddlopt.models.errors import NoSolutionError
@@ -23,12 +23,6 @@ _MOST_IDEALS = 6000
 _PORTION = 200
 """Ideals between looks at the clock."""
 _LINES = 8
-
-
-def _refusal(instance: Any) -> str | None:
-    if not isinstance(instance, PartitionInstance) or instance.goal != "latency":
-        return "it partitions graphs of operators for latency"
-    return None
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class LatencyGreedy(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput."""
-        return _refusal(instance)
+        return refusal(instance, "latency")
 
     def answer(
         self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
@@ -93,7 +87,7 @@ class LatencySearch(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput."""
-        return _refusal(instance)
+        return refusal(instance, "latency")
 
     def answer(
         self, instance: PartitionInstance, seed: int, clock: Clock, start: Any

@@ -1,7 +1,7 @@
 """Contiguous partitions for throughput, by dynamic programming over ideals."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,6 @@ _PORTION = 2000
 """Ideals between looks at the clock."""
 HAIR = 1e-12
 """Relative difference of loads that counts as none: sums are rounded in another order."""
-
-
-def refusal(instance: Any) -> str | None:
-    """Why an instance is none of a partition for throughput; None if it is."""
-    if not isinstance(instance, PartitionInstance) or instance.goal != "throughput":
-        return "it partitions graphs of operators for throughput"
-    return None
 
 
 class Chain(NamedTuple):

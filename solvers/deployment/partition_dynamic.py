@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import as_contiguous
 from ddlopt.models.deployment.partition_contraction import contracted
 from ddlopt.models.deployment.partition_ideals import ideals_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.partition_chains import FAMILY, HAIR, best_chain, no_limit_s, refusal
+from ddlopt.solvers.deployment.partition_chains import FAMILY, HAIR, best_chain, no_limit_s
 from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
@@ -54,7 +54,7 @@ class IdealProgram(Timed):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, passes apart, too many ideals."""
-        reason = refusal(instance)
+        reason = refusal(instance, "throughput")
         if reason is not None:
             return reason
         if instance.separate_passes:

@@ -9,12 +9,12 @@ import numpy as np
 
 from ddlopt.models.contracts import Solution
 from ddlopt.models.deployment.evaluate_partition import evaluate_partition
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import Blocks, as_contiguous
 from ddlopt.models.deployment.partition_contraction import contracted, merged
 from ddlopt.models.deployment.partition_ideals import ideals_of
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.partition_chains import FAMILY, best_chain, no_limit_s, refusal
+from ddlopt.solvers.deployment.partition_chains import FAMILY, best_chain, no_limit_s
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _LINES = 6
@@ -41,7 +41,7 @@ class Linear(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency."""
-        return refusal(instance)
+        return refusal(instance, "throughput")
 
     def answer(
         self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
@@ -84,7 +84,7 @@ class PipeDream(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency."""
-        return refusal(instance)
+        return refusal(instance, "throughput")
 
     def answer(
         self, instance: PartitionInstance, seed: int, clock: Clock, start: Any

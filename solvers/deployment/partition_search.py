@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.contracts import Solution
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition_blocks import Blocks
 from ddlopt.models.deployment.partition_contraction import contracted
 from ddlopt.models.deployment.partition_ideals import costs_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment import partition_move_kernels as kernels
-from ddlopt.solvers.deployment.partition_chains import FAMILY, refusal
+from ddlopt.solvers.deployment.partition_chains import FAMILY
 from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -25,10 +25,15 @@ _ROUNDS = 40
 
 
 def _free_refusal(instance: Any) -> str | None:
-    reason = refusal(instance)
+    reason = refusal(instance, "throughput")
     if reason is None and instance.contiguous:
         return "it puts blocks anywhere, which a contiguous instance forbids; use linear or ideals"
     return reason
+
+
+def _accelerator_refusal(instance: Any) -> str | None:
+    reason = _free_refusal(instance)
+    return "it uses accelerators only" if reason is None and not instance.accelerators else reason
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,7 @@ class LocalSearch(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances; no accelerators."""
-        reason = _free_refusal(instance)
-        return "it uses accelerators only" if reason is None and not instance.accelerators else reason
+        return _accelerator_refusal(instance)
 
     def answer(
         self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
@@ -121,8 +125,7 @@ class GraphCut(Heuristic):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances; no accelerators."""
-        reason = _free_refusal(instance)
-        return "it uses accelerators only" if reason is None and not instance.accelerators else reason
+        return _accelerator_refusal(instance)
 
     def answer(
         self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
