@@ -33,6 +33,7 @@ _VIEWS = {
     "scheduling": View({"jobs": "jobs", "servers": "server_count", "slots": "slots"}, _drawn_by("scheduling")),
     "codesign": View({"n": "servers", "d": "degree", "layers": "layers"}, _drawn_by("codesign")),
     "deployment": View({"problem": "problem", "size": "size"}, _drawn_by("deployment")),
+    "aggregation": View({"problem": "problem", "size": "size"}, _drawn_by("aggregation")),
     "compression": View({"problem": "problem", "size": "size"}, _drawn_by("compression")),
 }
 

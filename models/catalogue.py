@@ -66,12 +66,21 @@ def _deployment() -> Family:
     return Family("deployment", title, DeploymentProblem, DeploymentAnswer, evaluate, bound)
 
 
+def _aggregation() -> Family:
+    from ddlopt.models.aggregation import AggregationAnswer, AggregationProblem, evaluate
+    from ddlopt.models.aggregation.bounds import bound
+
+    title = "in-network aggregation: what switches add up, where, with how much memory, and in which tables"
+    return Family("aggregation", title, AggregationProblem, AggregationAnswer, evaluate, bound)
+
+
 _FAMILIES: dict[str, Callable[[], Family]] = {
     "topology": _topology,
     "scheduling": _scheduling,
     "compression": _compression,
     "codesign": _codesign,
     "deployment": _deployment,
+    "aggregation": _aggregation,
 }
 
 FAMILY_NAMES = tuple(_FAMILIES)

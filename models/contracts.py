@@ -182,7 +182,7 @@ class _Document(BaseModel):
             raise cls.error(f"{origin}: {cls.kind}: expected an object of named fields (got {reprlib.repr(data)})")
         problem = data.get("problem")
         if not isinstance(problem, str) or problem not in cls.variants:
-            known = ", ".join(cls.variants)
+            known = ", ".join(sorted(cls.variants))
             raise cls.error(f"{origin}: {cls.kind}: problem is {reprlib.repr(problem)}; use one of: {known}")
         return cls.variants[problem]
 

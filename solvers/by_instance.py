@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 
@@ -10,8 +10,15 @@ from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 class ByInstance(ABC):
     """Asks the method that fits, and gives its result under a name of its own."""
 
-    name: ClassVar[str]
-    family: ClassVar[str]
+    if TYPE_CHECKING:  # of a class or of an object, as it suits
+
+        @property
+        def name(self) -> str:
+            """As in the catalogue."""
+
+        @property
+        def family(self) -> str:
+            """Of the instances that it answers."""
 
     @abstractmethod
     def method(self, instance: Any) -> Method:

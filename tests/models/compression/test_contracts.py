@@ -101,7 +101,7 @@ def changed(instance, path, value):
 @pytest.mark.parametrize(
     ("instance", "path", "value", "line"),
     [
-        (SFB, ["problem"], "sbf", "problem is 'sbf'; use one of: sfb, levels, timeline"),
+        (SFB, ["problem"], "sbf", "problem is 'sbf'; use one of: levels, sfb, timeline"),
         (SFB, ["tensors", 0, "consumers"], [2], r"tensors\[0\].consumers names operator 2, but there are 2 operators"),
         (SFB, ["tensors", 0, "consumers"], [0], "tensors form a cycle: forward -> forward"),
         (SFB, ["tensors", 0, "consumers"], [1, 1], "names an operator twice"),

@@ -1,0 +1,16 @@
+"""What switches aggregate, where in the network, with how much memory, and in which tables of numbers."""
+
+from ddlopt.models.aggregation.evaluate import evaluate
+from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance, GraphJob, GraphLink, GraphNode
+from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
+
+__all__ = [
+    "AggregationAnswer",
+    "AggregationProblem",
+    "AggregationTrees",
+    "GraphInstance",
+    "GraphJob",
+    "GraphLink",
+    "GraphNode",
+    "evaluate",
+]

@@ -1,0 +1,44 @@
+"""Methods of families with several problems: each problem has its own."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.solvers.by_instance import ByInstance
+from ddlopt.solvers.contracts import Method
+
+
+@dataclass(frozen=True)
+class ByProblem(ByInstance):
+    """The method that a function of ``ddlopt.solvers.<family>.<problem>_methods`` makes.
+
+    Parameters
+    ----------
+    name, family : str
+    function : str
+        Called with the instance and ``argument``; a problem whose module has none of that name is refused.
+    argument : str
+        The solver behind models, or which of several methods is wanted.
+    """
+
+    name: str
+    family: str
+    function: str
+    argument: str
+
+    def refuses(self, instance: Any) -> str | None:
+        """Problems without such a method, and what that method refuses."""
+        if hasattr(self._methods(instance), self.function):
+            return super().refuses(instance)
+        return f"there is none for a {instance.kind}"
+
+    def method(self, instance: Any) -> Method:
+        """The method that is asked for an instance."""
+        if not hasattr(self._methods(instance), self.function):
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {self.refuses(instance)}")
+        made: Method = getattr(self._methods(instance), self.function)(instance, self.argument)
+        return made
+
+    def _methods(self, instance: Any) -> Any:
+        return import_module(f"ddlopt.solvers.{self.family}.{instance.problem}_methods")
