@@ -3,6 +3,7 @@
 from ddlopt.models.aggregation.evaluate import evaluate
 from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance, GraphJob, GraphLink, GraphNode
 from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
+from ddlopt.models.aggregation.registers import Placement, RegisterInstance
 
 __all__ = [
     "AggregationAnswer",
@@ -12,5 +13,7 @@ __all__ = [
     "GraphJob",
     "GraphLink",
     "GraphNode",
+    "Placement",
+    "RegisterInstance",
     "evaluate",
 ]
