@@ -73,8 +73,11 @@ class GraphInstance(AggregationProblem):
     r"""Which switches aggregate for which job, and the route of every message.
 
     A message of a job starts at each worker and at each switch that aggregates for the job. It follows one route, which
-    ends at the job's server or at a switch that aggregates for the job; there all messages that arrive are added up to
-    the one that the switch sends. So the messages of a job form a tree whose root is the server. With :math:`m_{ja}`
+    ends at the job's server or at a switch that aggregates for the job; there all messages that end are added up to
+    the one that the switch sends. So the messages of a job form a tree whose root is the server. A route visits no node
+    twice and passes through nodes that forward only, not through the server; it may pass through a switch that
+    aggregates for the job without ending there. A worker that aggregates adds its own gradient and sends one message,
+    too. With :math:`m_{ja}`
     messages of job j on arc a (a direction of a link), each of :math:`g_j` bytes, and bandwidth :math:`c_a`, the goals
     are
 
@@ -83,7 +86,7 @@ class GraphInstance(AggregationProblem):
 
     *congestion*: the seconds until everything has been sent where all jobs send at once, which is the largest of
     :math:`\sum_j g_j m_{ja} / c_a` over arcs a and :math:`\sum_j g_j n_{jv} / r_v` over switches v with an aggregation
-    rate :math:`r_v`, where :math:`n_{jv}` messages of j are added up at v, is minimised;
+    rate :math:`r_v`, where :math:`n_{jv}` messages of j end at v, is minimised;
 
     *rates*: jobs share equally what they meet at. All messages of a job flow at one rate :math:`\lambda_j`, which is
     the smallest of :math:`c_a / \sum_k m_{ka}` over the arcs that j uses and of

@@ -1,0 +1,173 @@
+"""Bounds for the problem ``graph`` that need no solver."""
+
+import heapq
+import math
+from collections.abc import Iterator
+
+from ddlopt.models.aggregation.graph import GraphInstance, GraphJob
+from ddlopt.models.errors import InfeasibleError
+
+_HAIR = 1e-12
+"""By which sums in floating point may be off."""
+
+
+def graph_bound(instance: GraphInstance) -> float:
+    """A lower bound on the utilization or congestion in seconds, an upper bound on the sum of rates.
+
+    *Utilization*: of every job the larger of the longest of the shortest routes and a dual ascent for the Steiner
+    arborescence that any tree contains; where no switch may aggregate, the sum of all shortest routes. *Congestion*:
+    what must leave or enter a node over the sum of its bandwidths, at the least; and the narrowest link of the widest
+    route of each worker. *Rates*: of every job the widest route of its worst worker, and no more from one worker's
+    node than its links carry.
+
+    Raises
+    ------
+    InfeasibleError
+        If a job must have more connections than are allowed, as no switch can aggregate for it.
+    """
+    idle = [_cannot_aggregate(instance, job) for job in instance.jobs]
+    for j, job in enumerate(instance.jobs):
+        if idle[j] and instance.connections is not None and len(job.workers) > instance.connections:
+            raise InfeasibleError(
+                f"'{instance.name}': jobs[{j}] ('{job.name}') has {len(job.workers)} workers, no switch can aggregate "
+                f"for it, and connections is {instance.connections}"
+            )
+    if instance.goal == "rates":
+        return _most_rates(instance) * (1 + _HAIR)
+    if instance.goal == "congestion":
+        return _least_congestion_s(instance, idle) * (1 - _HAIR)
+    pairs = zip(instance.jobs, idle, strict=True)
+    return math.fsum(_least_utilization_s(instance, job, alone) for job, alone in pairs) * (1 - _HAIR)
+
+
+def _cannot_aggregate(instance: GraphInstance, job: GraphJob) -> bool:
+    """Whether no switch ever adds up messages of the job."""
+    if instance.aggregators == 0:
+        return True
+    return all(node.slots < job.slots for v, node in enumerate(instance.nodes) if v != job.server)
+
+
+def may_pass(instance: GraphInstance, job: GraphJob) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Arcs, with their numbers, that a message of the job may be on."""
+    ends = {v for v, node in enumerate(instance.nodes) if node.forwards or node.slots >= job.slots} | {job.server}
+    begins = ends | set(job.workers)
+    for number, (one, other) in enumerate(instance.arcs):
+        if one != job.server and one in begins and other in ends:
+            yield number, (one, other)
+
+
+def _least_utilization_s(instance: GraphInstance, job: GraphJob, alone: bool) -> float:
+    arcs = list(may_pass(instance, job))
+    cost_s = {arc: job.gradient_bytes / instance.links[number // 2].bandwidth_bytes_per_s for number, arc in arcs}
+    distance_s = _distances(cost_s, job.server)
+    if alone:
+        return math.fsum(distance_s[worker] for worker in job.workers)
+    return max(_dual_ascent_s(cost_s, job), max(distance_s[worker] for worker in job.workers))
+
+
+def _distances(cost_s: dict[tuple[int, int], float], server: int) -> dict[int, float]:
+    """Of the cheapest route from each node to the server."""
+    before: dict[int, list[tuple[int, float]]] = {}
+    for (one, other), cost in cost_s.items():
+        before.setdefault(other, []).append((one, cost))
+    found: dict[int, float] = {}
+    waiting = [(0.0, server)]
+    while waiting:
+        far, node = heapq.heappop(waiting)
+        if node not in found:
+            found[node] = far
+            for one, cost in before.get(node, ()):
+                heapq.heappush(waiting, (far + cost, one))
+    return found
+
+
+def _dual_ascent_s(cost_s: dict[tuple[int, int], float], job: GraphJob) -> float:
+    """Sum of prices of cuts between workers and the server, no arc above its cost (R. Wong, 1984)."""
+    left = dict(cost_s)
+    after: dict[int, list[int]] = {}
+    for one, other in cost_s:
+        after.setdefault(one, []).append(other)
+    total, waiting = [], list(job.workers)
+    while waiting:
+        sizes = {}
+        for worker in waiting:
+            reached = _reached(after, left, worker)
+            if job.server not in reached:
+                sizes[worker] = reached
+        if not sizes:
+            break
+        worker = min(sizes, key=lambda each: len(sizes[each]))
+        cut = [arc for arc in left if arc[0] in sizes[worker] and arc[1] not in sizes[worker]]
+        step = min(left[arc] for arc in cut)
+        total.append(step)
+        for arc in cut:
+            left[arc] = 0.0 if left[arc] <= step * (1 + _HAIR) else left[arc] - step
+        waiting = list(sizes)
+    return math.fsum(total)
+
+
+def _reached(after: dict[int, list[int]], left: dict[tuple[int, int], float], start: int) -> set[int]:
+    """Nodes that a worker reaches over arcs without any cost left."""
+    found, waiting = {start}, [start]
+    while waiting:
+        node = waiting.pop()
+        for other in after.get(node, ()):
+            if left[node, other] <= 0 and other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
+
+
+def _least_congestion_s(instance: GraphInstance, idle: list[bool]) -> float:
+    leaving: dict[int, float] = {}
+    entering: dict[int, float] = {}
+    narrow_s = 0.0
+    for job, alone in zip(instance.jobs, idle, strict=True):
+        widest = _widest(instance, job)
+        for worker in job.workers:
+            leaving[worker] = leaving.get(worker, 0.0) + job.gradient_bytes
+            narrow_s = max(narrow_s, job.gradient_bytes / widest[worker])
+        least = len(job.workers) if alone else 1
+        entering[job.server] = entering.get(job.server, 0.0) + least * job.gradient_bytes
+    width = _width(instance)
+    cuts = [*leaving.items(), *entering.items()]
+    return max(narrow_s, *(bytes_ / width[node] for node, bytes_ in cuts))
+
+
+def _width(instance: GraphInstance) -> dict[int, float]:
+    """Bandwidth of all links at each node."""
+    width: dict[int, float] = {}
+    for link in instance.links:
+        for node in link.ends:
+            width[node] = width.get(node, 0.0) + link.bandwidth_bytes_per_s
+    return width
+
+
+def _widest(instance: GraphInstance, job: GraphJob) -> dict[int, float]:
+    """Of the widest route from each node to the server, the bandwidth of its narrowest link."""
+    before: dict[int, list[tuple[int, float]]] = {}
+    for number, (one, other) in may_pass(instance, job):
+        before.setdefault(other, []).append((one, instance.links[number // 2].bandwidth_bytes_per_s))
+    found: dict[int, float] = {}
+    waiting = [(-math.inf, job.server)]
+    while waiting:
+        width, node = heapq.heappop(waiting)
+        if node not in found:
+            found[node] = -width
+            for one, bandwidth in before.get(node, ()):
+                heapq.heappush(waiting, (max(width, -bandwidth), one))
+    return found
+
+
+def _most_rates(instance: GraphInstance) -> float:
+    """Jobs that share a worker's node or a server's node are bounded together, each job once."""
+    single = []
+    for job in instance.jobs:
+        widest = _widest(instance, job)
+        single.append(min(widest[worker] for worker in job.workers))
+    width = _width(instance)
+    groups: dict[int, list[int]] = {}
+    for j, job in enumerate(instance.jobs):
+        groups.setdefault(job.server, []).append(j)
+    total = [min(math.fsum(single[j] for j in members), width[server]) for server, members in groups.items()]
+    return math.fsum(total)
