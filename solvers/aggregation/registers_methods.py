@@ -1,0 +1,100 @@
+"""The methods for the problem ``registers``."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from ddlopt.models.aggregation.registers import RegisterInstance
+from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.makers import formulation, heuristic
+
+FAMILY = "aggregation"
+
+_formulation = partial(formulation, FAMILY)
+_heuristic = partial(heuristic, FAMILY)
+
+
+def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
+    return Entry(name, FAMILY, kind, "registers: " + summary, make)
+
+
+def best(instance: RegisterInstance, solver: str) -> Method:
+    """What proves soonest: annealing and the enumeration for packets; before the integer program for collisions."""
+    if instance.goal == "packets":
+        return _heuristic("register_tree", "RegisterTree")(solver)
+    return milp(instance, solver)
+
+
+def milp(instance: RegisterInstance, solver: str) -> Method:
+    """The program by counts, after an annealing."""
+    from ddlopt.solvers.aggregation.register_search import RegisterSearch
+    from ddlopt.solvers.opened import Opened
+
+    counts = _formulation("register-counts", "register_counts", "CountPlacement")
+    return Opened("milp", FAMILY, RegisterSearch(steps=1_000_000), lambda _: counts(solver))
+
+
+ENTRIES: tuple[Entry, ...] = (
+    _entry(
+        "register-tree",
+        "exact",
+        "enumeration from the floor up, after an annealing",
+        _heuristic("register_tree", "RegisterTree"),
+    ),
+    _entry(
+        "colouring",
+        "exact",
+        "whether every batch can be at its floor, by enumeration",
+        _heuristic("register_tree", "RegisterTree", only_floor=True),
+    ),
+    _entry(
+        "register-counts",
+        "exact",
+        "the integer program by counts, from scratch",
+        _formulation("register-counts", "register_counts", "CountPlacement"),
+    ),
+    _entry(
+        "register-pairs",
+        "exact",
+        "the min-R-partition program by pairs, for collisions",
+        _formulation("register-pairs", "register_pairs", "PairPlacement"),
+    ),
+    _entry("block", "heuristic", "in the order of their numbers", _heuristic("register_dealing", "Block")),
+    _entry("random-arrays", "heuristic", "at random, evenly", _heuristic("register_dealing", "RandomArrays")),
+    _entry(
+        "heat-round-robin",
+        "heuristic",
+        "by heat, dealt round-robin (Libra)",
+        _heuristic("register_dealing", "HeatRoundRobin"),
+    ),
+    _entry(
+        "snake",
+        "heuristic",
+        "by heat, dealt forth and back",
+        _heuristic("register_dealing", "HeatRoundRobin", snake=True),
+    ),
+    _entry(
+        "heat-balance",
+        "heuristic",
+        "by heat, into the array with the least heat (ours)",
+        _heuristic("register_dealing", "HeatBalance"),
+    ),
+    _entry(
+        "greedy-co-occurrence",
+        "heuristic",
+        "by heat, where it shares the fewest batches",
+        _heuristic("register_dealing", "GreedyCooccurrence"),
+    ),
+    _entry(
+        "sdp-rounding",
+        "heuristic",
+        "random directions on the Frieze-Jerrum relaxation, with its bound",
+        _heuristic("register_rounding", "RelaxationRounding"),
+    ),
+    _entry(
+        "register-search",
+        "heuristic",
+        "annealing by moves and swaps (ours)",
+        _heuristic("register_search", "RegisterSearch"),
+    ),
+)
