@@ -1,0 +1,139 @@
+"""The independent check of lookup tables, from the problem statement."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ddlopt.models.aggregation.table import LookupFunction, LookupTables, TableInstance
+from ddlopt.models.aggregation.table_values import best_values, errors_of, exact_value
+from ddlopt.models.contracts import Evaluation, Number, Violation
+
+
+def evaluate_table(instance: TableInstance, solution: LookupTables, exact: bool = False) -> Evaluation:
+    """Error of the tables, and what they violate.
+
+    In floating point the error is taken over every operand. In exact mode functions are taken to 40 digits; each is
+    monotone, so the extremes of an entry are at its ends. Samples are the stated numbers, all of them.
+
+    Details are ``bytes``, and ``error NAME`` and ``entries NAME`` of every table.
+    """
+    broken = _malformed(instance, solution)
+    if broken:
+        return Evaluation(None, tuple(broken))
+    violations: list[Violation] = []
+    errors: list[Number] = []
+    for place, table in enumerate(instance.tables):
+        starts = solution.starts[place]
+        values = solution.values[place] if solution.values else None
+        if table.entries == "prefixes":
+            violations += _unaligned(place, table, starts)
+        if values is not None:
+            violations += _off_step(place, table, values)
+        errors.append(_exact_error(table, starts, values) if exact else _float_error(table, starts, values))
+    used = sum(table.entry_bytes * len(starts) for table, starts in zip(instance.tables, solution.starts, strict=True))
+    if used > instance.budget_bytes:
+        violations.append(Violation("memory suffices", "tables", used, instance.budget_bytes))
+    weights = [Fraction(table.weight) if exact else table.weight for table in instance.tables]
+    weighted = [weight * error for weight, error in zip(weights, errors, strict=True)]
+    objective: Number = sum(weighted) if instance.goal == "sum" else max(weighted)
+    details: dict[str, Number] = {"bytes": used}
+    for table, error, starts in zip(instance.tables, errors, solution.starts, strict=True):
+        details |= {f"error {table.name}": error, f"entries {table.name}": len(starts)}
+    return Evaluation(objective, tuple(violations), details)
+
+
+def _malformed(instance: TableInstance, solution: LookupTables) -> list[Violation]:
+    count = len(instance.tables)
+    if len(solution.starts) != count:
+        return [Violation("every table has entries", "starts", len(solution.starts), count)]
+    if solution.values and len(solution.values) != count:
+        return [Violation("every table has values", "values", len(solution.values), count)]
+    found = []
+    for place, (table, starts) in enumerate(zip(instance.tables, solution.starts, strict=True)):
+        where = f"starts[{place}] ('{table.name}')"
+        if not starts:
+            found.append(Violation("every table has entries", where, 0, 1))
+            continue
+        if starts[0] != table.low:
+            found.append(Violation("the first entry begins at the first operand", where, starts[0], table.low))
+        late = [k for k in range(1, len(starts)) if starts[k] <= starts[k - 1]]
+        if late:
+            found.append(
+                Violation("entries ascend", f"{where}, entry {late[0]}", starts[late[0]], starts[late[0] - 1] + 1)
+            )
+        if starts[-1] > table.high:
+            found.append(Violation("entries begin at operands", where, starts[-1], table.high))
+        if solution.values and len(solution.values[place]) != len(starts):
+            given = len(solution.values[place])
+            found.append(Violation("every entry has a value", f"values[{place}] ('{table.name}')", given, len(starts)))
+    return found
+
+
+def _unaligned(place: int, table: LookupFunction, starts: Sequence[int]) -> list[Violation]:
+    """The first entry whose operands are not all that there are of an aligned block."""
+    ends = [*starts[1:], table.high + 1]
+    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        # The smallest block that has the first and the last operand.
+        bits = (start ^ (end - 1)).bit_length()
+        first, last = (start >> bits) << bits, (((start >> bits) + 1) << bits) - 1
+        first, last = max(first, table.low), min(last, table.high)
+        if (first, last) != (start, end - 1):
+            where = f"starts[{place}] ('{table.name}'), entry {k}, operands {start} to {end - 1}"
+            return [Violation("entries are prefixes", where, end - start, last - first + 1)]
+    return []
+
+
+def _off_step(place: int, table: LookupFunction, values: Sequence[float]) -> list[Violation]:
+    if table.step is None:
+        return []
+    step = Fraction(table.step)
+    for k, value in enumerate(values):
+        if Fraction(value) % step:
+            where = f"values[{place}] ('{table.name}'), entry {k}"
+            return [Violation("values are multiples of the step", where, value, table.step)]
+    return []
+
+
+def _float_error(table: LookupFunction, starts: Sequence[int], values: Sequence[float] | None) -> float:
+    places = np.array(starts) - table.low
+    least, most = (extreme.reduceat(table.values, places) for extreme in (np.minimum, np.maximum))
+    if values is None:
+        _, errors = best_values(least, most, table.relative, table.step)
+    else:
+        errors = errors_of(np.array(values, dtype=np.float64), least, most, table.relative)
+    return float(errors.max())
+
+
+def _exact_error(table: LookupFunction, starts: Sequence[int], values: Sequence[float] | None) -> Fraction:
+    ends = [*starts[1:], table.high + 1]
+    worst = Fraction(0)
+    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if table.function == "samples":
+            own = table.samples[start - table.low : end - table.low]
+            least, most = Fraction(min(own)), Fraction(max(own))
+        else:
+            one, other = (exact_value(table.function, z, table.fraction_bits) for z in (start, end - 1))
+            least, most = min(one, other), max(one, other)
+        if values is None:
+            error = min(_exact_error_of(each, least, most, table.relative) for each in _candidates(table, least, most))
+        else:
+            error = _exact_error_of(Fraction(values[k]), least, most, table.relative)
+        worst = max(worst, error)
+    return worst
+
+
+def _candidates(table: LookupFunction, least: Fraction, most: Fraction) -> list[Fraction]:
+    """Among which the best value of an entry is."""
+    middle = 2 * least * most / (least + most) if table.relative else (least + most) / 2
+    if table.step is None:
+        return [middle]
+    step = Fraction(table.step)
+    below = middle // step * step
+    return [below, below + step]
+
+
+def _exact_error_of(value: Fraction, least: Fraction, most: Fraction, relative: bool) -> Fraction:
+    if relative:
+        return max(abs((value - least) / least), abs((most - value) / most))
+    return max(abs(value - least), abs(most - value))

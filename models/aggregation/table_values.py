@@ -1,0 +1,83 @@
+"""The functions behind lookup tables, in floating point and to many digits, and the best value of an entry.
+
+On every machine the digits are the same: ``decimal`` rounds each step correctly. They are within 1e-40 of the function.
+"""
+
+import decimal
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Name = Literal["log2", "log2-sum", "log2-difference", "exp2"]
+Floats = npt.NDArray[np.float64]
+
+_DIGITS = decimal.Context(prec=60)
+_LN2 = Decimal(2).ln(_DIGITS)
+
+
+def float_values(name: Name, low: int, high: int, fraction_bits: int) -> Floats:
+    """Values at the operands ``low`` to ``high``, each divided by ``2 ** fraction_bits``; shape (high - low + 1,)."""
+    operand = np.arange(low, high + 1, dtype=np.float64)
+    argument = np.ldexp(operand, -fraction_bits)
+    match name:
+        case "log2":
+            return np.asarray(np.log2(operand) - fraction_bits)
+        case "log2-sum":
+            return np.asarray(np.log1p(np.exp2(-argument)) / np.log(2.0))
+        case "log2-difference":
+            # Each form is accurate where the other one cancels.
+            near = np.log(-np.expm1(-np.minimum(argument, 1.0) * np.log(2.0)))
+            return np.asarray(np.where(argument < 1.0, near, np.log1p(-np.exp2(-argument))) / np.log(2.0))
+        case "exp2":
+            return np.asarray(np.exp2(argument))
+
+
+def exact_value(name: Name, operand: int, fraction_bits: int) -> Fraction:
+    """The value at one operand, to 40 digits or more."""
+    argument = Fraction(operand, 2**fraction_bits)
+    with decimal.localcontext(_DIGITS):
+        u = Decimal(argument.numerator) / Decimal(argument.denominator)
+        return Fraction(_EXACT[name](u))
+
+
+def _log2(value: Decimal) -> Decimal:
+    return value.ln() / _LN2
+
+
+def _exp2(value: Decimal) -> Decimal:
+    return (value * _LN2).exp()
+
+
+_EXACT: dict[Name, Callable[[Decimal], Decimal]] = {
+    "log2": _log2,
+    "log2-sum": lambda u: _log2(1 + _exp2(-u)),
+    "log2-difference": lambda u: _log2(1 - _exp2(-u)),
+    "exp2": _exp2,
+}
+
+
+def best_values(least: Floats, most: Floats, relative: bool, step: float | None) -> tuple[Floats, Floats]:
+    """For entries whose function values lie between ``least`` and ``most``: the best values, and their errors.
+
+    The middle halves the largest absolute error, the harmonic mean the largest relative one; where values are multiples
+    of ``step``, the better of the two beside it.
+    """
+    middle = least + 0.5 * (most - least)
+    if relative:
+        middle = 2.0 * least * (most / (least + most))
+    if step is None:
+        return middle, errors_of(middle, least, most, relative)
+    below = np.floor(middle / step) * step
+    error, error_above = (errors_of(each, least, most, relative) for each in (below, below + step))
+    return np.where(error <= error_above, below, below + step), np.minimum(error, error_above)
+
+
+def errors_of(value: Floats, least: Floats, most: Floats, relative: bool) -> Floats:
+    """The largest error of each value over function values between ``least`` and ``most``, which are reached."""
+    if relative:
+        return np.maximum(np.abs(value - least) / np.abs(least), np.abs(most - value) / np.abs(most))
+    return np.maximum(np.abs(value - least), np.abs(most - value))
