@@ -23,6 +23,7 @@ _READERS = {
     "dnn-partitioning": "dnn_partitioning.read_dnn_partitioning",
     "pipedream": "pipedream.read_pipedream",
     "iopddl": "iopddl.read_iopddl",
+    "ina-routing": "ina_routing.read_ina_routing",
     "topology-zoo": "topology_zoo.read_topology_zoo",
 }
 """Module in this folder and function of every format."""
@@ -44,6 +45,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``espresso``: the gradients of a model as Espresso's authors publish them.
         ``dnn-partitioning``: graphs of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
         ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest.
+        ``ina-routing``: a network with jobs whose gradients switches add up, in the layout of INARouting.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
     **options
         What the format's reader takes (:func:`options_of`).

@@ -1,0 +1,58 @@
+"""The methods for the problem ``graph``."""
+
+from functools import partial
+from importlib import import_module
+
+from ddlopt.models.aggregation.graph import GraphInstance
+from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.makers import Maker, formulation
+
+FAMILY = "aggregation"
+
+_formulation = partial(formulation, FAMILY)
+
+
+def _entry(name: str, kind: str, summary: str, make: Maker) -> Entry:
+    return Entry(name, FAMILY, kind, f"graph: {summary}", make)
+
+
+def _graph(solver: str) -> Method:
+    return _formulation("graph", "graph_aggregation", "GraphAggregation")(solver)
+
+
+def _rates(solver: str) -> Method:
+    return _formulation("rate-levels", "rate_levels", "RateLevels")(solver)
+
+
+def milp(instance: GraphInstance, solver: str) -> Method:
+    """The integer program for the goal."""
+    return _rates(solver) if instance.goal == "rates" else _graph(solver)
+
+
+def best(instance: GraphInstance, solver: str) -> Method:
+    """What proves soonest."""
+    return milp(instance, solver)
+
+
+def strategy(instance: GraphInstance, name: str) -> Method:
+    """Which switches aggregate by a rule: ``none``, ``level``, ``top`` or ``max``."""
+    method: Method = import_module("ddlopt.solvers.aggregation.graph_search_methods").strategy(instance, name)
+    return method
+
+
+ENTRIES = (
+    _entry("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
+    _entry(
+        "graph-plain",
+        "exact",
+        "utilization or congestion as an integer program of one layer",
+        _formulation("graph-plain", "graph_plain", "PlainGraph"),
+    ),
+    _entry("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
+    _entry(
+        "rate-levels-plain",
+        "exact",
+        "the same without the flows that make it strong",
+        _formulation("rate-levels-plain", "rate_levels", "RateLevels", flows=False),
+    ),
+)
