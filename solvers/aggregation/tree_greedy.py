@@ -108,8 +108,8 @@ class Gains(Filling):
                 self.take(pair)
         return self
 
-    def take(self, pair: Pair, sign: int = 1) -> None:
-        """Take a pair; it cannot be given back."""
+    def take(self, pair: Pair) -> None:
+        """Take a pair that fits."""
         job, node = pair
         above, less = self._next(job, node), self._sent[job][node] - 1
         super().take(pair)

@@ -31,14 +31,14 @@ class Filling:
             return False
         return self._memory is None or self._memory[node] >= self._instance.jobs[job].memory
 
-    def take(self, pair: Pair, sign: int = 1) -> None:
-        """Take a pair; or give it back, with sign -1."""
+    def take(self, pair: Pair) -> None:
+        """Take a pair that fits."""
         job, node = pair
-        self.left -= sign
-        self._each[job] -= sign
+        self.left -= 1
+        self._each[job] -= 1
         if self._memory is not None:
-            self._memory[node] -= sign * self._instance.jobs[job].memory
-        (self.chosen[job].add if sign > 0 else self.chosen[job].remove)(node)
+            self._memory[node] -= self._instance.jobs[job].memory
+        self.chosen[job].add(node)
 
     def fill(self, pairs: Iterable[Pair]) -> "Filling":
         """Take each that fits."""
