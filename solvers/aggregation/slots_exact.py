@@ -1,0 +1,61 @@
+"""Exact plans of whole slots and fallback: prices first, then the integer program about them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.aggregation.evaluate_slots import evaluate_slots
+from ddlopt.models.aggregation.slot_arrays import SlotArrays
+from ddlopt.models.aggregation.slot_tangents import SlotTangents
+from ddlopt.models.aggregation.slots import SlotPlan
+from ddlopt.solvers.aggregation.priced_slots import PricedSlots, relaxation
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.opened import Opened
+
+_SHARE = 0.2
+"""Part of the gap asked for that tangents may take."""
+
+
+@dataclass(frozen=True)
+class Tangents:
+    """The integer program with tangents where a better plan than the start can be.
+
+    Parameters
+    ----------
+    solver : str
+    """
+
+    solver: str = "highs"
+
+    name: ClassVar[str] = "slot-tangents"
+    family: ClassVar[str] = "aggregation"
+
+    def refuses(self, instance: Any) -> str | None:
+        """What the formulation refuses."""
+        return SlotTangents().refuses(instance)
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        tolerance = min(1e-3, max(1e-7, _SHARE * limits.gap))
+        formulation = SlotTangents(tolerance)
+        if isinstance(start, SlotPlan) and self.refuses(instance) is None:
+            known = evaluate_slots(instance, start)
+            if known.feasible and known.objective is not None:
+                prices = tuple(relaxation(SlotArrays(instance)).prices.tolist())
+                formulation = SlotTangents(tolerance, float(known.objective), prices)
+        return Exact(self.name, self.family, formulation, backend(self.solver)).solve(
+            instance, limits, seed, progress, start
+        )
+
+
+def opened(solver: str = "highs") -> Opened:
+    """Prices, then :class:`Tangents` from their plan."""
+    return Opened("slot-tangents", "aggregation", PricedSlots(), lambda _: Tangents(solver))
