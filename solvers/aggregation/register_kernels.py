@@ -132,14 +132,13 @@ def _move_and_tell(work: Work, state: State, i: int, a: int, b: int, j: int) -> 
 
 @njit(cache=True)
 def anneal(
-    work: Work, first: Ints, steps: int, hot: float, cold: float, target: float, seed: int
+    work: Work, first: Ints, steps: int, hot: float, cold: float, target: float, rng: np.random.Generator
 ) -> tuple[Ints, float]:
     """The best placement met while the temperature falls from ``hot`` to ``cold``, and its objective.
 
     A step draws a parameter and an array; it is a move where there is room and a coin falls so, and a swap with a
     parameter drawn from the array otherwise. The walk ends where the objective is at ``target``.
     """
-    np.random.seed(seed)
     state = state_of(work, first)
     table, top = value_of(work, state)
     best, best_value = first.copy(), work.of_table * table + work.of_top * top
@@ -150,17 +149,17 @@ def anneal(
         if best_value <= target:
             break
         temperature *= cooling
-        i = np.random.randint(n)
+        i = int(rng.random() * n)
         j = -1
-        a, b = state.array[i], np.random.randint(arrays)
-        if state.held[b] >= work.capacity[b] or np.random.random() < 0.5:
-            j = np.random.randint(n)
+        a, b = state.array[i], int(rng.random() * arrays)
+        if state.held[b] >= work.capacity[b] or rng.random() < 0.5:
+            j = int(rng.random() * n)
             b = state.array[j]
         if a == b:
             continue
         more, higher = _move_and_tell(work, state, i, a, b, j)
         rise = more + higher
-        if rise > 0.0 and np.random.random() >= np.exp(-rise / temperature):
+        if rise > 0.0 and rng.random() >= np.exp(-rise / temperature):
             continue
         _move(work, state, i, b)
         if j >= 0:

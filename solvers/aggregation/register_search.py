@@ -37,9 +37,12 @@ class RegisterSearch(Heuristic):
     ----------
     steps : int
         Of all walks together, where neither the time limit nor a bound ends them.
+    relaxation : bool
+        With the bound of the semidefinite relaxation, which is solved in the end.
     """
 
     steps: int = 6_000_000
+    relaxation: bool = False
 
     name: ClassVar[str] = "register-search"
     family: ClassVar[str] = FAMILY
@@ -59,9 +62,7 @@ class RegisterSearch(Heuristic):
         value, done, length, walk = np.inf, 0, _FIRST, 0
         while True:
             work = work_of(instance, batches, _SURPLUS[walk % len(_SURPLUS)])
-            found, found_value = kernels.anneal(
-                work, best, length, _HOT * scale, _COLD * scale, target + 1e-9, int(rng.integers(2**31))
-            )
+            found, found_value = kernels.anneal(work, best, length, _HOT * scale, _COLD * scale, target + 1e-9, rng)
             if found_value < value - 1e-9:
                 best, value = found, found_value
                 clock.report(float(value) + batches.constant)
@@ -69,6 +70,15 @@ class RegisterSearch(Heuristic):
             length = min(2 * length, _LONGEST)
             if value <= target + 1e-9 or clock.expired or done >= self.steps:
                 return placement(instance, best.tolist()), {"steps": float(done)}
+
+    def certificate(self, instance: RegisterInstance, solution: Any, clock: Clock) -> float | None:
+        """The bound of the relaxation, where it is asked for and the time is not up."""
+        from ddlopt.models.aggregation.register_relaxation import PlacementRelaxation
+        from ddlopt.solvers.aggregation.register_rounding import relaxed
+
+        if not self.relaxation or clock.expired or PlacementRelaxation().refuses(instance) is not None:
+            return None
+        return relaxed(instance, clock)[2]
 
 
 def work_of(instance: RegisterInstance, batches: Merged, surplus: float = 0.0) -> kernels.Work:

@@ -133,10 +133,10 @@ def _step(batches: Merged) -> float:
 
 
 def _rising(instance: RegisterInstance, batches: Merged) -> tuple[npt.NDArray[np.float64], float]:
-    """What an array of each batch adds by its count, and what all batches cost at least.
+    r"""What an array of each batch adds by its count, and what all batches cost at least.
 
     Pairs of c are at least :math:`qc - q(q + 1)/2`, and equal to it for c = q and q + 1. With
-    :math:`q = \\lceil |S| / R \\rceil - 1` these lines add up to the floor of the batch; what pairs are above the line
+    :math:`q = \lceil |S| / R \rceil - 1` these lines add up to the floor of the batch; what pairs are above the line
     comes on top. Packets are counted by the largest counts alone.
     """
     counts = np.arange(max(map(len, batches.batches)) + 2)

@@ -20,8 +20,9 @@ _EPSILON = 1e-9
 class Tree(NamedTuple):
     """A partial placement: array of each parameter or -1, parameters in arrays, counts (T, R), largest counts (T,).
 
-    ``rising`` (T, counts) is what an array of a batch costs at least, by its count; it never falls. By depth: the parameter placed there, the arrays tried for it in order (-1 after the last), the next of them, the
-    cost before and the largest counts before. ``beyond`` is the least bound of the branches cut.
+    ``rising`` (T, counts) is what an array of a batch costs at least, by its count; it never falls. ``beyond`` is the
+    least bound of the branches cut. By depth: the parameter placed there, the arrays tried for it in order (-1 after
+    the last), the next of them, the cost before and the largest counts before.
     """
 
     array: Ints
@@ -76,7 +77,7 @@ def _twin_is_empty(work: Work, tree: Tree, r: int) -> bool:
     """Whether an array before r is as empty and as large."""
     if tree.held[r] > 0:
         return False
-    for other in range(r):
+    for other in range(r):  # noqa: SIM110, as a generator is nothing for Numba
         if tree.held[other] == 0 and work.capacity[other] == work.capacity[r]:
             return True
     return False

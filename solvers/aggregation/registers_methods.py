@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 
 from ddlopt.models.aggregation.registers import RegisterInstance
 from ddlopt.solvers.contracts import Entry, Method
@@ -19,19 +18,24 @@ def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) ->
 
 
 def best(instance: RegisterInstance, solver: str) -> Method:
-    """What proves soonest: annealing and the enumeration for packets; before the integer program for collisions."""
+    """What proves soonest: for packets the enumeration, for collisions the program by counts under the relaxation."""
     if instance.goal == "packets":
         return _heuristic("register_tree", "RegisterTree")(solver)
-    return milp(instance, solver)
+    return _opened("exact", solver, relaxation=True)
 
 
 def milp(instance: RegisterInstance, solver: str) -> Method:
     """The program by counts, after an annealing."""
+    return _opened("milp", solver, relaxation=False)
+
+
+def _opened(name: str, solver: str, relaxation: bool) -> Method:
     from ddlopt.solvers.aggregation.register_search import RegisterSearch
     from ddlopt.solvers.opened import Opened
 
     counts = _formulation("register-counts", "register_counts", "CountPlacement")
-    return Opened("milp", FAMILY, RegisterSearch(steps=1_000_000), lambda _: counts(solver))
+    opening = RegisterSearch(steps=1_000_000, relaxation=relaxation)
+    return Opened(name, FAMILY, opening, lambda _: counts(solver))
 
 
 ENTRIES: tuple[Entry, ...] = (
