@@ -1,7 +1,6 @@
 """A bound on what a hot set saves, without a solver."""
 
 from ddlopt.models.aggregation.hot import HotInstance
-from ddlopt.models.aggregation.hot_prices import best_prices
 
 
 def hot_bound(instance: HotInstance) -> float:
@@ -9,4 +8,4 @@ def hot_bound(instance: HotInstance) -> float:
 
     See :mod:`ddlopt.models.aggregation.hot_prices`.
     """
-    return best_prices(instance).bound
+    return instance.priced.bound

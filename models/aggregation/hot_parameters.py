@@ -11,7 +11,6 @@ from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.hot import HotInstance, HotSet, Whole
 from ddlopt.models.aggregation.hot_items import Items, items_of, registers_of
-from ddlopt.models.aggregation.hot_prices import best_prices
 from ddlopt.models.aggregation.hot_values import Group, groups_of, job_values
 from ddlopt.models.errors import SolverError
 
@@ -49,8 +48,8 @@ class HotParameters:
     So an option whose difference exceeds U - V, for the V of an answer that is known, is left out; the parameters with
     one option left are decided. V is ``worth``, or that of a greedy answer at these prices.
 
-    *Order* (``ordered``). In a group, i.e. a job and a width, hotter parameters are where more workers pass: for each
-    number m of passing workers, and consecutive parameters i (hotter) and k of the group,
+    *Order* (``ordered``; it seldom pays). In a group, i.e. a job and a width, hotter parameters are where more workers
+    pass: for each number m of passing workers, and consecutive parameters i (hotter) and k of the group,
 
     .. math:: \sum_{s : m_s \ge m} x_{is} \ge \sum_{s : m_s \ge m} x_{ks} .
 
@@ -76,7 +75,7 @@ class HotParameters:
     """
 
     reduced: bool = True
-    ordered: bool = True
+    ordered: bool = False
     worth: float | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
@@ -177,7 +176,7 @@ class HotParameters:
         able = items.width[:, None] <= registers_of(instance)[None, :]
         open_options = np.concatenate([(items.values > 0) & able, none], axis=1)
         if self.reduced:
-            prices, bound = best_prices(instance, groups)
+            prices, bound = instance.priced
             worth = items.worth(items.placed_by(instance, prices)) if self.worth is None else self.worth
             gap = max(0.0, bound - worth) + _ROUNDING * bound
             offers = np.concatenate([items.profits(prices), np.zeros_like(none, dtype=np.float64)], axis=1)

@@ -21,7 +21,7 @@ import numpy as np
 from ddlopt.models.aggregation.hot import HotInstance, Reals
 from ddlopt.models.aggregation.hot_values import Group, groups_of
 
-_CLOSE = 1e-9
+_CLOSE = 1e-8
 """Relative distance to the least bound at which the search for prices ends."""
 _STEPS = 80
 """Of the search, at most, times the square of the number of prices."""
@@ -102,9 +102,9 @@ def _wanting(group: Group, level: int, other: int | None, rise: float) -> int:
     return bisect_right(range(len(high)), -rise, key=lambda k: -(high[k] - low[k]))
 
 
-def best_prices(instance: HotInstance, groups: Sequence[Group] | None = None) -> Prices:
-    """Prices at which L is about least."""
-    groups = groups_of(instance) if groups is None else groups
+def best_prices(instance: HotInstance) -> Prices:
+    """Prices at which L is about least; :attr:`HotInstance.priced` keeps them."""
+    groups = groups_of(instance)
     classes: dict[tuple[int, ...], list[int]] = {}
     for switch, passing in enumerate(instance.passing):
         classes.setdefault(passing, []).append(switch)

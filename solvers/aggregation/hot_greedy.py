@@ -9,7 +9,6 @@ import numpy as np
 from ddlopt.models.aggregation.hot import HotInstance, Reals, Whole
 from ddlopt.models.aggregation.hot_items import Items, items_of, registers_of
 from ddlopt.models.aggregation.hot_kernels import place
-from ddlopt.models.aggregation.hot_prices import best_prices
 from ddlopt.models.aggregation.hot_values import groups_of
 from ddlopt.models.contracts import Solution
 from ddlopt.solvers.aggregation.hot_knapsack import FAMILY, best_choice
@@ -37,9 +36,8 @@ class HotPrices(Heuristic):
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """One pass, and choices of the switches."""
-        groups = groups_of(instance)
-        items = items_of(instance, groups)
-        placed = items.placed_by(instance, best_prices(instance, groups).prices)
+        items = items_of(instance, groups_of(instance))
+        placed = items.placed_by(instance, instance.priced.prices)
         unchanged, turn, switches = 0, 0, len(instance.switches)
         while unchanged < switches and not clock.expired:
             better = _with_best_choice(instance, items, placed, turn % switches)

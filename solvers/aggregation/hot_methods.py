@@ -41,7 +41,7 @@ ENTRIES: tuple[Entry, ...] = (
         "hot-plain",
         "exact",
         "knapsacks as an integer program, nothing decided beforehand",
-        formulation(FAMILY, "hot-plain", "hot_parameters", "HotParameters", reduced=False, ordered=False),
+        formulation(FAMILY, "hot-plain", "hot_parameters", "HotParameters", reduced=False),
     ),
     _entry(
         "hot-prices", "heuristic", "ours, where parameters gain most at prices of registers", _heuristic("HotPrices")
