@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
-from ddlopt.models.aggregation.table_values import Floats, float_values
+from ddlopt.models.aggregation.table_values import Floats, best_values, float_values
 from ddlopt.models.contracts import Part
 
 Entries = Literal["ranges", "prefixes"]
@@ -198,3 +198,15 @@ class LookupTables(AggregationAnswer):
     problem: Literal["table"] = "table"
     starts: tuple[tuple[int, ...], ...]
     values: tuple[tuple[float, ...], ...] = ()
+
+
+def outputs_of(instance: TableInstance, solution: LookupTables, place: int) -> Floats:
+    """What the table at ``place`` answers to every operand; shape (operands,)."""
+    table = instance.tables[place]
+    starts = np.array(solution.starts[place]) - table.low
+    if solution.values:
+        values = np.array(solution.values[place], dtype=np.float64)
+    else:
+        least, most = (extreme.reduceat(table.values, starts) for extreme in (np.minimum, np.maximum))
+        values, _ = best_values(least, most, table.relative, table.step)
+    return np.repeat(values, np.diff(np.append(starts, table.operands)))

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.aggregation.evaluate_table import evaluate_table
-from ddlopt.models.aggregation.table import LookupFunction, LookupTables, TableInstance
-from ddlopt.models.aggregation.table_values import Floats, best_values
+from ddlopt.models.aggregation.table import LookupTables, TableInstance, outputs_of
+from ddlopt.models.aggregation.table_values import Floats
 from ddlopt.models.errors import NotApplicableError
 
 Ints = npt.NDArray[np.int64]
@@ -121,7 +121,7 @@ def sum_chain(instance: TableInstance, solution: LookupTables) -> SumChain:
                 f"table '{table.name}' of '{instance.name}' has fraction_bits {table.fraction_bits}, and "
                 f"'{addition.name}' has {bits}; make them equal"
             )
-    outputs = {name: _outputs(instance.tables[k], solution, k) for name, k in by_function.items()}
+    outputs = {name: outputs_of(instance, solution, k) for name, k in by_function.items()}
     integers = {name: np.rint(np.ldexp(found, bits)).astype(np.int64) for name, found in outputs.items()}
     difference, normalized = others[0] if others else None, power.high < 2**bits
     return SumChain(
@@ -136,17 +136,6 @@ def sum_chain(instance: TableInstance, solution: LookupTables) -> SumChain:
         normalized,
         _bound(instance, solution, None if normalized else int(np.ptp(integers["log2"]))),
     )
-
-
-def _outputs(table: LookupFunction, solution: LookupTables, place: int) -> Floats:
-    """What the table answers to every operand."""
-    starts = np.array(solution.starts[place]) - table.low
-    if solution.values:
-        values = np.array(solution.values[place], dtype=np.float64)
-    else:
-        least, most = (extreme.reduceat(table.values, starts) for extreme in (np.minimum, np.maximum))
-        values, _ = best_values(least, most, table.relative, table.step)
-    return np.repeat(values, np.diff(np.append(starts, table.operands)))
 
 
 def _bound(instance: TableInstance, solution: LookupTables, farthest: int | None) -> float:
