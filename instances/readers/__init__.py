@@ -23,6 +23,7 @@ _READERS = {
     "dnn-partitioning": "dnn_partitioning.read_dnn_partitioning",
     "pipedream": "pipedream.read_pipedream",
     "iopddl": "iopddl.read_iopddl",
+    "libffm": "libffm.read_libffm",
     "ina-routing": "ina_routing.read_ina_routing",
     "topology-zoo": "topology_zoo.read_topology_zoo",
 }
@@ -44,7 +45,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         Alibaba's GPU trace of 2023. ``gavel``: a trace of Gavel. ``jobs-csv``: our own CSV with a row for each job.
         ``espresso``: the gradients of a model as Espresso's authors publish them.
         ``dnn-partitioning``: graphs of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
-        ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest.
+        ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest. ``libffm``: a click log.
         ``ina-routing``: a network with jobs whose gradients switches add up, in the layout of INARouting.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
     **options

@@ -99,6 +99,8 @@ class HotJob(Part):
     saved_messages : (P,) array, optional
         Measured instead of derived from ``frequencies``: for each parameter, workers that touch it in an iteration
         less 1 if any does, on average.
+    labels : tuple of str, optional
+        What each parameter is called; empty: they have no names.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -109,6 +111,7 @@ class HotJob(Part):
     registers: WholeOrArray = Field(default=1, validate_default=True)
     iterations_per_s: float = Field(default=1.0, gt=0)
     saved_messages: RealArray | None = None
+    labels: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -121,6 +124,8 @@ class HotJob(Part):
                 f"registers has {len(self.registers)} numbers, but there are {count} frequencies; give one for all, or "
                 "one of each parameter"
             )
+        if self.labels and len(self.labels) != count:
+            raise ValueError(f"labels has {len(self.labels)} names for {count} frequencies; name each, or none")
         _check_range("registers", self.registers, 1, math.inf, "a parameter takes at least 1")
         if self.saved_messages is not None:
             if len(self.saved_messages) != count:
