@@ -59,7 +59,7 @@ class TreeGreedy(Heuristic):
         gains = Gains(instance, figures, solution)
         left = np.sort([gains.gain(pair) for pair in all_pairs(figures)])[::-1]
         most = gains.pairs_at_most
-        return max(0.0, (gains.objective() - float(left[:most].sum())) * (1 - 1e-12))
+        return max(0.0, (gains.value - float(left[:most].sum())) * (1 - 1e-12))
 
 
 def all_pairs(figures: TreeTables) -> list[Pair]:
@@ -68,7 +68,7 @@ def all_pairs(figures: TreeTables) -> list[Pair]:
 
 
 class Gains(Filling):
-    """A filling that knows what each further pair gains for utilization."""
+    """A filling that knows its utilization, ``value``, and what each further pair gains."""
 
     def __init__(
         self, instance: TreeInstance, figures: TreeTables, solution: AggregatingSwitches | None = None
@@ -82,6 +82,7 @@ class Gains(Filling):
             for node in nodes:
                 super().take((job, node))
         self._sent = [messages(instance, job, chosen) for job, chosen in enumerate(self.chosen)]
+        self.value = float(np.array(self._sizes) @ np.array(self._sent) @ np.array(instance.seconds_per_message))
 
     def gain(self, pair: Pair) -> float:
         """Seconds that a pair saves; 0 for one that is taken."""
@@ -112,6 +113,7 @@ class Gains(Filling):
         """Take a pair that fits."""
         job, node = pair
         above, less = self._next(job, node), self._sent[job][node] - 1
+        self.value -= self.gain(pair)
         super().take(pair)
         while node != above and node >= 0:
             self._sent[job][node] -= less

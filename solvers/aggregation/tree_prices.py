@@ -53,7 +53,7 @@ class TreePrices(Timed):
         figures = tables(instance)
         best = Gains(instance, figures).fill(all_pairs(figures), clock)
         best = _placed_anew(instance, figures, best, clock)
-        value, bound = best.objective(), tree_bound(instance)
+        value, bound = best.value, tree_bound(instance)
         clock.report(value, bound)
         prices = _Prices(instance, figures)
         length, waited, steps = 1.0, 0, 0
@@ -68,8 +68,8 @@ class TreePrices(Timed):
                 pairs = [(job, node) for job, each in enumerate(wanted) for node in np.flatnonzero(each).tolist()]
                 filling = Gains(instance, figures).fill(pairs, clock).fill(all_pairs(figures), clock)
                 filling = _placed_anew(instance, figures, filling, clock)
-                if filling.objective() < value:
-                    best, value = filling, filling.objective()
+                if filling.value < value:
+                    best, value = filling, filling.value
                 clock.report(value, bound)
             if waited == _PATIENCE:
                 length, waited = length / 2, 0
@@ -126,7 +126,7 @@ def _placed_anew(instance: TreeInstance, figures: TreeTables, filling: Gains, cl
     """Jobs placed anew in what the others leave, until none gains."""
     needs = np.array([job.memory for job in instance.jobs])
     total, each = budgets(instance, figures.useful)
-    value, since, job = filling.objective(), 0, 0
+    value, since, job = filling.value, 0, 0
     while since < len(instance.jobs) and not clock.expired:
         taken = np.zeros((len(instance.jobs), instance.size), dtype=np.int64)
         for other, nodes in enumerate(filling.chosen):
@@ -142,7 +142,7 @@ def _placed_anew(instance: TreeInstance, figures: TreeTables, filling: Gains, cl
         answer = AggregatingSwitches(instance=instance.name, switches=tuple(switches))
         changed = Gains(instance, figures, answer)
         since += 1
-        if changed.objective() < value * (1 - 1e-12):
-            filling, value, since = changed, changed.objective(), 0
+        if changed.value < value * (1 - 1e-12):
+            filling, value, since = changed, changed.value, 0
         job = (job + 1) % len(instance.jobs)
     return filling

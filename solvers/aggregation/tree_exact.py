@@ -1,0 +1,71 @@
+"""The integer programs for aggregation in trees, with what a heuristic says of the instance."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.aggregation.evaluate_tree import evaluate_tree
+from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance, refusal
+from ddlopt.models.aggregation.tree_placement import TreeAggregation, states_of
+from ddlopt.models.aggregation.tree_plain import PlainTreeAggregation
+from ddlopt.models.contracts import Formulation
+from ddlopt.solvers.aggregation.tree_greedy import TreeGreedy
+from ddlopt.solvers.aggregation.tree_prices import TreePrices
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.opened import Opened
+
+MOST_STATES = 20_000
+"""Beyond, the program over states takes longer than that over messages."""
+
+
+@dataclass(frozen=True)
+class TreeIntegerProgram:
+    """The integer program that fits: over states for utilization, over messages for congestion and in deep trees.
+
+    The one for congestion is limited by the start; without one, by the greedy.
+
+    Parameters
+    ----------
+    solver : str
+    """
+
+    solver: str = "highs"
+
+    name: ClassVar[str] = "tree"
+    family: ClassVar[str] = "aggregation"
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems."""
+        return refusal(instance)
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        if refusal(instance, "congestion") is None and start is None:
+            start = TreeGreedy().solve(instance, limits, seed).solution
+        method = Exact(self.name, self.family, fitting(instance, start), backend(self.solver))
+        return method.solve(instance, limits, seed, progress, start)
+
+
+def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:
+    """The formulation that fits, limited by a start where it can be."""
+    if not isinstance(instance, TreeInstance):
+        return TreeAggregation()
+    if instance.goal == "congestion":
+        found = None if start is None else evaluate_tree(instance, start)
+        limited = found is not None and found.feasible and found.objective is not None
+        return PlainTreeAggregation(limit_s=float(found.objective) if limited else None)
+    return TreeAggregation() if states_of(instance) <= MOST_STATES else PlainTreeAggregation()
+
+
+def opened(instance: TreeInstance, solver: str) -> Method:
+    """A heuristic, and the integer program that starts from what it found."""
+    opening = TreePrices() if instance.goal == "utilization" else TreeGreedy()
+    return Opened("tree", "aggregation", opening, lambda _: TreeIntegerProgram(solver))
