@@ -1,0 +1,192 @@
+"""Methods for the hot set: agreement with enumeration and with each other, theorems, refusals."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import hot_cases
+import numpy as np
+import pytest
+
+from ddlopt.instances.generators import generate
+from ddlopt.instances.library import load
+from ddlopt.models.aggregation import HotInstance, evaluate
+from ddlopt.models.aggregation.hot_parameters import HotParameters
+from ddlopt.models.aggregation.hot_values import groups_of
+from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.solvers.aggregation.hot_greedy import HotDensity, HotFrequency, HotPrices, HotSampled
+from ddlopt.solvers.aggregation.hot_knapsack import HotKnapsack
+from ddlopt.solvers.aggregation.hot_methods import ENTRIES, best, milp
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
+
+TIGHT = Limits(gap=1e-9)
+METHODS = {entry.name: entry.make("highs") for entry in ENTRIES}
+EXACT = ("hot-knapsack", "hot-parameters", "hot-plain")
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_exact_methods_find_the_best_by_enumeration(seed: int) -> None:
+    instance = hot_cases.drawn(seed, jobs=1 + seed % 3, switches=1 + seed % 2, most=4 if seed % 2 else 5)
+    optimum = float(hot_cases.best_by_enumeration(instance))
+    for name in EXACT:
+        if METHODS[name].refuses(instance) is None:
+            result = METHODS[name].solve(instance, TIGHT)
+            assert result.status is Status.OPTIMAL
+            assert hot_cases.exact_value(instance, result.solution) == pytest.approx(optimum, rel=1e-9, abs=1e-9)
+    for name, method in METHODS.items():
+        if method.refuses(instance) is not None:
+            continue
+        result = method.solve(instance, Limits(), seed=seed)
+        assert result.objective <= optimum * (1 + 1e-9) + 1e-9, name
+        assert result.bound >= optimum * (1 - 1e-9) - 1e-9, name
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_knapsack_is_as_good_as_the_whole_dynamic_program(seed: int) -> None:
+    instance = hot_cases.drawn(seed, jobs=3, switches=1, most=60, widest=2 + seed % 7)
+    instance = with_registers(instance, 20 + 3 * seed)
+    capacity = instance.switches[0].registers
+    best_with = np.zeros(capacity + 1)
+    for group in groups_of(instance):
+        for value in group.values[group.level_of[0]] if group.level_of[0] >= 0 else []:
+            if group.width <= capacity:
+                shifted = best_with[: capacity + 1 - group.width] + value
+                best_with[group.width :] = np.maximum(best_with[group.width :], shifted)
+    result = HotKnapsack().solve(instance, TIGHT)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(best_with[-1], rel=1e-12)
+
+
+def with_registers(instance: HotInstance, registers: int) -> HotInstance:
+    data = instance.model_dump(mode="json")
+    data["switches"][0]["registers"] = registers
+    return HotInstance.from_data(data)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_for_equal_widths_those_touched_most_are_the_best(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = {
+        "name": "equal",
+        "jobs": [{"name": "a", "workers": 7, "frequencies": rng.random(12).tolist(), "registers": 3}],
+        "switches": [{"name": "s", "registers": 3 * 5 + 2}],
+    }
+    instance = HotInstance.from_data(data)
+    hottest = HotFrequency().solve(instance, Limits())
+    assert sorted(np.argsort(-instance.jobs[0].frequencies)[:5]) == hottest.solution.placed[0][0].tolist()
+    assert hottest.objective == pytest.approx(float(hot_cases.best_by_enumeration(instance)), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reductions_and_order_leave_an_optimum(seed: int) -> None:
+    instance = hot_cases.drawn(200 + seed, jobs=2, switches=2 + seed % 2, most=20)
+    values = [
+        Exact("x", "aggregation", HotParameters(reduced, ordered)).solve(instance, TIGHT).objective
+        for reduced in (True, False)
+        for ordered in (True, False)
+    ]
+    assert values == pytest.approx([values[0]] * 4, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_optimum_has_hotter_parameters_where_more_workers_pass(seed: int) -> None:
+    instance = hot_cases.drawn(300 + seed, jobs=2, switches=3, most=15, widest=2)
+    answer = Exact("x", "aggregation", HotParameters(ordered=True)).solve(instance, TIGHT).solution
+    for group in groups_of(instance):
+        place = {int(i): s for s, own in enumerate(answer.placed) for i in own[group.job]}
+        levels = [group.level_of[place[i]] if i in place else -1 for i in group.parameters.tolist()]
+        heat = group.values[-1]
+        for one, other in pairwise(range(len(levels))):
+            assert levels[one] >= levels[other] or heat[one] == heat[other]
+
+
+def test_prices_leave_few_parameters_open() -> None:
+    instance = generate("aggregation", "hot-zipf", seed=1, jobs=2, parameters=3000, switches=3, racks=True)
+    reduced = build_model("aggregation", HotParameters(), instance).aggregation
+    plain = build_model("aggregation", HotParameters(reduced=False), instance).aggregation
+    assert len(plain.on) > 10_000
+    assert len(reduced.on) < 200
+
+
+def test_the_relaxation_is_the_bound_without_a_solver() -> None:
+    instance = load("aggregation/hot-racks4-jobs3-p600")
+    relaxed = lp_relaxation(HotParameters(reduced=False), instance)
+    assert relaxed.objective == pytest.approx(instance.priced.bound, rel=1e-6)
+
+
+def test_what_each_heuristic_leaves_out_costs_something_on_racks() -> None:
+    instance = load("aggregation/hot-racks8-jobs4-p500")
+    saved = {name: METHODS[name].solve(instance, Limits()).objective for name in METHODS if name not in EXACT}
+    assert saved["hot-prices"] > saved["hot-density"] > saved["hot-frequency"] > saved["hot-quota"]
+    assert saved["hot-quota"] > saved["hot-random"]
+    assert saved["hot-prices"] >= 0.998 * instance.priced.bound
+
+
+def test_each_job_keeps_to_its_quota() -> None:
+    instance = load("aggregation/hot-jobs3-p1000")
+    answer = METHODS["hot-quota"].solve(instance, Limits()).solution
+    quota = instance.switches[0].registers // 3
+    used = [int(job.widths[own].sum()) for job, own in zip(instance.jobs, answer.placed[0], strict=True)]
+    assert max(used) <= quota
+    assert min(used) > quota - 8
+
+
+def test_a_larger_sample_captures_more() -> None:
+    instance = load("aggregation/hot-click-p2000")
+    captures = [
+        np.mean([HotSampled(samples).solve(instance, Limits(), seed).details["capture"] for seed in range(5)])
+        for samples in (1, 10, 100, 10_000)
+    ]
+    assert captures == sorted(captures)
+    assert captures[0] < 0.9
+    assert captures[-1] > 0.9999
+    result = HotSampled(10).solve(instance, Limits(), seed=3)
+    oracle = HotDensity().solve(instance, Limits()).objective
+    assert result.details["capture"] == pytest.approx(result.objective / oracle, rel=1e-12)
+    assert result.solution == HotSampled(10).solve(instance, Limits(), seed=3).solution
+
+
+def test_a_start_that_is_best_is_kept() -> None:
+    instance = load("aggregation/hot-tiny-p9-s2")
+    first = METHODS["hot-plain"].solve(instance, TIGHT)
+    again = METHODS["hot-parameters"].solve(instance, TIGHT, start=first.solution)
+    assert again.objective == pytest.approx(first.objective)
+    assert again.status is Status.OPTIMAL
+
+
+def test_the_methods_that_are_taken_where_none_is_named() -> None:
+    one, several = load("aggregation/hot-tiny-p12-s1"), load("aggregation/hot-tiny-p9-s2")
+    assert best(one, "highs").name == "hot-knapsack"
+    assert best(several, "highs").name == milp(one, "highs").name == "hot-parameters"
+    with pytest.raises(NotApplicableError, match="it fills one switch, and there are 2"):
+        HotKnapsack().solve(several, Limits())
+    with pytest.raises(NotApplicableError, match="it answers a hot parameters"):
+        HotPrices().solve(load("topology/danoint"), Limits())
+    assert HotParameters().refuses(load("topology/danoint")) == "it places hot parameters on switches"
+
+
+def test_too_large_a_table_leaves_a_bound() -> None:
+    instance = load("aggregation/hot-tiny-p12-s1")
+    result = HotKnapsack(most_cells=0).solve(instance, Limits(gap=0))
+    assert result.status is Status.FEASIBLE
+    assert result.objective <= 22.67087908 + 1e-9 <= result.bound
+    assert "too many cells" in result.message
+
+
+def test_half_a_parameter_is_refused() -> None:
+    instance = load("aggregation/hot-tiny-p9-s2")
+    formulation = HotParameters(reduced=False)
+    block = build_model("aggregation", formulation, instance).aggregation
+    formulation.start(block, instance, METHODS["hot-density"].solve(instance, Limits()).solution)
+    assert evaluate(instance, formulation.read(block, instance)).feasible
+    next(iter(block.on.values())).set_value(0.5)
+    with pytest.raises(SolverError, match=r"on switch 0 in part: 0\.5"):
+        formulation.read(block, instance)
+
+
+@pytest.mark.slow
+def test_a_million_parameters() -> None:
+    instance = generate("aggregation", "hot-zipf", seed=1, jobs=2, parameters=500_000, widths=(1, 2, 4, 8))
+    assert instance.size == 1_000_000
+    result = HotKnapsack().solve(instance, replace(TIGHT, time_s=60))
+    assert result.status is Status.OPTIMAL
