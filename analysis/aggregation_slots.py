@@ -20,7 +20,7 @@ def draw(axes: Any, instance: SlotsInstance, solution: SlotPlan) -> None:
     count = len(instance.jobs)
     colours = mpl.colormaps["tab20"]([_COLOURS[j % len(_COLOURS)] for j in range(count)])
     rows = [*_memory(instance, solution), *_links(instance, solution)]
-    for place, (name, shares) in enumerate(rows):
+    for place, (_, shares) in enumerate(rows):
         left = 0.0
         for j, share in shares:
             axes.barh(place, share, left=left, color=colours[j], edgecolor="white", linewidth=0.4, height=0.8)

@@ -11,7 +11,7 @@ from ddlopt.models.aggregation.slot_arrays import Floats
 _STEPS = 150
 _GAP = 1e-10
 """Relative gap at which it stops, between the costs of rates and what the prices prove."""
-_BACK_OFF = 0.99
+_BACK_OFF, _START = 0.99, 0.9
 _SMALLEST, _FLATTEST, _STUCK = 1e-300, 1e-14, 1e-12
 
 
@@ -106,7 +106,7 @@ class _Point:
 
     def __init__(self, matrix: Floats, costs: Costs, low: Floats) -> None:
         self._matrix, self._costs = matrix, costs
-        self.z: Floats = np.full(matrix.shape[1], 0.5 / max(1.0, float(matrix.sum(axis=1).max(initial=0.0))))
+        self.z: Floats = _START * _rooted(matrix, costs.alpha)
         self._low = np.asarray(low, dtype=float)
         self._measure()
         start = float(np.abs(costs.slope(self.z) * self.z).mean())
@@ -183,6 +183,15 @@ class _Point:
             (self.price, move.price), (self._upper, move.upper), (self._lower, move.lower),
         )  # fmt: skip
         return min(1.0, _BACK_OFF * min(_until(value, change) for value, change in pairs))
+
+
+def _rooted(matrix: Floats, alpha: Floats) -> Floats:
+    """(n,) the least of the rates that would be best were one row all there is."""
+    roots = np.sqrt(matrix * alpha)
+    total = roots.sum(axis=1, keepdims=True)
+    each = np.divide(alpha, roots * total, out=np.full(matrix.shape, np.inf), where=roots > 0)
+    found: Floats = np.minimum(1.0, each.min(axis=0, initial=np.inf))
+    return found
 
 
 class _Move(NamedTuple):
