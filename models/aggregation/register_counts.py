@@ -45,7 +45,7 @@ class CountPlacement:
     :math:`x_{ir} = 0` where fewer than r + 1 parameters have come up to i, and i uses r only if a parameter up to i
     uses r - 1 (the column inequalities of partitioning orbitopes).
 
-    The relaxation is at the floors, whatever it branches on: with x = 1/R every batch is spread evenly.
+    Without that the relaxation is at the floors: with x = 1/R every batch is spread evenly.
 
     Parameters
     ----------

@@ -1,0 +1,63 @@
+"""Generated placements in register arrays."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ddlopt.instances.generators.aggregation import generate
+from ddlopt.instances.library.aggregation_registers import instances
+from ddlopt.models.aggregation import RegisterInstance
+from ddlopt.models.aggregation.register_batches import heat
+from ddlopt.models.errors import OptionError
+
+
+def _generated(seed: int, **options: Any) -> RegisterInstance:
+    instance = generate("registers-zipf", seed, **options)
+    assert isinstance(instance, RegisterInstance)
+    return instance
+
+
+def test_the_seed_decides() -> None:
+    assert _generated(1) == _generated(1)
+    assert _generated(1).batches != _generated(2).batches
+
+
+def test_parameters_are_the_hottest_of_the_batches_that_count() -> None:
+    instance = _generated(3, parameters=50, arrays=16, batches=30, held_out=20, rows=2, goal="collisions")
+    assert (instance.parameters, instance.arrays, instance.entries, instance.goal) == (50, 16, 16, "collisions")
+    assert (len(instance.batches), len(instance.held_out)) == (30, 20)
+    assert (np.diff(heat(instance)) <= 0).all()
+    # A parameter less hot than the last would be there with fewer parameters, too.
+    fewer = _generated(3, parameters=20, arrays=16, batches=30, held_out=20, rows=2, goal="collisions")
+    assert fewer.batches == tuple(tuple(i for i in batch if i < 20) for batch in instance.batches)
+    assert fewer.held_out == tuple(tuple(i for i in batch if i < 20) for batch in instance.held_out)
+
+
+@pytest.mark.parametrize(("capacity", "each"), [(1.0, 4), (1.5, 5), (2.0, 7)])
+def test_capacity_is_relative_to_the_parameters(capacity: float, each: int) -> None:
+    assert _generated(1, parameters=10, arrays=3, capacity=capacity).capacity == each
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parameters": 20_000}, "parameters is 20000, but the batches touch"),
+        ({"capacity": 0.5}, "capacity is 0.5"),
+        ({"goal": "speed"}, "goal is 'speed'"),
+        ({"rows": 0}, "rows is 0"),
+        ({"held_out": -1}, "held_out is -1"),
+        ({"vocabulary": 5}, "parameters is 5, but each of 17 fields has a value"),
+    ],
+)
+def test_odd_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        _generated(0, **options)
+
+
+def test_the_library_has_both_goals_and_both_kinds_of_packets() -> None:
+    found = [each for each in instances() if isinstance(each, RegisterInstance)]
+    assert len({each.name for each in found}) == len(found)
+    assert {each.goal for each in found} == {"packets", "collisions"}
+    assert {each.entries == each.arrays for each in found} == {True, False}
+    assert sum(len(each.to_json()) for each in found) < 300_000

@@ -1,0 +1,178 @@
+"""Integer programs, relaxation and bound of placements in register arrays, against brute force and each other."""
+
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
+from ddlopt.models.aggregation.bounds_registers import registers_bound
+from ddlopt.models.aggregation.register_batches import heat, hottest_first, merged
+from ddlopt.models.aggregation.register_counts import CountPlacement, twins_of
+from ddlopt.models.aggregation.register_pairs import PairPlacement
+from ddlopt.models.aggregation.register_relaxation import (
+    PlacementRelaxation,
+    RelaxationArrays,
+    RelaxationPrices,
+    relaxation_bound,
+)
+from ddlopt.models.aggregation.registers import Goal
+from ddlopt.models.errors import SolverError
+from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
+from tests.register_cases import optimum, small
+
+CASES = [(seed, goal) for seed in range(4) for goal in ("packets", "collisions")]
+
+
+@pytest.mark.parametrize(("seed", "goal"), CASES)
+def test_programs_find_what_brute_force_finds(seed: int, goal: Goal) -> None:
+    instance = small(seed, goal)
+    best = optimum(instance)
+    assert registers_bound(instance) <= best + 1e-9
+    programs: list[Any] = [CountPlacement(each) for each in ("none", "fixing", "columns")]
+    if goal == "collisions":
+        programs += [PairPlacement(), PairPlacement(cliques=False)]
+    for program in programs:
+        result = Exact("program", "aggregation", program).solve(instance, Limits())
+        assert (result.status, result.objective) == (Status.OPTIMAL, pytest.approx(best)), program
+
+
+@pytest.mark.parametrize(("seed", "goal"), CASES)
+def test_an_optimal_start_stays_in_the_model(seed: int, goal: Goal) -> None:
+    instance = small(seed, goal)
+    solution = Exact("program", "aggregation", CountPlacement("none")).solve(instance, Limits()).solution
+    assert isinstance(solution, Placement)
+    programs: list[Any] = [CountPlacement()] + [PairPlacement()] * (goal == "collisions")
+    for program in programs:
+        model = build_model("aggregation", program, instance)
+        block = model.component("aggregation")
+        program.start(block, instance, solution)
+        variables = block.held if isinstance(program, CountPlacement) else block.on
+        values = {index: variable.value for index, variable in variables.items()}
+        for index, variable in variables.items():
+            variable.fix(values[index])
+        assert Highs().solve(model, Limits()).objective == pytest.approx(optimum(instance))
+        found = evaluate(instance, program.read(block, instance))
+        assert (found.feasible, found.objective) == (True, pytest.approx(optimum(instance)))
+
+
+def _crowded(goal: Goal) -> RegisterInstance:
+    """Four parameters that all meet, in two arrays with room: pairs of them, and all of them."""
+    pairs = tuple((i, j) for i in range(4) for j in range(i + 1, 4))
+    return RegisterInstance(
+        name="crowded", parameters=4, arrays=2, capacity=4, entries=2, batches=(*pairs, (0, 1, 2, 3)), goal=goal
+    )
+
+
+def test_relaxations_are_where_they_are_said_to_be() -> None:
+    # Counts: every batch spread evenly, two packets or pairs for the last. The order of arrays is worth two packets.
+    assert lp_relaxation(CountPlacement("none"), _crowded("packets")).objective == pytest.approx(6 + 2)
+    assert lp_relaxation(CountPlacement(), _crowded("packets")).objective == pytest.approx(10)
+    assert optimum(_crowded("packets")) == 10
+    collisions = _crowded("collisions")
+    assert lp_relaxation(CountPlacement("none"), collisions).objective == pytest.approx(2)
+    # Pairs: with the rows of the six triangles and of the batch, two pairs of weight 2 each; without, what the
+    # fixed variables leave.
+    assert lp_relaxation(PairPlacement(), collisions).objective == pytest.approx(4)
+    assert lp_relaxation(PairPlacement(cliques=False), collisions).objective == pytest.approx(3)
+    assert optimum(collisions) == 4
+
+
+def test_equal_batches_are_merged_and_settled_ones_left_out() -> None:
+    instance = RegisterInstance(
+        name="merged", parameters=5, arrays=2, capacity=3, entries=1,
+        batches=((1, 0), (0, 1), (0, 1, 2, 3, 4), (2,), ()), weights=(1.0, 2.0, 4.0, 8.0, 16.0),
+    )  # fmt: skip
+    # With one value a packet nothing that is placed costs more: 3 x 2 + 4 x 5 + 8 x 1.
+    assert (merged(instance).batches, merged(instance).constant) == ((), 34.0)
+    wide = RegisterInstance(**{**instance.model_dump(), "entries": 2})
+    assert merged(wide).batches == ((0, 1),)
+    assert merged(wide).weights.tolist() == [3.0]
+    assert merged(wide).constant == 4 * 3 + 8
+    assert heat(wide).tolist() == [7, 7, 12, 4, 4]
+    assert hottest_first(wide) == [2, 0, 1, 3, 4]
+
+
+def test_twins_are_one_variable() -> None:
+    instance = small(0)
+    instance = RegisterInstance(**{**instance.model_dump(), "batches": ((0, 1, 2), (0, 1), (0, 1, 2)), "entries": 2})
+    found = twins_of(instance, merged(instance))
+    assert [each.parameters for each in found if each.touched] == [(0, 1), (2,)]
+    block = build_model("aggregation", CountPlacement(), instance).component("aggregation")
+    assert len(block.held) == 2 * instance.arrays
+
+
+def test_a_host_model_uses_the_ports() -> None:
+    # A host that wants parameters 0 and 1 in array 0, and pays a tenth of a packet for each parameter there.
+    instance = _crowded("packets")
+    model = pyo.ConcreteModel()
+    model.placed = pyo.Block()
+    CountPlacement("none").build(model.placed, instance)
+    model.wish = pyo.Constraint(expr=model.placed.held[0, 0] + model.placed.held[1, 0] == 2)
+    rent = sum(model.placed.held[g, 0] for g in model.placed.TWINS)
+    model.objective = pyo.Objective(expr=model.placed.objective + 0.1 * rent)
+    assert Highs().solve(model, Limits()).objective == pytest.approx(10.2)
+    assert CountPlacement("none").read(model.placed, instance).arrays == (0, 0, 1, 1)
+
+
+def test_reading_what_no_solver_has_set_fails() -> None:
+    instance = _crowded("collisions")
+    for program in (CountPlacement(), PairPlacement()):
+        block = build_model("aggregation", program, instance).component("aggregation")
+        for variable in block.component_data_objects(pyo.Var):
+            variable.set_value(0.5, skip_validation=True)
+        with pytest.raises(SolverError):
+            program.read(block, instance)
+
+
+def test_pairs_are_for_collisions_alone() -> None:
+    assert PairPlacement().refuses(_crowded("packets")) is not None
+    assert PairPlacement().refuses(_crowded("collisions")) is None
+    assert CountPlacement().refuses("a word") is not None
+
+
+@pytest.mark.parametrize(("seed", "goal"), CASES)
+def test_any_prices_give_a_bound(seed: int, goal: Goal) -> None:
+    instance, rng = small(seed, goal), np.random.default_rng(seed)
+    best, arrays = optimum(instance), RelaxationArrays(instance)
+    size, count = len(arrays.touched), len(arrays.pairs[0])
+    if not size:
+        assert PlacementRelaxation().refuses(instance) is not None
+        return
+    for scale in (0.01, 0.1, 1.0):
+        pairs = arrays.batches.weights
+        if goal == "packets":
+            pairs = rng.uniform(0.0, 1.0, len(pairs)) * pairs / arrays.slope
+        lowest, room = scale * rng.random(count) * (rng.random(count) < 0.5), scale * rng.random(size) * (seed % 2)
+        prices = RelaxationPrices(pairs, lowest, room, scale * rng.standard_normal(size))
+        assert relaxation_bound(instance, prices) <= best + 1e-9
+
+
+@pytest.mark.parametrize(("seed", "goal"), CASES)
+def test_the_bound_of_the_solver_s_prices_is_its_value(seed: int, goal: Goal) -> None:
+    instance, model = small(seed, goal), PlacementRelaxation()
+    if model.refuses(instance) is not None:
+        return
+    problem = model.problem(instance)
+    value = Convex().solve(problem, Limits()).value
+    assert value is not None
+    bound = relaxation_bound(instance, model.prices(problem, instance))
+    assert bound == pytest.approx(value + merged(instance).constant, rel=1e-5, abs=1e-5)
+    assert bound <= optimum(instance) + 1e-9
+
+
+def test_the_relaxation_of_a_triangle_in_two_arrays() -> None:
+    # Three unit vectors that sum to zero have inner products -1/2: each pair is together by a quarter.
+    triangle = RegisterInstance(
+        name="triangle", parameters=3, arrays=2, capacity=3, entries=2, batches=((0, 1), (1, 2), (0, 2)),
+        goal="collisions",
+    )  # fmt: skip
+    model = PlacementRelaxation()
+    problem = model.problem(triangle)
+    Convex().solve(problem, Limits())
+    assert relaxation_bound(triangle, model.prices(problem, triangle)) == pytest.approx(0.75, abs=1e-6)
+    assert model.read(problem, triangle) == pytest.approx(np.eye(3) * 1.5 - 0.5, abs=1e-4)
