@@ -77,9 +77,8 @@ _PARTS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 
 def prices(picture: str | None = None) -> None:
     """One rack with SwitchML's slots, less and less of them."""
-    print(
-        f"{'slots':>6}{'total s':>12}{'communication s':>17}{'s for a slot':>14}{'optimum':>10}{'equal':>10}{'jobs at NIC':>13}"
-    )
+    head = f"{'slots':>6}{'total s':>12}{'communication s':>17}{'s for a slot':>14}"
+    print(f"{head}{'optimum':>10}{'equal':>10}{'jobs at NIC':>13}")
     points = []
     for part in _PARTS:
         instance = instance_of({"jobs": 32, "racks": 1, "memory": part}, 3)

@@ -57,7 +57,7 @@ def test_messages_carry_every_worker_once(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", ["none", "first-switch"])
 def test_rates_of_a_plan_give_its_congestion_back_where_slots_are_many(rule: str) -> None:
-    instance = generate("fat-tree", 3, k=4, jobs=3, workers=4)
+    instance = generate("fat-tree", 3, k=4, jobs=3, workers=4, placement="clustered")
     assert isinstance(instance, GraphInstance)
     plan = _plan(instance, rule)
     shared = slots_of(instance, plan, [0.0] * 3, slots=10**9, payload_bytes=256, rtt_s=1e-5)
