@@ -180,13 +180,6 @@ TABLES = {
     "growth": growth,
     "program": program,
 }
-    "memory": memory,
-    "bits": bits,
-    "published": published,
-    "enough": enough,
-    "growth": growth,
-    "program": program,
-}
 
 
 def main() -> None:
