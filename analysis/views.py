@@ -34,6 +34,7 @@ _VIEWS = {
     "codesign": View({"n": "servers", "d": "degree", "layers": "layers"}, _drawn_by("codesign")),
     "deployment": View({"problem": "problem", "size": "size"}, _drawn_by("deployment")),
     "aggregation": View({"problem": "problem", "size": "size"}, _drawn_by("aggregation")),
+    "gossip": View({"problem": "problem", "size": "size"}, _drawn_by("gossip")),
     "compression": View({"problem": "problem", "size": "size"}, _drawn_by("compression")),
 }
 

@@ -74,6 +74,14 @@ def _aggregation() -> Family:
     return Family("aggregation", title, AggregationProblem, AggregationAnswer, evaluate, bound)
 
 
+def _gossip() -> Family:
+    from ddlopt.models.gossip import GossipAnswer, GossipProblem, evaluate
+    from ddlopt.models.gossip.bounds import bound
+
+    title = "gossip: who averages with whom, with which weights, and how often"
+    return Family("gossip", title, GossipProblem, GossipAnswer, evaluate, bound)
+
+
 _FAMILIES: dict[str, Callable[[], Family]] = {
     "topology": _topology,
     "scheduling": _scheduling,
@@ -81,6 +89,7 @@ _FAMILIES: dict[str, Callable[[], Family]] = {
     "codesign": _codesign,
     "deployment": _deployment,
     "aggregation": _aggregation,
+    "gossip": _gossip,
 }
 
 FAMILY_NAMES = tuple(_FAMILIES)

@@ -1,0 +1,8 @@
+"""Who averages with whom, with which weights, and how often."""
+
+from ddlopt.models.gossip.evaluate import evaluate
+from ddlopt.models.gossip.network import Network
+from ddlopt.models.gossip.problem import GossipAnswer, GossipProblem
+from ddlopt.models.gossip.weights import GossipWeights, WeightsInstance
+
+__all__ = ["GossipAnswer", "GossipProblem", "GossipWeights", "Network", "WeightsInstance", "evaluate"]

@@ -1,0 +1,26 @@
+"""The independent check of an answer, written from the problem statements; it knows no formulation."""
+
+from ddlopt.models.by_problem import evaluated
+from ddlopt.models.contracts import Evaluation
+from ddlopt.models.gossip.problem import GossipAnswer, GossipProblem
+
+
+def evaluate(instance: GossipProblem, solution: GossipAnswer, exact: bool = False) -> Evaluation:
+    """Objective of an answer and every constraint that it violates.
+
+    Parameters
+    ----------
+    exact : bool
+        Calculate in rational numbers, or with proven bounds where the objective is none.
+
+    Returns
+    -------
+    Evaluation
+        The objective as the instance has it (None where the answer names what does not exist).
+
+    Raises
+    ------
+    SolutionError
+        If the answer says that it answers another instance, or is one to another problem of the family.
+    """
+    return evaluated(instance, solution, exact)

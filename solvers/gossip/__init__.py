@@ -1,0 +1,1 @@
+"""Methods for gossip: weights, matchings, periods and triggers."""

@@ -1,0 +1,24 @@
+"""The methods of the family, and which one is taken where none is named."""
+
+from ddlopt.models.gossip import GossipProblem
+from ddlopt.solvers.by_problem import ByProblem
+from ddlopt.solvers.contracts import Entry
+from ddlopt.solvers.gossip import weights_methods
+
+FAMILY = "gossip"
+
+ENTRIES = (
+    Entry(
+        "exact",
+        FAMILY,
+        "exact",
+        "the exact method that fits the problem",
+        lambda solver: ByProblem("exact", FAMILY, "best", solver),
+    ),
+    *weights_methods.ENTRIES,
+)
+
+
+def default_method(instance: GossipProblem) -> str:
+    """``exact``, at any size."""
+    return "exact"

@@ -1,0 +1,45 @@
+"""The best weights by a generic solver of semidefinite programs."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.gossip.convex_weights import ConvexWeights
+from ddlopt.models.gossip.weights import WeightsInstance
+from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+
+
+@dataclass(frozen=True)
+class Semidefinite(Timed):
+    """:class:`~ddlopt.models.gossip.convex_weights.ConvexWeights` through CVXPY, its bound recomputed.
+
+    Parameters
+    ----------
+    solver : {"clarabel", "scs"}
+    """
+
+    solver: str = "clarabel"
+
+    name: ClassVar[str] = "semidefinite"
+    family: ClassVar[str] = "gossip"
+    covers: ClassVar[type[Any]] = WeightsInstance
+
+    def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """The weights that the solver has in the end."""
+        formulation = ConvexWeights()
+        problem = formulation.problem(instance)
+        left = None if limits.time_s is None else max(1e-3, clock.left_s)
+        with clock.lending_ctrl_c():
+            outcome = Convex(self.solver).solve(problem, Limits(left, limits.gap, limits.threads))
+        if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
+            raise NoSolutionError(outcome.message or f"{self.solver} found no weights")
+        found = formulation.read(problem, instance)
+        return Found(
+            found,
+            dict(outcome.figures),
+            formulation.bound(problem, instance),
+            versions={"solver": outcome.solver},
+            message=outcome.message,
+        )
