@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree_tables import Floats, TreeTables, budgets, coupled, tables
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.aggregation.tree_greedy import TreeGreedy
 from ddlopt.solvers.aggregation.tree_program import JobTree, TreeProgram
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock, Found, Timed
@@ -68,14 +70,20 @@ class Soar(Timed):
         return None
 
     def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
-        """The optimum."""
+        """The optimum; the greedy's answer where the time is up before."""
         figures = tables(instance)
         total, each = budgets(instance, figures.useful)
         programs, curves = [], []
-        for job, most in enumerate(each):
-            program = job_program(instance, figures, job, figures.useful[job], min(most, total))
-            programs.append(program)
-            curves.append(program.run(np.zeros(instance.size), clock))
+        try:
+            for job, most in enumerate(each):
+                program = job_program(instance, figures, job, figures.useful[job], min(most, total))
+                programs.append(program)
+                curves.append(program.run(np.zeros(instance.size), clock))
+        except NoSolutionError as late:
+            greedy = TreeGreedy()
+            solution, _ = greedy.answer(instance, seed, Clock(Limits(), None), None)
+            bound = greedy.certificate(instance, solution, clock)
+            return Found(solution, bound=bound, message=f"{late}: {greedy.name}")
         value, shares = shared(curves, total)
         switches = tuple(tuple(p.nodes(share).tolist()) for p, share in zip(programs, shares, strict=True))
         clock.report(value, value)
