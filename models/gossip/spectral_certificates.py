@@ -55,7 +55,9 @@ def _two_sided(instance: WeightsInstance, z: Floats, prices: Floats) -> float:
         z = z - laplacian(n, ends, np.atleast_1d(spsolve(gram, _excess(instance, z, prices))))
     left = np.abs(_excess(instance, z, prices)).sum()
     scale = np.abs(np.linalg.eigvalsh(z)).sum()
-    return max(0.0, float((np.trace(z) - prices.sum() - left) / scale)) if scale > 0 else 0.0
+    # ⟨Z, I − J⟩: what is left of the projection is not quite orthogonal to the all-one vector any more.
+    reached = np.trace(z) - z.sum() / n - prices.sum() - left
+    return max(0.0, float(reached / scale)) if scale > 0 else 0.0
 
 
 def _excess(instance: WeightsInstance, z: Floats, prices: Floats) -> Floats:
