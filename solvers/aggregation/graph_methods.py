@@ -5,9 +5,15 @@ from importlib import import_module
 
 from ddlopt.models.aggregation.graph import GraphInstance
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import Maker, formulation
+from ddlopt.solvers.makers import Maker, formulation, heuristic
+from ddlopt.solvers.opened import Opened
 
 FAMILY = "aggregation"
+
+_OPENING = 2000
+"""Rounds of the search."""
+_MOST_FLOWS = 100_000
+"""Beyond which a solver takes minutes for the first linear program."""
 
 _formulation = partial(formulation, FAMILY)
 
@@ -30,8 +36,22 @@ def milp(instance: GraphInstance, solver: str) -> Method:
 
 
 def best(instance: GraphInstance, solver: str) -> Method:
-    """What proves soonest."""
-    return milp(instance, solver)
+    """A search, or trees by column generation where they cover the instance; then the integer program if it is small.
+
+    Of rates without merging there is no program; the search alone answers them.
+    """
+    trees = import_module("ddlopt.solvers.aggregation.graph_trees").GraphTrees()
+    search = import_module("ddlopt.solvers.aggregation.graph_search").GraphSearch(rounds=_OPENING)
+    opening: Method = search if trees.refuses(instance) else trees
+    model = milp(instance, solver)
+    if model.refuses(instance) is not None or _flows(instance) > _MOST_FLOWS:
+        return opening
+    return Opened("exact", FAMILY, opening, lambda _: model)
+
+
+def _flows(instance: GraphInstance) -> int:
+    """Columns of the integer program, about."""
+    return 4 * len(instance.links) * sum(len(job.workers) for job in instance.jobs)
 
 
 def strategy(instance: GraphInstance, name: str) -> Method:
@@ -47,6 +67,12 @@ ENTRIES = (
         "exact",
         "utilization or congestion as an integer program of one layer",
         _formulation("graph-plain", "graph_plain", "PlainGraph"),
+    ),
+    _entry(
+        "graph-trees",
+        "exact",
+        "utilization or congestion by column generation over trees of jobs",
+        heuristic(FAMILY, "graph_trees", "GraphTrees"),
     ),
     _entry("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
     _entry(
