@@ -149,7 +149,7 @@ def _joins(net: Net, tree: Tree, prices: Prices, rules: Rules, left: int, server
             if arrivals < rules.connections:
                 price[v] = 0.0
         elif tree.aggregates[v]:
-            ends_here[v] = True
+            ends_here[v] = rules.merging
             price[v] = prices.ending[v]
         elif met[v] > 0:
             ends_here[v] = rules.merging

@@ -41,7 +41,7 @@ class RelaxedRounding(Timed):
     ----------
     P. Raghavan, C. D. Thompson, "Randomized rounding", Combinatorica 7, 1987; GRID (J. Fang, G. Zhao, H. Xu, C. Wu,
     Z. Yu, "GRID: gradient routing with in-network aggregation for distributed training", IEEE/ACM Transactions on
-    Networking 31, 2023) rounds a relaxation in which each worker has one switch that aggregates.
+    Networking 31, 2023) rounds one in which a worker sends to the server or to one switch.
     """
 
     rounds: int = 30

@@ -18,8 +18,10 @@ _ATTEMPTS = 100
 """Orders of the jobs after which a greedy gives up."""
 _ROUNDS = 200
 """Rounds between looks at the clock."""
-_LUCK = 12
+_LUCK = 11
 """Random numbers of a round besides those for arcs and workers."""
+_HEAT = 0.005
+_RATES_HEAT = 0.1
 _SHARPNESS = 4.0
 """Of the prices for the first trees."""
 
@@ -43,7 +45,7 @@ class GraphSearch(Heuristic):
     """
 
     rounds: int = 6000
-    heat: float = 0.02
+    heat: float | None = None
 
     name: ClassVar[str] = "graph-search"
     family: ClassVar[str] = FAMILY
@@ -60,10 +62,11 @@ class GraphSearch(Heuristic):
         best = case.forest()
         for j in range(len(instance.jobs)):
             kernels.copy_job(now, j, best)
+        hottest = (_RATES_HEAT if instance.goal == "rates" else _HEAT) if self.heat is None else self.heat
         goal, done = np.inf, 0
         while done < self.rounds and not clock.expired:
             rounds = min(_ROUNDS, self.rounds - done)
-            heat = self.heat * (1 - (done + np.arange(rounds)) / self.rounds)
+            heat = hottest * (1 - (done + np.arange(rounds)) / self.rounds)
             dice = rng.random((rounds, _LUCK + case.dice))
             found = kernels.search(case.net, case.demand, case.rules, now, best, dice, heat)
             if found < goal:

@@ -226,7 +226,7 @@ def search(net: Net, demand: Demand, rules: Rules, now: Forest, best: Forest, di
     ----------
     now, best : Forest
         Changed in place.
-    dice : (rounds, 12 + m + most workers) floats
+    dice : (rounds, 11 + m + most workers) floats
         Random numbers within 0..1.
     heat : (rounds,) floats
         By which part a score may be worse.
@@ -250,15 +250,15 @@ def search(net: Net, demand: Demand, rules: Rules, now: Forest, best: Forest, di
         for j in jobs:
             take(net, demand, now, j)
         sharpness = 0.0 if demand.goal == UTILIZATION else _SHARPEST * luck[6]
-        noise = 1.0 + (0.6 * luck[7]) * luck[12 : 12 + m]
+        noise = 1.0 + (0.6 * luck[7]) * luck[11 : 11 + m]
         opening = 0.0 if luck[8] < 0.5 else 4.0 * (luck[8] - 0.5)
         sent = True
         for j in jobs:
             set_prices(net, demand, now, j, sharpness, noise, opening, prices)
             hub = luck[10] if luck[9] < 0.15 else -1.0
-            sent = send(net, demand, rules, now, j, prices, luck[12 + m :], hub)
+            sent = send(net, demand, rules, now, j, prices, luck[11 + m :], hub)
             if not sent and hub < 0.0:
-                sent = send(net, demand, rules, now, j, prices, luck[12 + m :], luck[10])
+                sent = send(net, demand, rules, now, j, prices, luck[11 + m :], luck[10])
             if not sent:
                 break
         after, value = np.inf, np.inf
