@@ -2,7 +2,7 @@
 
 The order of events is that of :func:`ddlopt.models.deployment.simulate.simulate`, so that floats agree to the last
 digit. As each resource does its tasks in the order in which they reserved it, only the first of each needs to be among
-the events, whose heap so stays small.
+the events: a handful at most times, which are simply kept in order.
 
 Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
@@ -10,44 +10,17 @@ Numba's cache on disk looks at the file of a function only: after a change here,
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 import numpy as np
-from numba import njit
 
 from ddlopt.solvers.deployment.simulator_build import Choice, lay_out
 from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, Tables
-from ddlopt.solvers.deployment.simulator_work import (
-    AT,
-    BEHIND,
-    BUFFER,
-    COUNT,
-    DEVICE,
-    DURATION,
-    EDGES,
-    EDGES_END,
-    FINISH,
-    GRADIENT,
-    HEAD,
-    MADE,
-    MAKES,
-    NEXT,
-    NONE,
-    OPERATOR,
-    REPLICA,
-    RESOURCE,
-    SIZE,
-    TASKS,
-    TO,
-    TURN,
-    USERS,
-    WAITS,
-    Work,
-)
+from ddlopt.solvers.deployment.simulator_work import NONE, TASKS, Records, Work, kernel
 
 NO_ROOM = -1.0
 TOLERANCE = 1e-9
 """Relative excess over a memory that counts as rounding."""
 
 
-@njit(cache=True)
+@kernel
 def step(tables: Tables, choice: Choice, work: Work, above: float) -> float:
     """Seconds of a step; infinite as soon as it is seen to take more than ``above``; ``NO_ROOM`` in ``work``.
 
@@ -55,13 +28,14 @@ def step(tables: Tables, choice: Choice, work: Work, above: float) -> float:
     """
     if not lay_out(tables, choice, work):
         return NO_ROOM
-    work.free[:] = 0.0
-    work.queue[:] = NONE
+    for r in range(len(work.free)):
+        work.free[r] = 0.0
+        work.queue[r] = NONE
     _settle_in(tables, work)
     return _run(tables, work, above)
 
 
-@njit(cache=True)
+@kernel
 def steps(
     tables: Tables,
     actions: Ints,
@@ -81,7 +55,7 @@ def steps(
     return len(actions)
 
 
-@njit(cache=True)
+@kernel
 def excess_bytes(tables: Tables, work: Work) -> float:
     """The most that any device needs beyond its memory; negative where all have enough."""
     most = -np.inf
@@ -90,172 +64,155 @@ def excess_bytes(tables: Tables, work: Work) -> float:
     return most
 
 
-@njit(cache=True)
+@kernel
 def _settle_in(tables: Tables, work: Work) -> None:
     """What devices keep all the time."""
     operators, replicas, holding = work.operator, work.replica, work.holding
-    holding[:] = 0.0
+    for d in range(len(holding)):
+        holding[d] = 0.0
     for place in range(len(operators)):
-        start = operators[place, AT]
-        for x in range(start, start + operators[place, COUNT]):
-            holding[replicas[x, DEVICE]] += tables.resident_bytes[place]
-    work.peak[:] = holding
+        start = operators[place].at
+        for x in range(start, start + operators[place].count):
+            holding[replicas[x].device] += tables.resident_bytes[place]
+    for d in range(len(holding)):
+        work.peak[d] = holding[d]
 
 
-@njit(cache=True)
+@kernel
 def _run(tables: Tables, work: Work, above: float) -> float:
-    node, cost, edge, stock, size = work.node, work.cost, work.edge, work.stock, work.size
-    free, queue, event, event_s = work.free, work.queue, work.event, work.event_s
+    node, edge, stock = work.node, work.edge, work.stock
+    free, queue, event = work.free, work.queue, work.event
     operators, held, holding, peak = work.operator, work.held, work.holding, work.peak
     outputs_at, outputs, gradient_bytes = tables.outputs_at, tables.outputs, tables.gradient_bytes
     now, waiting, turn, devices = 0.0, 0, 0, len(holding)
     for task in range(work.used[TASKS]):
-        if node[task, WAITS] == 0:
-            waiting = _reserve(task, now, turn, waiting, node, cost, free, queue, event, event_s)
+        if node[task].waits == 0:
+            waiting = _reserve(task, now, turn, waiting, node, free, queue, event)
             turn += 1
     while waiting > 0:
-        task, now = event[0, 0], event_s[0]
+        task, now = event[waiting - 1].task, event[waiting - 1].finish_s
         if now > above:
             return np.inf
-        waiting = _advance(task, waiting, node, cost, queue, event, event_s)
-        if node[task, MAKES] != NONE:
-            _make(node[task, MAKES], stock, size, holding, peak)
-            _drop_unused(node[task, MAKES], stock, size, holding)
-        elif node[task, RESOURCE] < devices:
+        waiting = _advance(task, waiting, node, queue, event)
+        if node[task].makes != NONE:
+            _make(node[task].makes, stock, holding, peak)
+            _drop_unused(node[task].makes, stock, holding)
+        elif node[task].resource < devices:
             _store(
-                node[task, OPERATOR],
-                node[task, REPLICA],
+                node[task].operator,
+                node[task].replica,
                 outputs_at,
                 outputs,
                 gradient_bytes,
                 operators,
                 held,
                 stock,
-                size,
                 holding,
                 peak,
             )
-        for i in range(node[task, EDGES], node[task, EDGES_END]):
-            buffer = edge[i, BUFFER]
+        for i in range(node[task].edges, node[task].edges_end):
+            buffer = edge[i].buffer
             if buffer != NONE:
-                stock[buffer, USERS] -= 1
-                _drop_unused(buffer, stock, size, holding)
-        i = node[task, HEAD]
+                stock[buffer].users -= 1
+                _drop_unused(buffer, stock, holding)
+        i = node[task].head
         while i != NONE:
-            later = edge[i, TO]
-            i = edge[i, NEXT]
-            node[later, WAITS] -= 1
-            if node[later, WAITS] == 0:
-                if node[later, RESOURCE] != NONE:
-                    waiting = _reserve(later, now, turn, waiting, node, cost, free, queue, event, event_s)
+            later = edge[i].to
+            i = edge[i].next
+            node[later].waits -= 1
+            if node[later].waits == 0:
+                if node[later].resource != NONE:
+                    waiting = _reserve(later, now, turn, waiting, node, free, queue, event)
                     turn += 1
                     continue
-                j = node[later, HEAD]
+                j = node[later].head
                 while j != NONE:
-                    waiting = _reserve(edge[j, TO], now, turn, waiting, node, cost, free, queue, event, event_s)
+                    waiting = _reserve(edge[j].to, now, turn, waiting, node, free, queue, event)
                     turn += 1
-                    j = edge[j, NEXT]
+                    j = edge[j].next
     return now
 
 
-@njit(cache=True)
+@kernel
 def _reserve(
     task: int,
     now: float,
     turn: int,
     waiting: int,
-    node: Ints,
-    cost: Floats,
+    node: Records,
     free: Floats,
     queue: Ints,
-    event: Ints,
-    event_s: Floats,
+    event: Records,
 ) -> int:
     """Give a task its time; returns how many tasks are first in their queues."""
-    resource = node[task, RESOURCE]
-    finish = max(now, free[resource]) + cost[task, DURATION]
+    resource = node[task].resource
+    finish = max(now, free[resource]) + node[task].duration_s
     free[resource] = finish
-    cost[task, FINISH] = finish
-    node[task, TURN] = turn
-    node[task, BEHIND] = NONE
+    node[task].finish_s = finish
+    node[task].turn = turn
+    node[task].behind = NONE
     ahead = queue[resource]
     queue[resource] = task
     if ahead != NONE:
-        node[ahead, BEHIND] = task
+        node[ahead].behind = task
         return waiting
+    return _insert(task, turn, finish, waiting, event)
+
+
+@kernel
+def _advance(task: int, waiting: int, node: Records, queue: Ints, event: Records) -> int:
+    """Replace the first event by the next task of its resource, if there is one."""
+    following = node[task].behind
+    waiting -= 1
+    if following == NONE:
+        queue[node[task].resource] = NONE
+        return waiting
+    return _insert(following, node[following].turn, node[following].finish_s, waiting, event)
+
+
+@kernel
+def _insert(task: int, turn: int, finish: float, waiting: int, event: Records) -> int:
+    """Put a task among the events, behind all that end after it, or at the same time and later in turn."""
     k = waiting
-    while k > 0:
-        parent = (k - 1) // 2
-        # The newest turn is the last among equals.
-        if event_s[parent] <= finish:
-            break
-        event[k, 0], event[k, 1], event_s[k] = event[parent, 0], event[parent, 1], event_s[parent]
-        k = parent
-    event[k, 0], event[k, 1], event_s[k] = task, turn, finish
+    while k > 0 and (event[k - 1].finish_s < finish or (event[k - 1].finish_s == finish and event[k - 1].turn < turn)):
+        event[k].task, event[k].turn, event[k].finish_s = event[k - 1].task, event[k - 1].turn, event[k - 1].finish_s
+        k -= 1
+    event[k].task, event[k].turn, event[k].finish_s = task, turn, finish
     return waiting + 1
 
 
-@njit(cache=True)
-def _advance(task: int, waiting: int, node: Ints, cost: Floats, queue: Ints, event: Ints, event_s: Floats) -> int:
-    """Replace the first event by the next task of its resource, if there is one."""
-    following = node[task, BEHIND]
-    if following == NONE:
-        queue[node[task, RESOURCE]] = NONE
-        waiting -= 1
-        following, turn, finish = event[waiting, 0], event[waiting, 1], event_s[waiting]
-    else:
-        turn, finish = node[following, TURN], cost[following, FINISH]
-    k = 0
-    while True:
-        child = 2 * k + 1
-        if child >= waiting:
-            break
-        other = child + 1
-        if other < waiting and (
-            event_s[other] < event_s[child] or (event_s[other] == event_s[child] and event[other, 1] < event[child, 1])
-        ):
-            child = other
-        if event_s[child] > finish or (event_s[child] == finish and event[child, 1] > turn):
-            break
-        event[k, 0], event[k, 1], event_s[k] = event[child, 0], event[child, 1], event_s[child]
-        k = child
-    event[k, 0], event[k, 1], event_s[k] = following, turn, finish
-    return waiting
-
-
-@njit(cache=True)
+@kernel
 def _store(
     place: int,
     k: int,
     outputs_at: Ints,
     outputs: Ints,
     gradient_bytes: Floats,
-    operators: Ints,
+    operators: Records,
     held: Ints,
-    stock: Ints,
-    size: Floats,
+    stock: Records,
     holding: Floats,
     peak: Floats,
 ) -> None:
     """What the k-th replica of an operator makes; what nobody needs is given up when all is there."""
     for i in range(outputs_at[place], outputs_at[place + 1]):
-        _make(held[outputs[i]] + k, stock, size, holding, peak)
+        _make(held[outputs[i]] + k, stock, holding, peak)
     if gradient_bytes[place] > 0.0:
-        _make(operators[place, GRADIENT] + k, stock, size, holding, peak)
-        _drop_unused(operators[place, GRADIENT] + k, stock, size, holding)
+        _make(operators[place].gradient + k, stock, holding, peak)
+        _drop_unused(operators[place].gradient + k, stock, holding)
     for i in range(outputs_at[place], outputs_at[place + 1]):
-        _drop_unused(held[outputs[i]] + k, stock, size, holding)
+        _drop_unused(held[outputs[i]] + k, stock, holding)
 
 
-@njit(cache=True)
-def _make(buffer: int, stock: Ints, size: Floats, holding: Floats, peak: Floats) -> None:
-    device = stock[buffer, DEVICE]
-    size[buffer, SIZE] += size[buffer, MADE]
-    holding[device] += size[buffer, MADE]
+@kernel
+def _make(buffer: int, stock: Records, holding: Floats, peak: Floats) -> None:
+    device = stock[buffer].device
+    stock[buffer].size += stock[buffer].made
+    holding[device] += stock[buffer].made
     peak[device] = max(peak[device], holding[device])
 
 
-@njit(cache=True)
-def _drop_unused(buffer: int, stock: Ints, size: Floats, holding: Floats) -> None:
-    if stock[buffer, USERS] == 0:
-        holding[stock[buffer, DEVICE]] -= size[buffer, SIZE]
+@kernel
+def _drop_unused(buffer: int, stock: Records, holding: Floats) -> None:
+    if stock[buffer].users == 0:
+        holding[stock[buffer].device] -= stock[buffer].size

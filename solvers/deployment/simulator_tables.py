@@ -40,7 +40,9 @@ class Tables(NamedTuple):
     seat : (slots + 1,)
     device : (seats,)
     first, last : (seats,)
-        Parts of the batch in ``UNITS``.
+        Parts of the batch, as places in ``cut``.
+    cut : (cuts,)
+        Where parts begin or end, in ``UNITS``, in order; the whole batch is from the first to the last.
     alike : (slots,)
         A number that is the same where devices and parts are.
     time_s : (operators, seats)
@@ -77,6 +79,7 @@ class Tables(NamedTuple):
     device: Ints
     first: Ints
     last: Ints
+    cut: Floats
     alike: Ints
     time_s: Floats
     whole_s: Floats
@@ -98,6 +101,7 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
     device = np.concatenate(seats)
     inputs_at, inputs = _rows(instance.inputs)
     outputs_at, outputs = _rows(instance.outputs)
+    cut = np.unique(np.concatenate(([0, UNITS], first, last)))
     rate, link, resources = _links(instance)
     return Tables(
         order=np.array(instance.order),
@@ -117,8 +121,9 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
         mode=np.array([_MODES[action.mode] for action in actions]),
         seat=seat,
         device=device,
-        first=first,
-        last=last,
+        first=np.searchsorted(cut, first),
+        last=np.searchsorted(cut, last),
+        cut=cut.astype(np.float64),
         alike=alike,
         time_s=_times(instance, device, last - first),
         whole_s=_times(instance, np.arange(instance.devices), np.full(instance.devices, UNITS)),

@@ -1,84 +1,100 @@
-"""Room in which the fast simulator lays out the tasks of a plan: a few tables, whose columns have names here.
+"""Room in which the fast simulator lays out the tasks of a plan: a few tables of records.
 
-Few and wide, because Numba counts references whenever it takes an array out of a tuple.
+Numbers in records are unsigned, because Numba asks of every signed one whether it counts from the end of an array.
+Kernels do without Numba's counts of references (``_nrt``), which take a quarter of the time; so they cannot make arrays
+or parts of arrays.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from numba import njit
 
 from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, Tables
 
-NONE = -1
+Records = npt.NDArray[Any]
 
-AT, COUNT, WHOLE, ALIKE, GRADIENT = range(5)
-"""Of an operator: its first replica and how many there are; 1 where each has the whole batch; a number that is the same
-where devices and parts are, or -1; the buffer of its first gradient."""
-DEVICE, FIRST, LAST, SEAT, TASK = range(5)
-"""Of a replica: its device, its part of the batch, its seat in the tables, its task."""
-RESOURCE, WAITS, HEAD, TAIL, EDGES, EDGES_END, MAKES, OPERATOR, REPLICA, TURN, BEHIND = range(11)
-"""Of a task: its resource (-1: it only gathers others); how many tasks it waits for; first and last edge to what waits
-for it; its edges from what it waits for; the buffer that a transfer makes, or -1; of a computation the operator, -1
-otherwise, and the replica; when it became ready; who is behind it in the queue of its resource."""
-SOURCE, LOW, HIGH, BEFORE = range(11, 15)
-"""Of a transfer: sending device, part of the batch, the transfer of the same tensor to the same device before it."""
-DURATION, FINISH = range(2)
-"""Of a task, in seconds."""
-TO, NEXT, BUFFER = range(3)
-"""Of an edge: the task that waits; the next edge from the same task; the buffer that it needs, or -1."""
-USERS = 1
-"""Of a buffer, beside its device: tasks that still need it."""
-MADE, SIZE = range(2)
-"""Of a buffer: bytes that each make adds, bytes there."""
-TASKS, EDGES_USED, BUFFERS = range(3)
+kernel: Callable[..., Any] = njit(cache=True, error_model="numpy", _nrt=False)
+"""Decorator."""
+
+NONE = 2**32 - 1
+"""In place of a number that there is not."""
+TASKS, EDGES, BUFFERS = range(3)
 """What is counted."""
+
+_NUMBER = np.uint32
+_OPERATOR = np.dtype([(name, _NUMBER) for name in ("at", "count", "whole", "alike", "gradient")])
+"""Its first replica and how many there are; 1 where each has the whole batch; a number that is the same where devices
+and parts are, or none; the buffer of its first gradient."""
+_REPLICA = np.dtype([(name, _NUMBER) for name in ("device", "first", "last", "seat", "task")])
+"""Its device, its part of the batch, its seat in the tables, its task."""
+_TASK = np.dtype(
+    [("duration_s", np.float64), ("finish_s", np.float64)]
+    + [
+        (name, _NUMBER)
+        for name in (
+            *("resource", "waits", "head", "tail", "edges", "edges_end"),
+            *("makes", "operator", "replica", "turn", "behind", "before"),
+        )
+    ]
+)
+"""How long it takes and when it ends; its resource, or none if it only gathers others; how many tasks it waits for;
+first and last edge to what waits for it; its edges from what it waits for; the buffer that a transfer makes, or none;
+of a computation the operator and the replica, or none; when it became ready; who is behind it in the queue of its
+resource; of a transfer the one of the same tensor to the same device before it."""
+_PARCEL = np.dtype([(name, _NUMBER) for name in ("source", "low", "high")])
+"""Of a transfer, by the number of its task: sending device and part of the batch."""
+_EDGE = np.dtype([(name, _NUMBER) for name in ("to", "next", "buffer")])
+"""The task that waits; the next edge from the same task; the buffer that it needs, or none."""
+_BUFFER = np.dtype([("made", np.float64), ("size", np.float64), ("device", _NUMBER), ("users", _NUMBER)])
+"""Bytes that each make adds, bytes there; where; tasks that still need it."""
+_EVENT = np.dtype([("finish_s", np.float64), ("task", _NUMBER), ("turn", _NUMBER)])
+"""When a task that is the first of its queue ends; which one; its turn."""
 
 
 class Work(NamedTuple):
-    """All of it; columns are named above.
+    """All of it.
 
     Parameters
     ----------
-    operator : (operators, 5)
-    replica : (replicas, 5)
+    operator : (operators,) records
+    replica : (replicas,) records
     held : (tensors,)
         The buffer of the producer's first replica.
     sent : (tensors, devices)
-        The last transfer of it to the device, or -1.
-    node : (room, 15)
-    cost : (room, 2)
-    edge : (room, 3)
+        The last transfer of it to the device, or none.
+    node : (room,) records
+        Tasks.
+    parcel, edge : (room,) records
     found : (room, 2)
         Task and buffer of what a computation waits for, before it has its number.
-    stock : (room, 2)
-    size : (room, 2)
+    stock : (room,) records
+        Buffers.
     used : (3,)
         Tasks, edges and buffers.
     free, queue : (resources,)
-        Until when it is taken, and the last task in its queue, or -1.
-    event : (resources, 2)
-        Heap of the first task of each queue, and its turn.
-    event_s : (resources,)
-        When it ends.
+        Until when it is taken, and the last task in its queue, or none.
+    event : (resources,) records
+        The first task of each queue, the one that ends last before the others.
     holding, peak : (devices,)
         Bytes, now and at most.
     """
 
-    operator: Ints
-    replica: Ints
-    held: Ints
-    sent: Ints
-    node: Ints
-    cost: Floats
-    edge: Ints
-    found: Ints
-    stock: Ints
-    size: Floats
+    operator: Records
+    replica: Records
+    held: npt.NDArray[np.uint32]
+    sent: npt.NDArray[np.uint32]
+    node: Records
+    parcel: Records
+    edge: Records
+    found: npt.NDArray[np.uint32]
+    stock: Records
     used: Ints
     free: Floats
-    queue: Ints
-    event: Ints
-    event_s: Floats
+    queue: npt.NDArray[np.uint32]
+    event: Records
     holding: Floats
     peak: Floats
 
@@ -88,21 +104,19 @@ def workspace(tables: Tables, room: int) -> Work:
     operators, tensors, devices = len(tables.order), len(tables.producer), len(tables.device_group)
     resources = tables.resources
     return Work(
-        operator=np.zeros((operators, 5), np.int64),
-        replica=np.zeros((operators * devices, 5), np.int64),
-        held=np.zeros(tensors, np.int64),
-        sent=np.zeros((tensors, devices), np.int64),
-        node=np.zeros((room, 15), np.int64),
-        cost=np.zeros((room, 2)),
-        edge=np.zeros((room, 3), np.int64),
-        found=np.zeros((room, 2), np.int64),
-        stock=np.zeros((room, 2), np.int64),
-        size=np.zeros((room, 2)),
+        operator=np.zeros(operators, _OPERATOR),
+        replica=np.zeros(operators * devices, _REPLICA),
+        held=np.zeros(tensors, _NUMBER),
+        sent=np.zeros((tensors, devices), _NUMBER),
+        node=np.zeros(room, _TASK),
+        parcel=np.zeros(room, _PARCEL),
+        edge=np.zeros(room, _EDGE),
+        found=np.zeros((room, 2), _NUMBER),
+        stock=np.zeros(room, _BUFFER),
         used=np.zeros(3, np.int64),
         free=np.zeros(resources),
-        queue=np.zeros(resources, np.int64),
-        event=np.zeros((resources, 2), np.int64),
-        event_s=np.zeros(resources),
+        queue=np.zeros(resources, _NUMBER),
+        event=np.zeros(resources, _EVENT),
         holding=np.zeros(devices),
         peak=np.zeros(devices),
     )
