@@ -167,12 +167,12 @@ def _hottest(touched: Counter[int]) -> list[int]:
 
 def _batches(path: Path, batch: int, rows: int | None) -> Iterator[set[int]]:
     """Features that each batch touches."""
-    log = islice(_rows(path), rows)
+    log = islice(rows_of(path), rows)
     while len(own := list(islice(log, batch))) == batch:
         yield set().union(*own)
 
 
-def _rows(path: Path) -> Iterator[set[int]]:
+def rows_of(path: Path) -> Iterator[set[int]]:
     """Features of each row whose value is not 0; blank lines are skipped."""
     number = 0
     try:

@@ -8,6 +8,9 @@ import numpy as np
 from ddlopt.models.aggregation.hot import HotInstance, HotSet, Reals, Whole
 from ddlopt.models.aggregation.hot_values import Group
 
+_GAINS = 1e-6
+"""Of the highest price: a gain a register that is more than rounding."""
+
 
 class Items(NamedTuple):
     """Parameters that may be worth a place, in a row: numbers, registers (N,), and values (N, S)."""
@@ -30,16 +33,22 @@ class Items(NamedTuple):
         """Value less price of every item on every switch, (N, S); minus infinity where it saves nothing."""
         return np.where(self.values > 0, self.values - np.outer(self.width, prices), -np.inf)
 
-    def placed_by(self, instance: HotInstance, prices: Reals, order: Whole | None = None) -> Whole:
-        """Switch of each item, those first that gain most a register at these prices, each where it gains most.
+    def orders(self, prices: Reals) -> list[Whole]:
+        """Two orders in which items may choose a switch at these prices.
 
-        What gains nothing comes last and fills what is left.
+        First: those that gain most a register come first. Second: of those that gain anything, those that lose most on
+        the next best switch come first, so that those that are at home on several take what the others leave.
         """
+        profits = np.sort(np.concatenate([self.profits(prices), np.full((len(self.width), 1), -np.inf)], axis=1))
+        gain, next_best = profits[:, -1] / self.width, profits[:, -2] / self.width
+        regret = np.where(gain > _GAINS * prices.max(), gain - next_best, -1.0)
+        return [np.argsort(-gain, kind="stable"), np.lexsort((-gain, -regret))]
+
+    def placed_by(self, instance: HotInstance, prices: Reals, order: Whole) -> Whole:
+        """Switch of each item, in this order, where it gains most of those with room; what is left may be filled."""
         # Here, as compiling takes a moment that the check of an answer should not.
         from ddlopt.models.aggregation.hot_kernels import place
 
-        if order is None:
-            order = np.argsort(-self.profits(prices).max(axis=1) / self.width, kind="stable")
         return place(order, self.width, self.values, prices, registers_of(instance))
 
     def worth(self, placed: Whole) -> float:

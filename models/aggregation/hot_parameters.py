@@ -177,7 +177,9 @@ class HotParameters:
         open_options = np.concatenate([(items.values > 0) & able, none], axis=1)
         if self.reduced:
             prices, bound = instance.priced
-            worth = items.worth(items.placed_by(instance, prices)) if self.worth is None else self.worth
+            worth = self.worth
+            if worth is None:
+                worth = max(items.worth(items.placed_by(instance, prices, order)) for order in items.orders(prices))
             gap = max(0.0, bound - worth) + _ROUNDING * bound
             offers = np.concatenate([items.profits(prices), np.zeros_like(none, dtype=np.float64)], axis=1)
             open_options &= offers.max(axis=1, keepdims=True) - offers <= gap

@@ -25,9 +25,9 @@ Answered = tuple[Solution, Mapping[str, Any]]
 class HotPrices(Heuristic):
     """Ours: parameters go where they gain most at the prices of registers that prove the Lagrangian bound.
 
-    Those that gain most a register come first; those that gain nothing fill what is left. Then, in turn, each switch
-    makes the best choice among its own parameters and those that are on none (:class:`HotKnapsack`'s), until none
-    changes anything.
+    They choose in two orders (:meth:`Items.orders`). Then, in turn, each switch makes the best choice among its own
+    parameters and those that are on none (:class:`HotKnapsack`'s), until none changes anything. The better answer
+    counts.
     """
 
     name: ClassVar[str] = "hot-prices"
@@ -35,16 +35,17 @@ class HotPrices(Heuristic):
     covers: ClassVar[type[Any]] = HotInstance
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
-        """One pass, and choices of the switches."""
+        """The better of two passes, each with choices of the switches."""
         items = items_of(instance, groups_of(instance))
-        placed = items.placed_by(instance, instance.priced.prices)
-        unchanged, turn, switches = 0, 0, len(instance.switches)
-        while unchanged < switches and not clock.expired:
-            better = _with_best_choice(instance, items, placed, turn % switches)
-            unchanged = 0 if better is not None else unchanged + 1
-            placed = placed if better is None else better
-            turn += 1
-        return items.answer(instance, placed), {"turns": float(turn)}
+        prices = instance.priced.prices
+        found = []
+        for order in items.orders(prices):
+            found.append(_with_best_choices(instance, items, items.placed_by(instance, prices, order), clock))
+            if clock.expired:
+                break
+        best = max(found, key=items.worth)
+        clock.report(items.worth(best))
+        return items.answer(instance, best), {}
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,17 @@ class HotSampled(Heuristic):
         return guessed.answer(instance, placed), details
 
 
+def _with_best_choices(instance: HotInstance, items: Items, placed: Whole, clock: Clock) -> Whole:
+    """The placement, after best choices of all switches in turn, until none changes anything."""
+    unchanged, turn, switches = 0, 0, len(instance.switches)
+    while unchanged < switches and not clock.expired:
+        better = _with_best_choice(instance, items, placed, turn % switches)
+        unchanged = 0 if better is not None else unchanged + 1
+        placed = placed if better is None else better
+        turn += 1
+    return placed
+
+
 def _with_best_choice(instance: HotInstance, items: Items, placed: Whole, switch: int) -> Whole | None:
     """The placement with a switch's best choice among its own items and those on none; None if it saves no more."""
     free = np.flatnonzero(((placed == switch) | (placed < 0)) & (items.values[:, switch] > 0))
@@ -169,7 +181,8 @@ def _with_best_choice(instance: HotInstance, items: Items, placed: Whole, switch
 
 def by_density(instance: HotInstance, items: Items) -> Whole:
     """Switch of each item, -1 for none: those first that save most a register, each where it saves most."""
-    return items.placed_by(instance, np.zeros(len(instance.switches)))
+    prices = np.zeros(len(instance.switches))
+    return items.placed_by(instance, prices, items.orders(prices)[0])
 
 
 def _placed(items: Items, room: Whole, order: Whole) -> Whole:
