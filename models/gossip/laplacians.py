@@ -26,7 +26,8 @@ def on_edges(matrix: Floats, ends: Ints) -> Floats:
 
 
 def centred(matrix: Floats) -> Floats:
-    """P M P with P = I − 11ᵀ/n, of a symmetric matrix M."""
+    """P M P with P = I − 11ᵀ/n, of a symmetric matrix M; symmetric in spite of rounding."""
     rows = matrix - matrix.mean(axis=0)
-    found: Floats = rows - rows.mean(axis=1)[:, None]
+    rows = rows - rows.mean(axis=1)[:, None]
+    found: Floats = (rows + rows.T) / 2.0
     return found

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.automorphisms import automorphisms
@@ -68,7 +69,9 @@ class FastestWeights(Timed):
             gap = relative_gap(objective, bound, instance.sense)
             return clock.expired or (gap is not None and gap <= target)
 
-        at, rounds = solve(program.program(), stop)
+        # On small matrices threads of linear algebra only wait for each other.
+        with threadpool_limits(limits.threads):
+            at, rounds = solve(program.program(), stop)
         if not np.isfinite(at.y).all():
             raise NoSolutionError("the interior-point method broke down")
         details = {"rounds": rounds, "classes": program.classes}
