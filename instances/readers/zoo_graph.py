@@ -98,7 +98,8 @@ def read_zoo_file(path: str | Path) -> ZooFile:
     if not bandwidths:
         raise InstanceError(f"{path}: has {len(nodes)} nodes and no edge between two of them; expected a network")
     known = any(speed is not None for speed in bandwidths.values())
-    graph = PlainGraph(_names(found), tuple(bandwidths), tuple(bandwidths.values()) if known else None)
+    edges = tuple(sorted(bandwidths))
+    graph = PlainGraph(_names(found), edges, tuple(bandwidths[edge] for edge in edges) if known else None)
     simple = nx.Graph(graph.edges)
     simple.add_nodes_from(range(len(nodes)))
     parts = sorted(
