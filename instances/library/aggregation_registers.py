@@ -1,11 +1,12 @@
 """The bundled placements in register arrays: all generated, see each instance's ``source``."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import AggregationProblem
 
-_INSTANCES = {
+_INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     "registers-tiny-n8-r3": (1, {"parameters": 8, "arrays": 3, "batches": 8, "held_out": 8, "rows": 1}),
     "registers-tiny-collisions-n8-r3": (
         2, {"parameters": 8, "arrays": 3, "batches": 8, "held_out": 8, "rows": 1, "goal": "collisions"},

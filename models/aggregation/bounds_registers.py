@@ -1,5 +1,6 @@
 """A bound for placements in register arrays that needs no solver."""
 
+from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
@@ -39,10 +40,10 @@ def _cliques(instance: RegisterInstance, batches: Merged) -> float:
             del free[place]
 
 
-def _neighbours(count: int, batches: object) -> npt.NDArray[np.int64]:
+def _neighbours(count: int, batches: Iterable[set[int]]) -> npt.NDArray[np.int64]:
     """(n, n) number of batches that two parameters share."""
     near = np.zeros((count, count), dtype=np.int64)
-    for batch in batches:  # type: ignore[attr-defined]
+    for batch in batches:
         members = list(batch)
         near[np.ix_(members, members)] += 1
     np.fill_diagonal(near, 0)

@@ -41,7 +41,7 @@ class State(NamedTuple):
 
     array: Ints
     held: Ints
-    count: Ints
+    counts: Ints
     arrays_at: Ints
     largest: Ints
 
@@ -61,10 +61,10 @@ def state_of(work: Work, array: Ints) -> State:
     for i in range(len(array)):
         state.held[array[i]] += 1
         for k in range(work.start[i], work.start[i + 1]):
-            state.count[work.batch[k], array[i]] += 1
+            state.counts[work.batch[k], array[i]] += 1
     for t in range(batches):
         for r in range(arrays):
-            c = state.count[t, r]
+            c = state.counts[t, r]
             state.arrays_at[t, c] += 1
             state.largest[t] = max(state.largest[t], c)
     return state
@@ -76,7 +76,7 @@ def value_of(work: Work, state: State) -> tuple[float, float]:
     table = top = 0.0
     for t in range(len(state.largest)):
         for r in range(len(state.held)):
-            table += work.table[t, state.count[t, r]]
+            table += work.table[t, state.counts[t, r]]
         top += work.top[t, state.largest[t]]
     return table, top
 
@@ -89,7 +89,7 @@ def _change(work: Work, state: State, i: int, a: int, b: int, other: int) -> tup
         t = work.batch[k]
         if other >= 0 and work.touches[t, other]:
             continue
-        ca, cb, m = state.count[t, a], state.count[t, b], state.largest[t]
+        ca, cb, m = state.counts[t, a], state.counts[t, b], state.largest[t]
         table += work.table[t, ca - 1] - work.table[t, ca] + work.table[t, cb + 1] - work.table[t, cb]
         if cb + 1 > m:
             top += work.top[t, m + 1] - work.top[t, m]
@@ -106,9 +106,9 @@ def _move(work: Work, state: State, i: int, b: int) -> None:
     state.held[b] += 1
     for k in range(work.start[i], work.start[i + 1]):
         t = work.batch[k]
-        ca, cb = state.count[t, a], state.count[t, b]
-        state.count[t, a] = ca - 1
-        state.count[t, b] = cb + 1
+        ca, cb = state.counts[t, a], state.counts[t, b]
+        state.counts[t, a] = ca - 1
+        state.counts[t, b] = cb + 1
         state.arrays_at[t, ca] -= 1
         state.arrays_at[t, ca - 1] += 1
         state.arrays_at[t, cb] -= 1

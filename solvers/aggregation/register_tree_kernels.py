@@ -27,12 +27,12 @@ class Tree(NamedTuple):
 
     array: Ints
     held: Ints
-    count: Ints
+    counts: Ints
     largest: Ints
     rising: Floats
     parameter: Ints
     tried: Ints
-    next: Ints
+    following: Ints
     cost: Floats
     largest_before: Ints
     beyond: Floats
@@ -65,7 +65,7 @@ def _rise(work: Work, tree: Tree, i: int, r: int) -> float:
     found = 0.0
     for k in range(work.start[i], work.start[i + 1]):
         t = work.batch[k]
-        c = tree.count[t, r]
+        c = tree.counts[t, r]
         found += tree.rising[t, c + 1] - tree.rising[t, c]
         if c + 1 > tree.largest[t]:
             found += work.of_top * (work.top[t, c + 1] - work.top[t, tree.largest[t]])
@@ -134,7 +134,7 @@ def _still_to_come(work: Work, tree: Tree, least: Floats) -> float:
 @njit(cache=True)
 def _open(work: Work, tree: Tree, depth: int, i: int) -> None:
     """List the arrays for i at this depth, the cheapest first."""
-    tree.parameter[depth], tree.next[depth] = i, 0
+    tree.parameter[depth], tree.following[depth] = i, 0
     rises = np.empty(len(work.capacity))
     listed = 0
     for r in range(len(work.capacity)):
@@ -160,8 +160,8 @@ def _put(work: Work, tree: Tree, depth: int, i: int, r: int) -> None:
     tree.largest_before[depth] = tree.largest
     for k in range(work.start[i], work.start[i + 1]):
         t = work.batch[k]
-        tree.count[t, r] += 1
-        tree.largest[t] = max(tree.largest[t], tree.count[t, r])
+        tree.counts[t, r] += 1
+        tree.largest[t] = max(tree.largest[t], tree.counts[t, r])
 
 
 @njit(cache=True)
@@ -172,13 +172,13 @@ def _take_back(work: Work, tree: Tree, depth: int) -> None:
     tree.held[r] -= 1
     tree.largest[:] = tree.largest_before[depth]
     for k in range(work.start[i], work.start[i + 1]):
-        tree.count[work.batch[k], r] -= 1
+        tree.counts[work.batch[k], r] -= 1
 
 
 @njit(cache=True)
 def _value(work: Work, tree: Tree) -> float:
     """Objective of a full placement."""
-    table, top = value_of(work, State(tree.array, tree.held, tree.count, tree.count, tree.largest))
+    table, top = value_of(work, State(tree.array, tree.held, tree.counts, tree.counts, tree.largest))
     return work.of_table * table + work.of_top * top
 
 
@@ -195,14 +195,14 @@ def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: f
     if depth == 0 and tree.parameter[0] < 0:
         _open(work, tree, 0, _look(work, tree, least, ties))
     for _ in range(nodes):
-        while depth >= 0 and tree.tried[depth, tree.next[depth]] < 0:
+        while depth >= 0 and tree.tried[depth, tree.following[depth]] < 0:
             depth -= 1
             if depth >= 0:
                 _take_back(work, tree, depth)
         if depth < 0:
             break
-        r = tree.tried[depth, tree.next[depth]]
-        tree.next[depth] += 1
+        r = tree.tried[depth, tree.following[depth]]
+        tree.following[depth] += 1
         _put(work, tree, depth, tree.parameter[depth], r)
         depth += 1
         if depth < n:
