@@ -155,26 +155,27 @@ def tree_table(time_s: float) -> None:
     """Fat-trees: communication in units of one gradient on a host's link."""
     size = 1e8
     print("communication of all jobs at once, in times that a gradient takes on a host's link (100 Gb/s)")
-    columns = ("server", "ring", "first", "optimum", "bound", "sparse")
+    columns = ("server", "ring", "first", "max", "optimum", "bound", "sparse")
     print(f"{'k':>3}{'over':>6}{'jobs':>6}{'workers':>9} {'placement':10}" + "".join(f"{name:>9}" for name in columns)
           + f"{'gain':>7}{'dlrm':>7}")  # fmt: skip
     unit = size / (100 * GIGABIT_PER_S)
     for fabric in _FABRICS:
         for oversubscription in (1.0, 4.0):
             figures = [_figures(instance_of(fabric, seed, size, oversubscription), time_s) for seed in _SEEDS]
-            means = [mean(each) / unit for each in zip(*(figure[:5] for figure in figures), strict=True)]
-            sparse = mean(figure[5] for figure in figures)
+            means = [mean(each) / unit for each in zip(*(figure[:6] for figure in figures), strict=True)]
+            sparse = mean(figure[6] for figure in figures)
             cells = "".join(f"{value:9.2f}" for value in means) + f"{sparse:9.2f}"
             print(
                 f"{fabric.k:3}{oversubscription:6.0f}{fabric.jobs:6}{fabric.workers:9} {fabric.placement:10}{cells}"
-                f"{means[0] / means[3]:7.2f}{mean(figure[6] for figure in figures):7.2f}",
+                f"{means[0] / means[4]:7.2f}{mean(figure[7] for figure in figures):7.2f}",
                 flush=True,
             )
 
 
 def _figures(instance: GraphInstance, time_s: float) -> tuple[float, ...]:
-    """Server, ring, first switch, optimum and its bound in seconds; sparse gain of rows alone, and with layers."""
-    plain, first = (ShortestRoutes(rule).solve(instance, Limits()) for rule in ("none", "first-switch"))
+    """Server, ring, first switch, rule max, optimum, bound in seconds; sparse gain of rows alone, and with layers."""
+    rules = ("none", "first-switch", "max")
+    plain, first, everywhere = (ShortestRoutes(rule).solve(instance, Limits()) for rule in rules)
     ring = Ring().solve(instance, Limits())
     found = optimum(instance, time_s)
     rows = touched(128, _DIMENSION, 4096)
@@ -183,8 +184,8 @@ def _figures(instance: GraphInstance, time_s: float) -> tuple[float, ...]:
     for dense in (0.0, float(recommender(128).gradient_bytes)):
         without = congestion_s(instance, plan_of(plain), plan_of(plain), nothing, dense)
         gains.append(without / congestion_s(instance, plan_of(found), plan_of(plain), rows, dense))
-    times = [value or 0.0 for value in (plain.objective, ring.objective, first.objective, found.objective, found.bound)]
-    return (*times, *gains)
+    times = (plain.objective, ring.objective, first.objective, everywhere.objective, found.objective, found.bound)
+    return (*(value or 0.0 for value in times), *gains)
 
 
 def memory_table(time_s: float, picture: str | None = None) -> None:
@@ -192,7 +193,7 @@ def memory_table(time_s: float, picture: str | None = None) -> None:
     fabric = _Fabric(8, 8, 14, "random")
     print("fat-tree k=8, 8 jobs of 14 workers, 100 Gb/s, packets of 256 bytes; iteration over that with one server")
     parts = (8192, 2048, 512, 128, 32)
-    print(f"{'network, batch':18}{'RTT us':>7}" + "".join(f"{parts_of:>9}" for parts_of in parts))
+    print(f"{'network, batch':18}{'RTT us':>7}" + "".join(f"{count:>9}" for count in parts))
     lines = {}
     for name in ("resnet50, 32", "vgg16, 32", "bert-base 128, 8"):
         workload = _DENSE[name]()

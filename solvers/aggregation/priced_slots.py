@@ -133,8 +133,9 @@ def relaxation(arrays: SlotArrays) -> Rates:
 
 def price_details(arrays: SlotArrays, prices: Floats, most: int = 5) -> dict[str, float]:
     """Prices of the rows whose totals are dearest."""
-    order = np.argsort(-prices * arrays.limits)[:most]
-    return {f"price of {arrays.row_names[k]}": float(prices[k]) for k in order if prices[k] > 0}
+    totals = prices * arrays.limits
+    order = np.argsort(-totals)[:most]
+    return {f"price of {arrays.row_names[k]}": float(prices[k]) for k in order if totals[k] > _LEAST * totals.max()}
 
 
 def sharpened(arrays: SlotArrays, prices: Floats, clock: Clock) -> Floats:

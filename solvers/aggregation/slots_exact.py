@@ -56,6 +56,6 @@ class Tangents:
         )
 
 
-def opened(solver: str = "highs") -> Opened:
+def opened(solver: str = "highs", name: str = "exact") -> Opened:
     """Prices, then :class:`Tangents` from their plan."""
-    return Opened("slot-tangents", "aggregation", PricedSlots(), lambda _: Tangents(solver))
+    return Opened(name, "aggregation", PricedSlots(), lambda _: Tangents(solver))

@@ -22,7 +22,7 @@ def best(instance: SlotsInstance, solver: str) -> Method:
 
 def milp(instance: SlotsInstance, solver: str) -> Method:
     """The integer program with tangents, with the plan of the prices as its start and limit."""
-    method: Method = import_module("ddlopt.solvers.aggregation.slots_exact").opened(solver)
+    method: Method = import_module("ddlopt.solvers.aggregation.slots_exact").opened(solver, "milp")
     return method
 
 

@@ -232,3 +232,33 @@ def test_ports_are_there() -> None:
     names = set(SlotShares().problem(instance).var_dict)
     assert names == {port.name for port in ports_of(SlotShares)} - {"constraints", "objective"}
     assert SlotTangents().refuses(slots_instance(1, goal="slowest")) is not None
+
+
+def test_a_host_model_can_take_slots_away_and_start_from_a_plan() -> None:
+    instance = slots_instance(2, switches=1)
+    optimum = optimum_by_enumeration(instance)
+    model = build_model("aggregation", SlotTangents(), instance)
+    block = model.aggregation
+    most = max(block.slots, key=lambda pair: instance.jobs[pair[0]].gradient_bytes)
+    block.slots[most].setub(1)
+    outcome = Highs().solve(model, Limits(gap=1e-6))
+    assert outcome.status is Status.OPTIMAL
+    plan = SlotTangents().read(block, instance)
+    assert plan.slots[most[0]][0] == 1
+    limited = evaluate(instance, plan)
+    assert limited.feasible
+    assert limited.objective is not None
+    assert limited.objective > optimum * (1 + 1e-3)
+    started = Exact("slot-tangents", "aggregation", SlotTangents(), Highs()).solve(instance, Limits(), start=plan)
+    assert started.objective == pytest.approx(optimum, rel=2e-4)
+
+
+def test_two_builds_are_the_same() -> None:
+    instance = slots_instance(3, back=0.5, links=2)
+    one, other = (build_model("aggregation", SlotTangents(tolerance=1e-3), instance) for _ in range(2))
+    texts = []
+    for model in (one, other):
+        rows = [f"{row.name}: {row.expr}" for row in model.component_data_objects(pyo.Constraint)]
+        texts.append("\n".join([str(model.objective.expr), *rows]))
+    assert texts[0] == texts[1]
+    assert "slots_suffice" in texts[0]
