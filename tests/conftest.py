@@ -1,9 +1,15 @@
 """Shared by all tests: the folder of helpers is importable, and only the installed package is."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+
+# Tests run one a core. Threads of linear algebra beside them would wait for each other, a hundred times as long as
+# they work; this must be said before NumPy is imported.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 sys.path.append(str(Path(__file__).parent))
 
