@@ -22,7 +22,7 @@ from ddlopt.instances.library import load, names
 from ddlopt.instances.readers.libffm import rows_of
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.aggregation import HotInstance, evaluate
-from ddlopt.models.aggregation.sampling import Bound, samples_for_set, samples_for_share
+from ddlopt.models.aggregation.sampling import Bound, expected_share, samples_for_set, samples_for_share
 from ddlopt.solvers.aggregation.hot_knapsack import HotKnapsack
 from ddlopt.solvers.aggregation.hot_methods import ENTRIES
 from ddlopt.solvers.contracts import Limits, Result
@@ -156,11 +156,12 @@ def sampling(log: Path | None, batch: int) -> None:
                     shares = captured(frequencies, size, lambda rng, p=frequencies, n=count: rng.binomial(n, p))
                     promises = [promised(frequencies, size, count, bound) for bound in ("chernoff", "hoeffding")]
                     cells = [f"{share:.3f}" if share > 0.001 else "–" for share in promises]
-                    yield label, str(size), f"{count:,}", interval(shares), f"{shares.min():.4f}", *cells
+                    mean = expected_share(frequencies, size, count)
+                    yield label, str(size), f"{count:,}", interval(shares), f"{shares.min():.4f}", f"{mean:.3f}", *cells
                 whole = [samples_for_set(frequencies, size, DELTA, bound) for bound in ("chernoff", "hoeffding")]
-                yield label, str(size), "the whole set", "", "", *(f"{each:.3g} batches" for each in whole)
+                yield label, str(size), "the whole set", "", "", "", *(f"{each:.3g} batches" for each in whole)
 
-    table(("model", "K", "batches", "captured", "least", "Chernoff promises", "Hoeffding promises"), rows())
+    table(("model", "K", "batches", "captured", "least", "mean is at least", "Chernoff promises", "Hoeffding"), rows())
     if log is not None:
         logged(log, batch)
 

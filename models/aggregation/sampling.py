@@ -19,8 +19,21 @@ if A is above another one and all that are not among the K hottest are below it,
 parameters between can be mistaken for each other; the most that this costs is known, and :math:`\eta` is the largest
 for which it is little enough.
 
+*The share in the mean.* With :math:`A_\theta` the parameters above frequency :math:`\theta`, the heat lost is the
+integral over :math:`\theta` of how many fewer of them are taken than could be. Let c be any count. As a hot parameter
+that is missed and seen more than c times needs another parameter that is taken, not hot, and seen more than c times,
+for :math:`\theta \ge p_K` the expected number of missed ones is at most
+
+.. math:: \sum_{i \in A_\theta} P(N \hat p_i \le c) + \sum_{j > K} P(N \hat p_j > c) ,
+
+and for smaller :math:`\theta` the expected number of those taken that are below it is at most
+
+.. math:: \sum_{j \notin A_\theta} P(N \hat p_j > c) + \sum_{i \le K} P(N \hat p_i \le c) .
+
+The best c for each :math:`\theta` gives the bound; counts are binomial.
+
 The inequalities are those of W. Hoeffding, "Probability inequalities for sums of bounded random variables", Journal of
-the American Statistical Association 58, 1963; the union bounds are ours.
+the American Statistical Association 58, 1963; the rest is ours.
 """
 
 import math
@@ -28,12 +41,15 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+from scipy.special import bdtr, bdtrc
 
 from ddlopt.models.aggregation.hot import Reals
 from ddlopt.models.errors import OptionError
 
 Bound = Literal["chernoff", "hoeffding"]
 
+_COUNTS = 64
+"""Of which the best is taken."""
 _WIDEST = 1e12
 """Of the bands around the break, relative."""
 
@@ -108,6 +124,37 @@ def samples_for_share(
     if surely_in:
         rates.append(_rates(ranked[:surely_in], ranked[size:], bound))
     return _enough(np.concatenate(rates), delta) if rates else 0
+
+
+def expected_share(frequencies: Reals, size: int, samples: int) -> float:
+    """At least this share of the heat of the hottest parameters is captured in the mean.
+
+    Parameters
+    ----------
+    frequencies, size
+        As for :func:`samples_for_set`.
+    samples : int
+        Batches, N.
+    """
+    if samples < 1:
+        raise OptionError(f"samples is {samples}; it must be at least 1")
+    ranked = _ranked(frequencies, size, 0.5)
+    heat = float(ranked[:size].sum())
+    if size in (0, len(ranked)) or heat == 0:
+        return 1.0
+    places = np.unique(np.geomspace(1, len(ranked), _COUNTS).astype(np.int64)) - 1
+    missed, taken = np.full(size, np.inf), np.full(len(ranked) - size, np.inf)
+    for count in np.unique(np.floor(samples * ranked[places])):
+        low = np.cumsum(bdtr(count, samples, ranked[:size]))
+        high = np.cumsum(bdtrc(count, samples, ranked[: size - 1 : -1]))[::-1]
+        missed = np.minimum(missed, low + high[0])
+        taken = np.minimum(taken, high + low[-1])
+    # Between the m-th and the next frequency: of the first m those missed, or of those after the m-th those taken.
+    steps = ranked - np.append(ranked[1:], 0.0)
+    missed = np.minimum(missed, np.arange(1, size + 1))
+    taken = np.minimum(taken, size)
+    lost = float(steps[:size] @ missed) + float(steps[size:-1] @ taken[1:])
+    return max(0.0, 1 - lost / heat)
 
 
 class _Break:

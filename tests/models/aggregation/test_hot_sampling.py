@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ddlopt.models.aggregation.hot_values import saved_messages
-from ddlopt.models.aggregation.sampling import samples_for_set, samples_for_share
+from ddlopt.models.aggregation.sampling import expected_share, samples_for_set, samples_for_share
 from ddlopt.models.errors import OptionError
 
 ZIPF = np.arange(1.0, 301.0) ** -1.1
@@ -86,6 +86,30 @@ def test_a_fiftieth_of_the_batches_is_too_few() -> None:
         order = np.lexsort((ZIPF, -rng.binomial(samples, ZIPF)))[:size]
         missed += ZIPF[order].sum() < 0.95 * ZIPF[:size].sum()
     assert missed > 50
+
+
+@pytest.mark.parametrize("size", [3, 20, 100])
+def test_the_mean_share_is_what_it_is_said_to_be_at_least(size: int) -> None:
+    stated, best = [], ZIPF[:size].sum()
+    for samples in (2, 10, 50, 300):
+        rng = np.random.default_rng(samples)
+        shares = []
+        for _ in range(300):
+            # Of parameters seen equally often the coldest.
+            order = np.lexsort((ZIPF, -rng.binomial(samples, ZIPF)))[:size]
+            shares.append(ZIPF[order].sum() / best)
+        stated.append(expected_share(ZIPF, size, samples))
+        assert stated[-1] <= np.mean(shares) + 4 * np.std(shares) / np.sqrt(300)
+    assert stated == sorted(stated)
+    assert stated[-1] > 0.9
+
+
+def test_the_mean_share_of_two_parameters_by_hand() -> None:
+    # One batch: missed if it touches the second (0.4) or not the first (0.2), by the bound; 1 at most.
+    assert expected_share(np.array([0.4, 0.8]), 1, 1) == pytest.approx(1 - 0.4 * (0.4 + 0.2) / 0.8)
+    assert expected_share(np.array([0.4, 0.8]), 2, 1) == 1
+    with pytest.raises(OptionError, match="samples is 0"):
+        expected_share(ZIPF, 3, 0)
 
 
 def test_odd_options_are_refused() -> None:
