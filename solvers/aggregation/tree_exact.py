@@ -32,7 +32,7 @@ class TreeIntegerProgram:
 
     solver: str = "highs"
 
-    name: ClassVar[str] = "tree"
+    name: ClassVar[str] = "milp"
     family: ClassVar[str] = "aggregation"
 
     def refuses(self, instance: Any) -> str | None:
@@ -50,7 +50,9 @@ class TreeIntegerProgram:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         if refusal(instance, "congestion") is None and start is None:
             start = TreeGreedy().solve(instance, limits, seed).solution
-        method = Exact(self.name, self.family, fitting(instance, start), backend(self.solver))
+        formulation = fitting(instance, start)
+        name = "tree" if isinstance(formulation, TreeAggregation) else "tree-plain"
+        method = Exact(name, self.family, formulation, backend(self.solver))
         return method.solve(instance, limits, seed, progress, start)
 
 
@@ -68,4 +70,4 @@ def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:
 def opened(instance: TreeInstance, solver: str) -> Method:
     """A heuristic, and the integer program that starts from what it found."""
     opening = TreePrices() if instance.goal == "utilization" else TreeGreedy()
-    return Opened("tree", "aggregation", opening, lambda _: TreeIntegerProgram(solver))
+    return Opened("milp", "aggregation", opening, lambda _: TreeIntegerProgram(solver))

@@ -209,6 +209,9 @@ def _join(v: int, p: int, plan: Layout, kept: Store, line: Floats) -> None:
                 table[one + i] += table[other]
             continue
         choice = kept.place[v] + row * sum_width
+        if added == 1:
+            _join_one(table[one : one + new + 1], table[other], table[other + 1], old, line, kept.split[choice:])
+            continue
         line[: new + 1] = np.inf
         for a in range(added + 1):
             cost = table[other + a]
@@ -218,6 +221,20 @@ def _join(v: int, p: int, plan: Layout, kept: Store, line: Floats) -> None:
                     kept.split[choice + i] = a
         table[one : one + new + 1] = line[: new + 1]
     kept.last[p] = new
+
+
+@njit(cache=True)
+def _join_one(
+    costs: Floats, without: float, taken: float, old: int, line: Floats, split: npt.NDArray[np.int32]
+) -> None:
+    """The same for a child with two columns, as most leaves have; written such that compilers use vectors."""
+    line[: old + 1] = costs[: old + 1]
+    line[old + 1 : len(costs)] = line[old]
+    costs[0], split[0] = line[0] + without, 0
+    for i in range(1, len(costs)):
+        keeping, taking = line[i] + without, line[i - 1] + taken
+        costs[i] = min(keeping, taking)
+        split[i] = taking < keeping
 
 
 @njit(cache=True)

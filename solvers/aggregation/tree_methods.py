@@ -24,14 +24,10 @@ def strategy(instance: TreeInstance, name: str) -> Method:
     return method
 
 
-def _program(solver: str) -> Method:
+def milp(instance: TreeInstance, solver: str) -> Method:
+    """The integer program that fits; for congestion, limited by the greedy."""
     method: Method = import_module("ddlopt.solvers.aggregation.tree_exact").TreeIntegerProgram(solver)
     return method
-
-
-def milp(instance: TreeInstance, solver: str) -> Method:
-    """The integer program that fits."""
-    return _program(solver)
 
 
 def best(instance: TreeInstance, solver: str) -> Method:
@@ -52,7 +48,12 @@ ENTRIES: tuple[Entry, ...] = (
         "tree: congestion of one job, by the fewest switches under limits",
         _heuristic("tree_congestion", "TreeCongestion"),
     ),
-    _entry("tree", "exact", "tree: integer program over the next aggregating switch above each", _program),
+    _entry(
+        "tree",
+        "exact",
+        "tree: integer program over the next aggregating switch above each",
+        _formulation("tree", "tree_placement", "TreeAggregation"),
+    ),
     _entry(
         "tree-plain",
         "exact",
