@@ -1,6 +1,6 @@
 """What aggregation in switches saves: iteration times with and without it, for dense and for sparse gradients."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -116,7 +116,7 @@ def congestion_s(
     dense_bytes : float
         Gradient of the layers that all workers have, besides.
     """
-    load: Counter[Route] = Counter()
+    load: dict[tuple[int, int], float] = defaultdict(float)
     for job, tree, plain in zip(instance.jobs, hot.trees, cold.trees, strict=True):
         for route, workers in zip(tree, beneath(tree, job.server), strict=True):
             for arc in pairwise(route):

@@ -64,7 +64,7 @@ class _Check:
     def sum(self, values: Iterable[Number]) -> Number:
         """Exact, or rounded once."""
         if self._number is Fraction:
-            return sum(map(Fraction, values), Fraction(0))
+            return sum((Fraction(value) for value in values), Fraction(0))
         return math.fsum(values)
 
     def times(self) -> list[Number]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.aggregation.problem import AggregationProblem
 from ddlopt.models.aggregation.slot_arrays import Floats, SlotArrays
@@ -97,13 +96,14 @@ class SlotShares:
         constant = 0.0 if instance.goal == "slowest" else arrays.compute_total_s
         return float(problem.value) * unit_s(arrays) + constant
 
-    def prices(self, problem: cp.Problem, instance: SlotsInstance) -> npt.NDArray[np.float64]:
+    def prices(self, problem: cp.Problem, instance: SlotsInstance) -> Floats:
         """(k,) seconds that one more slot, or byte per second of a link, would save; zeros if unsolved."""
         arrays = SlotArrays(instance)
         found = problem.constraints[0].dual_value
         if found is None:
             return np.zeros(len(arrays.limits))
-        return np.maximum(0.0, np.nan_to_num(found)) * unit_s(arrays) / arrays.limits
+        prices: Floats = np.maximum(0.0, np.nan_to_num(found)) * unit_s(arrays) / arrays.limits
+        return prices
 
 
 def unit_s(arrays: SlotArrays) -> float:

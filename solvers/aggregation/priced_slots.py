@@ -125,8 +125,8 @@ def relaxation(arrays: SlotArrays) -> Rates:
     inside = arrays.fallback < arrays.cap
     rates, prices = np.zeros(arrays.count), np.zeros(len(arrays.limits))
     if inside.any():
-        figures = (each[inside] for each in (arrays.cost, arrays.cap))
-        found = best_rates(*figures, arrays.rows[:, inside], arrays.limits, arrays.fallback[inside])
+        cost, cap, rows = arrays.cost[inside], arrays.cap[inside], arrays.rows[:, inside]
+        found = best_rates(cost, cap, rows, arrays.limits, arrays.fallback[inside])
         rates[inside], prices = found.rates, found.prices
     return Rates(rates, prices)
 
@@ -250,9 +250,8 @@ class _Choice:
         if rates is None:
             rates = np.zeros(arrays.count)
             if chosen.any():
-                zeros = np.zeros(int(chosen.sum()))
-                figures = (each[chosen] for each in (arrays.cost, arrays.cap))
-                rates[chosen], prices = best_rates(*figures, arrays.rows[:, chosen], arrays.limits, zeros)
+                cost, cap, rows = arrays.cost[chosen], arrays.cap[chosen], arrays.rows[:, chosen]
+                rates[chosen], prices = best_rates(cost, cap, rows, arrays.limits, np.zeros(len(cost)))
         slots = None
         if arrays.instance.whole and chosen.any():
             rounded = Rounding(arrays, chosen, prices, self._clock).round(rates, exchange)

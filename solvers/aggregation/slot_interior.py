@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from ddlopt.models.aggregation.slot_arrays import Floats
@@ -104,10 +105,10 @@ def best_rates(cost: Floats, cap: Floats, rows: Floats, limits: Floats, fallback
 class _Point:
     """Rates z with slacks of rows and caps, and prices of rows, caps and of not being negative."""
 
-    def __init__(self, matrix: Floats, costs: Costs, low: Floats) -> None:
+    def __init__(self, matrix: Floats, costs: Costs, low: npt.NDArray[np.bool_]) -> None:
         self._matrix, self._costs = matrix, costs
         self.z: Floats = _START * _rooted(matrix, costs.alpha)
-        self._low = np.asarray(low, dtype=float)
+        self._low = low.astype(np.float64)
         self._measure()
         start = float(np.abs(costs.slope(self.z) * self.z).mean())
         self.price: Floats = start / self._spare

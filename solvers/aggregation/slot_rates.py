@@ -33,7 +33,8 @@ def max_min_rates(rows: Floats, limits: Floats, caps: Floats) -> Floats:
 def held(arrays: SlotArrays, slots: Floats) -> Floats:
     """(n,) rates that (switches, n) slots allow, at most the caps."""
     each = np.where(arrays.per_slot > 0, arrays.per_slot * slots, np.inf)
-    return np.minimum(arrays.cap, each.min(axis=0))
+    found: Floats = np.minimum(arrays.cap, each.min(axis=0))
+    return found
 
 
 def other_rows(arrays: SlotArrays) -> tuple[Floats, Floats]:
