@@ -15,6 +15,9 @@ Entries = Literal["ranges", "prefixes"]
 MOST_OPERANDS = 2**22
 """Operands of a table beyond which an instance is taken for a mistake."""
 _LARGEST_EXPONENT = 1000
+_LARGEST_SAMPLE = 1e100
+_FINEST_STEP = 2.0**-50
+"""Of values, relative to the largest one: what floating-point numbers still tell apart."""
 
 
 class LookupFunction(Part):
@@ -54,7 +57,7 @@ class LookupFunction(Part):
     samples: tuple[float, ...] = ()
     error: Literal["absolute", "relative"] = "absolute"
     weight: float = Field(default=1.0, gt=0)
-    entry_bytes: int = Field(default=1, ge=1)
+    entry_bytes: int = Field(default=1, ge=1, le=2**30)
     entries: Entries = "ranges"
     step: float | None = Field(default=None, gt=0)
 
@@ -82,6 +85,16 @@ class LookupFunction(Part):
                 f"exponents go up to {_LARGEST_EXPONENT}: raise fraction_bits or lower high"
             )
         values = self.values
+        largest = float(np.abs(values).max())
+        if self.function == "samples" and largest > _LARGEST_SAMPLE:
+            raise ValueError(
+                f"table '{self.name}' has a sample of size {largest:g}; at most {_LARGEST_SAMPLE:g}: use another unit"
+            )
+        if self.step is not None and self.step < _FINEST_STEP * largest:
+            raise ValueError(
+                f"table '{self.name}': step is {self.step:g}, and values go up to {largest:g}, which is more digits "
+                "than floating-point numbers have; leave step out"
+            )
         if self.relative and not ((values > 0).all() or (values < 0).all()):
             zero, odd = (np.flatnonzero(each) for each in (values == 0, values * values[0] < 0))
             place = int(zero[0] if len(zero) else odd[0])
@@ -151,7 +164,7 @@ class TableInstance(AggregationProblem):
 
     problem: Literal["table"] = "table"
     tables: tuple[LookupFunction, ...] = Field(min_length=1)
-    budget_bytes: int = Field(ge=1)
+    budget_bytes: int = Field(ge=1, le=2**60)
     goal: Literal["sum", "max"] = "sum"
 
     @model_validator(mode="after")

@@ -105,10 +105,12 @@ class _Choices(NamedTuple):
 
 def _least_sum(instance: TableInstance, stairs: list[Staircase], caps: list[int], gap: float, clock: Clock) -> Found:
     """By refining staircases where the knapsack of what is not yet known chooses."""
-    known: list[dict[int, float]] = []
-    for stair, cap in zip(stairs, caps, strict=True):
-        first = sorted({min(cap, 2**bits) for bits in range(cap.bit_length() + 1)})
-        known.append({entries: stair.error(entries) for entries in reversed(first)})
+    # Both ends of each staircase, without which there is no solution and no bound; between them what time allows.
+    known = [{1: stair.error(1), cap: stair.error(cap)} for stair, cap in zip(stairs, caps, strict=True)]
+    for stair, cap, own in zip(stairs, caps, known, strict=True):
+        for bits in reversed(range(1, cap.bit_length())):
+            if not clock.expired:
+                own[2**bits] = stair.error(2**bits)
     best, bound, rounds = (np.inf, [1] * len(stairs)), 0.0, 0
     while True:
         rounds += 1

@@ -61,6 +61,20 @@ def test_small_numbers_beyond_the_table_are_left_out_within_the_bound() -> None:
     assert 0.15 < worst <= chain.bound < 0.3
 
 
+def test_differences_below_the_cut_are_taken_for_nothing() -> None:
+    instance, _ = solved(bits=6, signed=True)
+    data = instance.model_dump(mode="json")
+    data["tables"][2]["low"] = 32
+    blunt = TableInstance.from_data(data)
+    solution = OptimalTables().solve(blunt, Limits()).solution
+    assert isinstance(solution, LookupTables)
+    chain = sum_chain(blunt, solution)
+    worst, _ = largest_error(chain, minus=True)
+    # Numbers with a ratio of up to 2 ** 0.5 count as equal; the difference is a sixth of their sum.
+    assert 0.15 < worst <= chain.bound < 0.2
+    assert largest_error(chain)[0] < 0.05
+
+
 def test_a_sum_to_the_last_bit() -> None:
     instance, solution = solved(bits=4, fraction_bits=12, budget_bytes=10**7)
     chain = sum_chain(instance, solution)

@@ -41,10 +41,11 @@ def test_staircases_are_those_of_the_plain_dynamic_program(entries: str) -> None
         {"function": "log2"},
         {"function": "exp2", "error": "relative"},
         {"function": "log2-difference", "step": 0.125},
+        {"function": "log2-difference", "error": "relative"},
         {"function": "log2-sum", "error": "relative", "step": 0.0625},
     ]
     tables = [LookupFunction(name="t", **cut, **each) for each in named]
-    tables += [table for seed in range(10) for table in random_tables(seed, entries=entries).tables]
+    tables += [table for seed in range(6) for table in random_tables(seed, entries=entries).tables]
     for table in tables:
         reference = staircase_of(table)
         # From few to many and from many to few: what is known then brackets the search from either side.
@@ -66,7 +67,7 @@ def test_staircases_are_those_of_the_plain_dynamic_program(entries: str) -> None
 def test_no_division_of_memory_and_operands_is_better(goal: str, entries: str) -> None:
     methods = [method for method in HEURISTICS if entries == "ranges" or method.name != "table-variation"]
     met = dict.fromkeys([method.name for method in methods], 0)
-    for instance in several(14, 200, goal=goal, entries=entries):
+    for instance in several(9, 200, goal=goal, entries=entries):
         best = optimum(instance)
         result = OptimalTables().solve(instance, Limits(gap=0))
         assert result.status is Status.OPTIMAL
@@ -80,7 +81,7 @@ def test_no_division_of_memory_and_operands_is_better(goal: str, entries: str) -
             assert other.bound <= best * (1 + 1e-9) + 1e-12
             met[method.name] += other.objective <= best * (1 + 1e-9)
     assert all(count > 0 for count in met.values())
-    assert min(met.values()) < 14
+    assert min(met.values()) < 9
 
 
 def test_three_tables_and_odd_sizes_of_entries() -> None:
