@@ -10,7 +10,7 @@ Floats = npt.NDArray[np.float64]
 _UNIT = 2.0**-53
 
 
-def largest_below(matrix: Floats, taken: float) -> Fraction:
+def largest_below(matrix: Floats, taken: float, error: float = 0.0) -> Fraction:
     r"""A number that no eigenvalue of a symmetric matrix exceeds, that of the all-one vector apart.
 
     Parameters
@@ -19,6 +19,8 @@ def largest_below(matrix: Floats, taken: float) -> Fraction:
         Symmetric; the all-one vector is an eigenvector up to the rounding of the diagonal.
     taken : float
         What is taken off the eigenvalue of that vector, so that it is not the largest.
+    error : float
+        How far, in the spectral norm, the matrix may be from the one that is meant.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def largest_below(matrix: Floats, taken: float) -> Fraction:
     beside = matrix - taken / n
     scale = float(np.abs(beside).sum(axis=1).max()) + abs(taken)
     # Of forming the entries: each is the result of at most three roundings, and those of a row add up.
-    formed = 4.0 * _UNIT * n * scale
+    formed = 4.0 * _UNIT * n * scale + error
     value = float(np.linalg.eigvalsh(beside)[-1])
     margin = 4.0 * _UNIT * n * max(scale, 1e-300)
     while True:
