@@ -1,0 +1,111 @@
+"""Column generation over trees of jobs: bounds that hold, optima of programs, the dynamic program."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from aggregation_graph_cases import answers, optimum, random_instance, star
+
+from ddlopt.instances.generators.aggregation_graph import fat_tree
+from ddlopt.models.aggregation import GraphInstance, evaluate
+from ddlopt.models.aggregation.graph_network import job_network
+from ddlopt.solvers.aggregation.graph_methods import best, milp
+from ddlopt.solvers.aggregation.graph_pricing import Pricing, tree_of
+from ddlopt.solvers.aggregation.graph_trees import GraphTrees
+from ddlopt.solvers.contracts import Limits, Status
+
+LIMITS = Limits(time_s=60)
+
+
+@pytest.mark.parametrize("goal", ["utilization", "congestion"])
+@pytest.mark.parametrize("search", [False, True])
+def test_bounds_hold_and_most_optima_are_proved(goal: str, search: bool) -> None:
+    proved = tried = 0
+    for seed in (1, 3, 8, 14, 20, 24, 26, 36, 37, 45, 46):
+        instance = random_instance(seed, goal=goal)
+        least = optimum(instance)
+        found = GraphTrees(search=search).solve(instance, LIMITS)
+        if least is None:
+            assert found.objective is None
+            continue
+        assert found.bound is not None
+        assert found.bound <= least * (1 + 1e-7)
+        assert found.objective is not None
+        assert found.objective >= least * (1 - 1e-9)
+        proved += found.status is Status.OPTIMAL
+        tried += 1
+    assert proved >= 0.7 * tried
+
+
+def test_the_dynamic_program_finds_the_cheapest_tree() -> None:
+    for seed in (1, 3, 8, 24, 36):
+        instance = random_instance(seed, connections=None, aggregators=None)
+        rng = np.random.default_rng(seed)
+        cost, opening = rng.random(len(instance.arcs)), 0.5 * rng.random(len(instance.nodes))
+        ending = 0.2 * rng.random(len(instance.nodes))
+        for most in (1, 2, 3):
+            for j, job in enumerate(instance.jobs):
+                alone = GraphInstance.from_data(instance.model_dump() | {"jobs": (job.model_dump(),)})
+                trees = [
+                    tree_of(each.trees[0], job.server) for each in answers(alone) if evaluate(alone, each).feasible
+                ]
+                costs = [
+                    _cost(alone, tree, cost, opening, ending) for tree in trees if tree.arriving(job.server) <= most
+                ]
+                pricing = Pricing(alone, job_network(alone, job))
+                many = np.full(len(alone.nodes), 9)
+                least, tree = pricing.cheapest(cost, opening, ending, most, many)
+                least += sum(cost[alone.arc_of[arc]] for arc in pricing.network.sent)
+                assert least == pytest.approx(min(costs, default=math.inf)), (seed, j, most)
+                assert tree is None or _cost(alone, tree, cost, opening, ending) == pytest.approx(least)
+
+
+def _cost(instance: GraphInstance, tree: Any, cost: Any, opening: Any, ending: Any) -> float:
+    arcs = sum(number * cost[instance.arc_of[arc]] for arc, number in tree.messages.items())
+    return float(arcs + sum(opening[v] + number * ending[v] for v, number in tree.ended.items()))
+
+
+def test_limits_of_messages_that_end_in_a_switch_are_kept() -> None:
+    instance = star()
+    pricing = Pricing(instance, job_network(instance, instance.jobs[0]))
+    free, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
+    many = np.full(len(instance.nodes), 9)
+    assert pricing.cheapest(free, none, none, 1, many)[0] == 2.0
+    few = many.copy()
+    few[1] = 0  # nothing from elsewhere is added up in switch 1, so only in 0, where 5's message must go
+    least, tree = pricing.cheapest(free, none, none, 1, few)
+    assert least == 3.0
+    assert tree is not None
+    assert set(tree.ended) == {0}
+
+
+@pytest.mark.parametrize("goal", ["utilization", "congestion"])
+def test_a_fat_tree_is_solved_as_by_the_program(goal: str) -> None:
+    instance = fat_tree(np.random.default_rng(1), jobs=3, workers=3, slots=1, aggregators=4, goal=goal)
+    trees, program = GraphTrees().solve(instance, LIMITS), milp(instance, "highs").solve(instance, LIMITS)
+    assert program.status is Status.OPTIMAL
+    assert trees.status is Status.OPTIMAL
+    assert trees.objective == pytest.approx(program.objective, rel=2e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", ["utilization", "congestion"])
+def test_a_fat_tree_with_128_hosts_is_proved(goal: str) -> None:
+    instance = fat_tree(np.random.default_rng(1), k=8, jobs=16, workers=7, goal=goal)
+    found = GraphTrees().solve(instance, Limits(time_s=300))
+    assert found.status is Status.OPTIMAL
+
+
+def test_what_is_not_covered_is_refused() -> None:
+    assert "merging" in (GraphTrees().refuses(star(merging=True)) or "")
+    assert "utilization and congestion" in (GraphTrees().refuses(star(goal="rates")) or "")
+    instance = fat_tree(np.random.default_rng(1), k=6, jobs=1, workers=30)
+    assert "so many places" in (GraphTrees().refuses(instance) or "")
+
+
+def test_each_goal_has_a_best_method() -> None:
+    for fields in ({}, {"merging": True}, {"goal": "rates", "merging": True}, {"goal": "utilization"}):
+        assert best(star(**fields), "highs").solve(star(**fields), LIMITS).status is Status.OPTIMAL
+    found = best(star(goal="rates"), "highs").solve(star(goal="rates"), LIMITS)
+    assert found.objective == pytest.approx(10.0)
