@@ -53,7 +53,7 @@ class BruteForce(Timed):
 
     def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """The best plan, and its time as the bound of the scope where all have been tried."""
-        simulator = Simulator(instance)
+        simulator = Simulator(instance, threads=limits.threads)
         choices = len(simulator.actions)
         plans, done = choices**instance.groups, 0
         best: npt.NDArray[np.int64] | None = None

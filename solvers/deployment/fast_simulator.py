@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,26 +41,28 @@ class Outcome(NamedTuple):
 class Simulator:
     """Runs plans of one instance, written as rows of numbers of ``actions``, one for each group.
 
-    Not for several threads at once: it keeps its room from plan to plan.
+    Not to be called by several threads at once: it keeps its room from plan to plan.
 
     Parameters
     ----------
     instance : DeploymentInstance
     choices : sequence of Action, optional
         Those that rows count; :func:`~ddlopt.solvers.deployment.plan_actions.actions` if not given.
+    threads : int
+        That :meth:`run_all` uses; what it returns does not depend on them.
 
     Attributes
     ----------
     actions : tuple of Action
     """
 
-    def __init__(self, instance: DeploymentInstance, choices: Sequence[Action] | None = None) -> None:
+    def __init__(self, instance: DeploymentInstance, choices: Sequence[Action] | None = None, threads: int = 1) -> None:
         self.instance = instance
         self.actions = actions(instance) if choices is None else tuple(choices)
         self._numbers = {action: number for number, action in enumerate(self.actions)}
         self._tables = tables(instance, self.actions)
-        self._room = _ROOM + 8 * len(instance.operators) * instance.devices
-        self._work = workspace(self._tables, self._room)
+        room = _ROOM + 8 * len(instance.operators) * instance.devices
+        self._works = [workspace(self._tables, room) for _ in range(threads)]
         self._nothing = np.zeros(len(instance.operators), np.int64)
         self._anywhere = np.full(len(instance.operators), -1)
 
@@ -84,11 +88,12 @@ class Simulator:
             Give up once the step is seen to take more.
         """
         choice = self._choice(chosen, duplicated, devices)
-        time = step(self._tables, choice, self._work, above)
+        time = step(self._tables, choice, self._works[0], above)
         while time == NO_ROOM:
-            self._grow()
-            time = step(self._tables, choice, self._work, above)
-        return Outcome(float(time), float(excess_bytes(self._tables, self._work)), self._work.peak.copy())
+            self._grow(0)
+            time = step(self._tables, choice, self._works[0], above)
+        work = self._works[0]
+        return Outcome(float(time), float(excess_bytes(self._tables, work)), work.peak.copy())
 
     def run_all(
         self,
@@ -101,21 +106,26 @@ class Simulator:
         rows = np.ascontiguousarray(chosen, np.int64)
         choice = self._choice(rows[0] if len(rows) else self._nothing, duplicated, devices)
         time, excess = np.empty(len(rows)), np.empty(len(rows))
+        cuts = [len(rows) * k // len(self._works) for k in range(len(self._works) + 1)]
+        with ThreadPoolExecutor(len(self._works)) as pool:
+            runs = [
+                pool.submit(self._run_part, work, rows[a:b], choice, above, time[a:b], excess[a:b])
+                for work, (a, b) in enumerate(pairwise(cuts))
+            ]
+        for run in runs:
+            run.result()
+        return time, excess
+
+    def _run_part(self, number: int, rows: Ints, choice: Choice, above: float, time: Floats, excess: Floats) -> None:
         done = 0
         while True:
+            work = self._works[number]
             done += steps(
-                self._tables,
-                rows[done:],
-                choice.duplicated,
-                choice.device,
-                self._work,
-                above,
-                time[done:],
-                excess[done:],
+                self._tables, rows[done:], choice.duplicated, choice.device, work, above, time[done:], excess[done:]
             )
             if done == len(rows):
-                return time, excess
-            self._grow()
+                return
+            self._grow(number)
 
     def choice(self, deployment: Deployment) -> Choice:
         """What :meth:`run` takes (``action``, ``duplicated``, ``device``) for a deployment.
@@ -156,6 +166,5 @@ class Simulator:
             self._anywhere if devices is None else np.ascontiguousarray(devices, np.int64),
         )
 
-    def _grow(self) -> None:
-        self._room *= 2
-        self._work = workspace(self._tables, self._room)
+    def _grow(self, number: int) -> None:
+        self._works[number] = workspace(self._tables, 2 * len(self._works[number].node))

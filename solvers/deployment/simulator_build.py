@@ -208,14 +208,14 @@ def _holders(
         return alike, alike + 1
     if not operators[producer].whole:
         return start, start + count
-    near, device = NONE, replicas[x].device
+    device = replicas[x].device
     for holder in range(start, start + count):
         if replicas[holder].device == device:
             return holder, holder + 1
-        if near == NONE and device_group[replicas[holder].device] == device_group[device]:
-            near = holder
-    near = start if near == NONE else near
-    return near, near + 1
+    for holder in range(start, start + count):
+        if device_group[replicas[holder].device] == device_group[device]:
+            return holder, holder + 1
+    return start, start + 1
 
 
 @kernel

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, Tables
+from ddlopt.solvers.deployment.simulator_tables import Floats, Tables
 
 Records = npt.NDArray[Any]
 
-kernel: Callable[..., Any] = njit(cache=True, error_model="numpy", _nrt=False)
+kernel: Callable[..., Any] = njit(cache=True, error_model="numpy", nogil=True, _nrt=False)
 """Decorator."""
 
-NONE = 2**32 - 1
+NONE = np.uint32(2**32 - 1)
 """In place of a number that there is not."""
 TASKS, EDGES, BUFFERS = range(3)
 """What is counted."""
@@ -91,7 +91,7 @@ class Work(NamedTuple):
     edge: Records
     found: npt.NDArray[np.uint32]
     stock: Records
-    used: Ints
+    used: npt.NDArray[np.uint32]
     free: Floats
     queue: npt.NDArray[np.uint32]
     event: Records
@@ -113,7 +113,7 @@ def workspace(tables: Tables, room: int) -> Work:
         edge=np.zeros(room, _EDGE),
         found=np.zeros((room, 2), _NUMBER),
         stock=np.zeros(room, _BUFFER),
-        used=np.zeros(3, np.int64),
+        used=np.zeros(3, _NUMBER),
         free=np.zeros(resources),
         queue=np.zeros(resources, _NUMBER),
         event=np.zeros(resources, _EVENT),

@@ -50,14 +50,24 @@ def test_long_steps_are_given_up():
     assert np.array_equal(aborted[times <= limit], times[times <= limit])
 
 
+def test_threads_change_nothing():
+    simulator, rows = plans(0, 101)
+    times, excess = simulator.run_all(rows)
+    for threads in (2, 3):
+        threaded = Simulator(simulator.instance, threads=threads)
+        for count in (0, 1, 101):
+            found = threaded.run_all(rows[:count])
+            assert found[0].tolist() == times[:count].tolist()
+            assert found[1].tolist() == excess[:count].tolist()
+
+
 def test_it_makes_more_room_by_itself():
     simulator, rows = plans(2)
     expected, _ = simulator.run_all(rows)
-    simulator._room = 8
-    simulator._work = fast_simulator.workspace(simulator._tables, 8)
+    simulator._works[0] = fast_simulator.workspace(simulator._tables, 8)
     assert simulator.run_all(rows)[0].tolist() == expected.tolist()
-    assert simulator._room > 8
-    simulator._work = fast_simulator.workspace(simulator._tables, 8)
+    assert len(simulator._works[0].node) > 8
+    simulator._works[0] = fast_simulator.workspace(simulator._tables, 8)
     assert simulator.run(rows[0]).time_s == expected[0]
 
 
