@@ -39,7 +39,7 @@ _INSTANCES: dict[str, tuple[str, int, dict[str, Any]]] = {
 
 
 def example(budget: int | None = 2) -> TreeInstance:
-    """The complete binary tree with 7 switches that the literature compares strategies on; links of rate 1."""
+    """A complete binary tree with 7 switches on which strategies differ; links of rate 1."""
     return TreeInstance(
         name="tree-soar-n7-k2" if budget == 2 else f"tree-soar-n7-k{budget}",
         source="seven switches, loads 2, 6, 5, 4 at the leaves, unit rates: first case of the public re-implementation "

@@ -69,8 +69,8 @@ class TreeInstance(AggregationProblem):
     References
     ----------
     R. Segal, C. Avin, G. Scalosub, "SOAR: Minimizing network utilization with bounded in-network computing", CoNEXT
-    2021; the largest load: "Constrained in-network computing with low congestion in datacenter networks", INFOCOM 2022.
-    Several jobs with sizes and shared memory are ours.
+    2021; the busiest link: "Constrained in-network computing with low congestion in datacenter networks", arXiv
+    2201.04344. Several jobs with sizes and shared memory are ours.
     """
 
     kind: ClassVar[str] = "aggregation tree"

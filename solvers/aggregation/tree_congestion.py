@@ -34,8 +34,8 @@ class TreeCongestion(Timed):
 
     References
     ----------
-    R. Segal, C. Avin, G. Scalosub, "Constrained in-network computing with low congestion in datacenter networks",
-    INFOCOM 2022, has the problem. The method and its proof are ours.
+    The problem: "Constrained in-network computing with low congestion in datacenter networks", arXiv 2201.04344. The
+    method and its proof are ours.
     """
 
     name: ClassVar[str] = "tree-congestion"

@@ -77,7 +77,8 @@ class Strategy(Heuristic):
 
     References
     ----------
-    Strategies that R. Segal, C. Avin, G. Scalosub compare SOAR with, CoNEXT 2021.
+    After the strategies with which R. Segal, C. Avin, G. Scalosub compare theirs, CoNEXT 2021; ties and trees that are
+    not complete are ours.
     """
 
     strategy: str

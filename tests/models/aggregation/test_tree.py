@@ -113,7 +113,7 @@ def test_every_violation_is_found(switches, kind, where, lhs, rhs):
 
 
 def test_the_worked_example():
-    """Optimum by budget and what strategies reach, as published."""
+    """Optimum by budget and what strategies reach."""
     best = [51, 35, 20, 15, 11, 9, 8, 7]
     for budget, value in enumerate(best):
         tree = example(budget)

@@ -1,4 +1,4 @@
-"""Methods for aggregation in trees against enumeration, each other, and what the literature prints."""
+"""Methods for aggregation in trees against enumeration, each other, and the worked example."""
 
 import itertools
 
