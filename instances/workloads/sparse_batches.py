@@ -54,8 +54,8 @@ class ZipfField:
     @cached_property
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Of the values by rank, (vocabulary,)."""
-        weights = np.arange(1.0, self.vocabulary + 1.0) ** -self.exponent
-        return weights / weights.sum()
+        weights: npt.NDArray[np.float64] = np.arange(1.0, self.vocabulary + 1.0) ** -self.exponent
+        return np.asarray(weights / weights.sum())
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ class Items(NamedTuple):
         # Here, as compiling takes a moment that the check of an answer should not.
         from ddlopt.models.aggregation.hot_kernels import place
 
-        return place(order, self.width, self.values, prices, registers_of(instance))
+        placed: Whole = place(order, self.width, self.values, prices, registers_of(instance))
+        return placed
 
     def worth(self, placed: Whole) -> float:
         """What a placement saves in a second."""

@@ -186,7 +186,8 @@ def by_density(instance: HotInstance, items: Items) -> Whole:
 
 
 def _placed(items: Items, room: Whole, order: Whole) -> Whole:
-    return place(order, items.width, items.values, np.zeros(len(room)), room.copy())
+    placed: Whole = place(order, items.width, items.values, np.zeros(len(room)), room.copy())
+    return placed
 
 
 def _frequencies(instance: HotInstance, items: Items) -> Reals:
