@@ -88,7 +88,8 @@ def _switches(axes: Any, instance: TreeInstance, x: Floats, y: Floats, blue: npt
 def _shaded(share: Floats) -> Floats:
     """Blue, the paler the smaller the share."""
     blue = np.array([int(_BLUE[k : k + 2], 16) / 255 for k in (1, 3, 5)])
-    return 1 - (0.3 + 0.7 * share[:, None]) * (1 - blue)
+    shades: Floats = 1 - (0.3 + 0.7 * share[:, None]) * (1 - blue)
+    return shades
 
 
 def _labels(

@@ -53,7 +53,7 @@ def _busy_s(instance: TreeInstance, node: int, counts: list[int], exact: bool) -
 
 
 def _sum(values: Iterable[Number], exact: bool) -> Number:
-    return sum(map(Fraction, values), Fraction(0)) if exact else math.fsum(values)
+    return sum((Fraction(value) for value in values), Fraction(0)) if exact else math.fsum(values)
 
 
 def _malformed(instance: TreeInstance, solution: AggregatingSwitches) -> list[Violation]:

@@ -9,6 +9,8 @@ from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProb
 from ddlopt.models.contracts import Part
 
 Goal = Literal["utilization", "congestion"]
+LARGEST = 10**9
+"""Messages that enter at a switch, and units of memory, beyond which a figure is taken for a mistake."""
 
 
 class TreeJob(Part):
@@ -30,7 +32,7 @@ class TreeJob(Part):
     name: str
     loads: tuple[int, ...]
     message_size: float = Field(default=1.0, gt=0)
-    memory: int = Field(default=1, ge=1)
+    memory: int = Field(default=1, ge=1, le=LARGEST)
     budget: int | None = Field(default=None, ge=0)
 
 
@@ -102,12 +104,12 @@ class TreeInstance(AggregationProblem):
                     f"seconds_per_message[{place}] is {value:g}; every link takes some time, give more than 0"
                 )
         for place, room in enumerate(self.memory or ()):
-            if room < 0:
-                raise ValueError(f"memory[{place}] is {room}; give 0 for a switch that cannot aggregate")
+            if not 0 <= room <= LARGEST:
+                raise ValueError(f"memory[{place}] is {room}; expected 0 (it cannot aggregate) to {LARGEST}")
         for place, job in enumerate(self.jobs):
             for node, load in enumerate(job.loads):
-                if load < 0:
-                    raise ValueError(f"jobs[{place}].loads[{node}] is {load}; a switch has 0 messages or more")
+                if not 0 <= load <= LARGEST:
+                    raise ValueError(f"jobs[{place}].loads[{node}] is {load}; expected 0 to {LARGEST} messages")
             if not any(job.loads):
                 raise ValueError(f"jobs[{place}] ('{job.name}') has no messages; all its loads are 0, remove it")
         return self

@@ -98,7 +98,8 @@ class PlainTreeAggregation:
         sizes = np.array([job.message_size for job in instance.jobs])[:, None]
         least = (sizes * (figures.below > 0)).sum(axis=0) - sizes
         room = self.limit_s / np.array(instance.seconds_per_message) - least
-        return np.maximum(1.0, np.floor(room / sizes * (1 + _HAIR) + _HAIR))
+        caps: Floats = np.maximum(1.0, np.floor(room / sizes * (1 + _HAIR) + _HAIR))
+        return caps
 
     def start(self, block: pyo.Block, instance: TreeInstance, solution: AggregatingSwitches) -> None:
         """Set ``aggregates``; the rest follows."""

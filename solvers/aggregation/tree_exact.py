@@ -62,8 +62,9 @@ def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:
         return TreeAggregation()
     if instance.goal == "congestion":
         found = None if start is None else evaluate_tree(instance, start)
-        limited = found is not None and found.feasible and found.objective is not None
-        return PlainTreeAggregation(limit_s=float(found.objective) if limited else None)
+        if found is None or not found.feasible or found.objective is None:
+            return PlainTreeAggregation()
+        return PlainTreeAggregation(limit_s=float(found.objective))
     return TreeAggregation() if states_of(instance) <= MOST_STATES else PlainTreeAggregation()
 
 

@@ -91,7 +91,8 @@ class Gains(Filling):
             return 0.0
         above = self._next(job, node)
         spared = self._path[node] - (0.0 if above < 0 else self._path[above])
-        return self._sizes[job] * (self._sent[job][node] - 1) * spared
+        gained: float = self._sizes[job] * (self._sent[job][node] - 1) * spared
+        return gained
 
     def fill(self, pairs: Iterable[Pair], clock: Clock | None = None) -> "Gains":
         """Take pairs, that of the largest gain first, as long as any fits and gains."""

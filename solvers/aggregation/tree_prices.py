@@ -8,6 +8,7 @@ import numpy as np
 from ddlopt.models.aggregation.bounds_tree import tree_bound
 from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree_tables import Floats, TreeTables, budgets, coupled, tables
+from ddlopt.models.errors import NoSolutionError, NotApplicableError
 from ddlopt.solvers.aggregation.tree_greedy import Gains, all_pairs
 from ddlopt.solvers.aggregation.tree_soar import job_program
 from ddlopt.solvers.contracts import Limits
@@ -59,7 +60,10 @@ class TreePrices(Timed):
         length, waited, steps = 1.0, 0, 0
         while steps < self.steps and length > _SHORTEST and value - bound > clock.gap * value and not clock.expired:
             steps += 1
-            worth, wanted = prices.answer()
+            try:
+                worth, wanted = prices.answer(clock)
+            except NoSolutionError:
+                break
             if worth > bound + 1e-6 * (value - bound):
                 bound, waited = worth, 0
             else:
@@ -93,13 +97,19 @@ class _Prices:
         self._programs = [job_program(instance, figures, job, figures.useful[job], None) for job in range(jobs)]
         self._shape = (jobs, n)
 
-    def answer(self) -> tuple[float, Floats]:
-        """The bound, and 1 for each pair of job and switch that is wanted, shape (jobs, n)."""
+    def answer(self, clock: Clock) -> tuple[float, Floats]:
+        """The bound, and 1 for each pair of job and switch that is wanted, shape (jobs, n).
+
+        Raises
+        ------
+        NoSolutionError
+            If the time is up before.
+        """
         wanted, worth = np.zeros(self._shape), 0.0
         for job, program in enumerate(self._programs):
             price = np.full(self._shape[1], self._all + self._job[job])
             price[self._switches] += self._needs[job] * self._memory
-            worth += float(program.run(price)[0])
+            worth += float(program.run(price, clock)[0])
             wanted[job, program.nodes(0)] = 1.0
         taken = self._memory @ self._room + self._all * self._total + self._job @ self._each
         return (worth - float(taken)) - 1e-12 * (worth + float(taken)), wanted
@@ -135,8 +145,11 @@ def _placed_anew(instance: TreeInstance, figures: TreeTables, filling: Gains, cl
         useful = figures.useful[job]
         if instance.memory is not None:
             useful = useful & (np.array(instance.memory) - needs @ taken >= needs[job])
-        program = job_program(instance, figures, job, useful, min(each[job], total - int(taken.sum())))
-        program.run(np.zeros(instance.size))
+        try:
+            program = job_program(instance, figures, job, useful, min(each[job], total - int(taken.sum())))
+            program.run(np.zeros(instance.size), clock)
+        except (NoSolutionError, NotApplicableError):
+            break
         switches = list(filling.answer().switches)
         switches[job] = tuple(program.nodes(each[job]).tolist())
         answer = AggregatingSwitches(instance=instance.name, switches=tuple(switches))

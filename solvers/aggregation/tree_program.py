@@ -14,7 +14,7 @@ _SPLITS = 1 << 26
 """Entries of decisions that are kept at once."""
 _STEP = 1 << 26
 """Operations, about, between two looks at the clock."""
-LARGEST = 1 << 28
+LARGEST = 1 << 27
 """Entries of the buffer of tables beyond which it is not begun."""
 
 
@@ -66,7 +66,7 @@ class TreeProgram:
         self._tree = tree
         self.plan: Layout = layout(tree.parents, tree.order, tree.useful, tree.limit)
         if self.plan.length > LARGEST:
-            raise NotApplicableError(f"its tables would have {self.plan.length} entries; at most {LARGEST} are tried")
+            raise NotApplicableError(f"the tables would have {self.plan.length} entries; at most {LARGEST} are tried")
         post, most = self.plan.post, self.plan.most
         above = np.maximum(tree.parents[post], 0)
         light = (self.plan.heavy[above] != post) & (tree.parents[post] >= 0)

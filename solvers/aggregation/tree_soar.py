@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree_tables import Floats, TreeTables, budgets, coupled, tables
-from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.errors import NoSolutionError, NotApplicableError
 from ddlopt.solvers.aggregation.tree_greedy import TreeGreedy
 from ddlopt.solvers.aggregation.tree_program import JobTree, TreeProgram
 from ddlopt.solvers.contracts import Limits
@@ -70,7 +70,7 @@ class Soar(Timed):
         return None
 
     def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
-        """The optimum; the greedy's answer where the time is up before."""
+        """The optimum; the greedy's answer where time or room for the tables is short."""
         figures = tables(instance)
         total, each = budgets(instance, figures.useful)
         programs, curves = [], []
@@ -79,7 +79,7 @@ class Soar(Timed):
                 program = job_program(instance, figures, job, figures.useful[job], min(most, total))
                 programs.append(program)
                 curves.append(program.run(np.zeros(instance.size), clock))
-        except NoSolutionError as late:
+        except (NoSolutionError, NotApplicableError) as late:
             greedy = TreeGreedy()
             solution, _ = greedy.answer(instance, seed, Clock(Limits(), None), None)
             bound = greedy.certificate(instance, solution, clock)

@@ -125,7 +125,7 @@ def _level(instance: TreeInstance, figures: TreeTables, pairs: list[Pair], depth
     levels: dict[int, list[Pair]] = {}
     for pair in pairs:
         levels.setdefault(depth[pair[1]], []).append(pair)
-    whole = []
+    whole: list[tuple[int, float, int, Filling]] = []
     for members in levels.values():
         filling = Filling(instance, figures).fill(members)
         if sum(map(len, filling.chosen)) == len(members):
