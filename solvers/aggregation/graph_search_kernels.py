@@ -16,6 +16,7 @@ _POWER = 16
 _TIE = 1e-3
 """Weight of that norm beside a sum of rates."""
 _SHARPEST = 8.0
+_CROWD, _WIDE = 2.0, 3.0
 
 
 class Demand(NamedTuple):
@@ -250,7 +251,12 @@ def search(net: Net, demand: Demand, rules: Rules, now: Forest, best: Forest, di
         for j in jobs:
             take(net, demand, now, j)
         sharpness = 0.0 if demand.goal == UTILIZATION else _SHARPEST * luck[6]
-        noise = 1.0 + (0.6 * luck[7]) * luck[11 : 11 + m]
+        if demand.goal == RATES:
+            # The sum is large where a few jobs have links for themselves and others crowd together.
+            sharpness -= _CROWD
+            noise = np.exp(_WIDE * luck[7] * luck[11 : 11 + m])
+        else:
+            noise = 1.0 + (0.6 * luck[7]) * luck[11 : 11 + m]
         opening = 0.0 if luck[8] < 0.5 else 4.0 * (luck[8] - 0.5)
         sent = True
         for j in jobs:
