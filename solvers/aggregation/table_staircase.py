@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.aggregation.table import LookupFunction
+from ddlopt.models.aggregation.table_trie import block_errors, split_errors
 from ddlopt.models.aggregation.table_values import best_values
-from ddlopt.solvers.aggregation.table_kernels import Floats, Function, Ints, cover
+from ddlopt.solvers.aggregation.table_kernels import Function, Ints, cover
 
 _CLOSE = 1 + 1e-14
 """Ratio of errors up to which floating-point numbers do not tell them apart."""
@@ -108,17 +108,12 @@ class Ranges(Staircase):
 
 
 class Prefixes(Staircase):
-    """Aligned blocks, which are the nodes of a binary trie.
-
-    A limit asks for a split of exactly those nodes whose errors are above it, and no node has a smaller error than
-    those below. So the errors of all nodes, sorted, are the staircase: to split the worst is optimal.
-    """
+    """Aligned blocks; see :mod:`~ddlopt.models.aggregation.table_trie`."""
 
     def __init__(self, table: LookupFunction) -> None:
         super().__init__(table)
-        self._levels = _trie(table)
-        forks = [errors[_forks(table, bits)] for bits, errors in enumerate(self._levels) if bits]
-        self._splits: Floats = np.sort(np.concatenate([np.empty(0), *forks]))[::-1]
+        self._levels = block_errors(table)
+        self._splits = split_errors(table, self._levels)
 
     def cover(self, limit: float, most: int) -> Cover:
         """See :class:`Staircase`."""
@@ -143,29 +138,3 @@ class Prefixes(Staircase):
                 whole = (whole & ~fits)[(own >> 1) - (self.table.low >> bits)]
         firsts = np.maximum(np.concatenate(found), self.table.low)
         return tuple(np.sort(firsts).tolist())
-
-
-def _trie(table: LookupFunction) -> list[Floats]:
-    """Errors of all aligned blocks with operands: of each power of two, from 1 to one that covers all."""
-    least = most = table.values
-    levels = [best_values(least, most, table.relative, table.step)[1]]
-    bits = 0
-    while table.low >> bits != table.high >> bits:
-        ahead, behind = (table.low >> bits) & 1, 1 - ((table.high >> bits) & 1)
-        # Blocks of operands that do not exist have no values: twins of their neighbours do no harm.
-        least, most = (
-            combined(np.pad(each, (ahead, behind), mode="edge").reshape(-1, 2), axis=1)
-            for combined, each in ((np.min, least), (np.max, most))
-        )
-        bits += 1
-        below = np.pad(levels[-1], (ahead, behind), mode="edge").reshape(-1, 2).max(axis=1)
-        errors = best_values(least, most, table.relative, table.step)[1]
-        levels.append(np.maximum(errors, below))
-    return levels
-
-
-def _forks(table: LookupFunction, bits: int) -> npt.NDArray[np.bool_]:
-    """Of the blocks of ``2 ** bits`` operands: which have operands in both halves."""
-    blocks = np.arange(table.low >> bits, (table.high >> bits) + 1)
-    left, right = 2 * blocks, 2 * blocks + 1
-    return (left >= table.low >> (bits - 1)) & (right <= table.high >> (bits - 1))
