@@ -31,7 +31,7 @@ _CLOSE = 1e-6
 _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
 _ROUNDS = 400
-_SEARCH = 2000
+_SEARCH = (2000, 20_000)
 """Rounds of the search before and after."""
 
 
@@ -104,14 +104,14 @@ class GraphTrees(Timed):
         if isinstance(start, AggregationTrees):
             run.offer(start)
         if self.search:
-            run.look(limits)
+            run.look(limits, _SEARCH[0])
         try:
             while run.shrunk:
                 run.bracket()
                 if not run.done:
                     run.choose()
                 if self.search and not run.done:
-                    run.look(limits)
+                    run.look(limits, _SEARCH[1])
         finally:
             run.master.close()
         if run.best is None:
@@ -163,10 +163,10 @@ class _Run:
             self.best, self.high_s, self.shrunk = answer, float(found.objective), True
             self._report()
 
-    def look(self, limits: Limits) -> None:
+    def look(self, limits: Limits, rounds: int) -> None:
         """Let the search go on from the best."""
-        share = None if limits.time_s is None else max(0.05, 0.1 * limits.time_s)
-        method = GraphSearch(rounds=_SEARCH)
+        share = None if limits.time_s is None else max(0.05, 0.2 * self._clock.left_s)
+        method = GraphSearch(rounds=rounds)
         if method.refuses(self._instance) is not None:
             return
         found = method.solve(self._instance, replace(limits, time_s=share), self._seed, start=self.best)
