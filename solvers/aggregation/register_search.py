@@ -1,5 +1,6 @@
 """Annealing of placements in register arrays."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -68,6 +69,8 @@ class RegisterSearch(Heuristic):
                 clock.report(float(value) + batches.constant)
             done, walk = done + length, walk + 1
             length = min(2 * length, _LONGEST)
+            if math.isfinite(clock.left_s):
+                length = min(length, max(_FIRST, int(clock.left_s * done / clock.elapsed_s)))
             if value <= target + 1e-9 or clock.expired or done >= self.steps:
                 return placement(instance, best.tolist()), {"steps": float(done)}
 

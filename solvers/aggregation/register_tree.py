@@ -19,7 +19,7 @@ from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 from ddlopt.solvers.opened import OPENING_SHARE
 
-_NODES = 2_000
+_NODES = 500
 """Between looks at the clock."""
 _OPENING_STEPS = 1_000_000
 _LEAP = 0.1

@@ -176,3 +176,26 @@ def test_the_relaxation_of_a_triangle_in_two_arrays() -> None:
     Convex().solve(problem, Limits())
     assert relaxation_bound(triangle, model.prices(problem, triangle)) == pytest.approx(0.75, abs=1e-6)
     assert model.read(problem, triangle) == pytest.approx(np.eye(3) * 1.5 - 0.5, abs=1e-4)
+
+
+def test_rows_of_capacities_count() -> None:
+    # A star of five in two arrays of three. By symmetry Y is a between centre and leaves, b among leaves; the row of a
+    # leaf is 1 + a + 3b <= 1, and 16 a^2 <= 4 + 12 b, so a = -(1 + sqrt(17)) / 8.
+    star = RegisterInstance(
+        name="star", parameters=5, arrays=2, capacity=3, entries=2, batches=tuple((0, i) for i in range(1, 5)),
+        goal="collisions",
+    )  # fmt: skip
+    model = PlacementRelaxation()
+    problem = model.problem(star)
+    Convex().solve(problem, Limits())
+    assert relaxation_bound(star, model.prices(problem, star)) == pytest.approx((7 - 17**0.5) / 4, abs=1e-6)
+    assert optimum(star) == 1
+
+
+def test_pairs_that_a_floor_allows_are_no_reason_for_packets() -> None:
+    # Four parameters in two arrays: two pairs in two packets; four packets have six pairs, so a pair more is half one.
+    four = RegisterInstance(name="four", parameters=4, arrays=2, capacity=4, entries=2, batches=((0, 1, 2, 3),))
+    arrays = RelaxationArrays(four)
+    assert (arrays.pairs_at_floor.tolist(), arrays.slope.tolist()) == ([2], [2])
+    prices = RelaxationPrices(np.array([0.5]), np.zeros(6), np.zeros(4), np.zeros(4))
+    assert relaxation_bound(four, prices) == pytest.approx(2)

@@ -7,9 +7,11 @@ from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
 from ddlopt.models.aggregation.bounds_registers import registers_bound
 from ddlopt.models.aggregation.register_batches import merged
+from ddlopt.models.aggregation.register_counts import CountPlacement
 from ddlopt.models.aggregation.registers import Goal
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation import register_kernels as kernels
+from ddlopt.solvers.aggregation import register_tree_kernels as tree_kernels
 from ddlopt.solvers.aggregation.register_dealing import (
     Block,
     GreedyCooccurrence,
@@ -22,9 +24,10 @@ from ddlopt.solvers.aggregation.register_search import RegisterSearch, work_of
 from ddlopt.solvers.aggregation.register_tree import RegisterTree
 from ddlopt.solvers.aggregation.registers_methods import ENTRIES, best, milp
 from ddlopt.solvers.contracts import Limits, Method, Result, Status
+from ddlopt.solvers.exact import Exact
 from tests.register_cases import full, optimum, small
 
-CASES = [(seed, goal) for seed in range(12) for goal in ("packets", "collisions")]
+CASES = [(seed, goal) for seed in range(8) for goal in ("packets", "collisions")]
 HEURISTICS: tuple[Method, ...] = (
     Block(), RandomArrays(), HeatRoundRobin(), HeatRoundRobin(snake=True), HeatBalance(), GreedyCooccurrence(),
     RegisterSearch(steps=20_000),
@@ -72,9 +75,26 @@ def test_the_tree_proves_from_any_opening(monkeypatch: pytest.MonkeyPatch) -> No
         return solution
 
     monkeypatch.setattr(RegisterTree, "_opening", opening)
-    for seed, goal in CASES[:12]:
+    for seed, goal in CASES[:8]:
         instance = small(seed, goal)
         assert _solved(RegisterTree(), instance).objective == pytest.approx(optimum(instance))
+    for goal in ("packets", "collisions"):
+        instance = RegisterInstance(**{**full(12, 4, 14).model_dump(), "goal": goal})
+        proof = _solved(Exact("program", "aggregation", CountPlacement()), instance)
+        assert proof.status is Status.OPTIMAL
+        assert _solved(RegisterTree(), instance).objective == proof.objective
+
+
+def test_what_is_still_to_come_counts_a_batch_once() -> None:
+    # 0 and 1 share a batch, as do 2 and 3: whichever packets both of a pair ask for may be the same one.
+    instance = RegisterInstance(
+        name="shared", parameters=4, arrays=2, capacity=4, entries=2, batches=((0, 1), (2, 3), (0,))
+    )
+    work = work_of(instance, merged(instance))
+    tree = tree_kernels.empty_tree(work, np.zeros_like(work.table), 0.0)
+    assert tree_kernels._still_to_come(work, tree, np.array([1.0, 3.0, 1.0, 0.5])) == 3 + 1
+    tree.array[1] = 0
+    assert tree_kernels._still_to_come(work, tree, np.array([1.0, 3.0, 1.0, 0.5])) == 1 + 1
 
 
 def test_colouring_says_whether_the_floor_is_reached() -> None:
