@@ -139,7 +139,9 @@ def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric
 
 def _groups(rng: np.random.Generator, hosts: int, wishes: Wishes) -> list[list[int]]:
     """Server and workers of each job."""
-    size, groups, left = wishes.workers + 1, [], []
+    size = wishes.workers + 1
+    groups: list[list[int]] = []
+    left: list[int] = []
     for _ in range(wishes.jobs):
         if len(left) < size:
             # Enough hosts for the next job: all are free again.

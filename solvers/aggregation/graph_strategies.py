@@ -221,7 +221,7 @@ def _levels(instance: GraphInstance, routes: Sequence[Sequence[Route]]) -> list[
         levels: dict[int, list[int]] = {}
         for node in sorted(figures, key=lambda node: (-figures[node][1], node)):
             levels.setdefault(figures[node][0], []).append(node)
-        options = []
+        options: list[tuple[int, int, list[int]]] = []
         for nodes in levels.values():
             trial = copy.deepcopy(room)
             taken = []
