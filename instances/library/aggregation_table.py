@@ -15,7 +15,11 @@ _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     "table-bfloat16": (0, {"shape": "mantissas", "bits": 7, "signed": True, "budget_bytes": 8 * _KB}),
     "table-half": (0, {"shape": "mantissas", "bits": 10, "entries": "prefixes", "budget_bytes": 64 * _KB}),
     "table-random-b8": (1, {"shape": "random", "bits": 8, "tables": 4}),
-    "table-tiny-n8": (7, {"shape": "random", "bits": 3, "tables": 2, "entries": "prefixes", "budget_bytes": 22}),
+    "table-tiny-n8": (20, {"shape": "random", "bits": 3, "tables": 2, "budget_bytes": 20}),
+    "table-tiny-prefixes-n8": (
+        2,
+        {"shape": "random", "bits": 3, "tables": 2, "budget_bytes": 24, "entries": "prefixes"},
+    ),
 }
 """Seed and options of kind ``table`` by name."""
 
