@@ -21,7 +21,7 @@ class SlotShares:
 
     .. math::
         \min \sum_j \alpha_j t_j + \frac{W_j g_j}{f_j} y_j \quad\text{s.t.}\quad
-        t_j z_j \ge (1 - y_j)^2, \quad \sum_j B_{kj} z_j \le 1, \quad 0 \le z \le 1, \quad 0 \le y \le 1,
+        t_j z_j \ge (1 - y_j)^2, \quad \sum_j B_{kj} z_j \le 1, \quad z + y \le 1, \quad z, y \ge 0,
 
     with y = 0 for jobs that cannot fall back: the cones are second-order ones. The perspective :math:`(1-y)^2/z` makes
     the relaxation of the choice as tight as it can be for each job by itself: at a given rate its cost is the largest
@@ -70,7 +70,7 @@ class SlotShares:
         constraints = [
             rows @ part <= 1,
             part >= 0,
-            part <= 1,
+            part + back <= 1,
             back >= 0,
             back <= may.astype(float),
             cp.SOC(inverse + part, cp.vstack([inverse - part, 2 * (1 - back)])),

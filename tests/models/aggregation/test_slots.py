@@ -262,3 +262,17 @@ def test_two_builds_are_the_same() -> None:
         texts.append("\n".join([str(model.objective.expr), *rows]))
     assert texts[0] == texts[1]
     assert "slots_suffice" in texts[0]
+
+
+def test_the_bound_of_one_row_is_that_of_square_roots() -> None:
+    instance = slots_instance(2, jobs=6, switches=1, whole=False, slots=(3, 4))
+    assert bound(instance) == pytest.approx(_square_root(SlotArrays(instance)), rel=1e-10)
+
+
+def test_every_aggregated_job_of_the_model_has_a_slot() -> None:
+    data = slots_instance(2, jobs=3, switches=1).model_dump(mode="json")
+    data["switches"][0]["slots"] = 2
+    data["jobs"][1]["fallback_bytes_per_s"] = data["jobs"][2]["fallback_bytes_per_s"] = 1e4
+    instance = SlotsInstance.from_data(data)
+    result = Exact("slot-tangents", "aggregation", SlotTangents(), Highs()).solve(instance, Limits())
+    assert result.objective == pytest.approx(optimum_by_enumeration(instance), rel=1e-4)

@@ -8,13 +8,15 @@ from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, evaluate
 from ddlopt.models.aggregation.slot_arrays import SlotArrays
 from ddlopt.models.aggregation.slot_prices import price_bound
+from ddlopt.models.aggregation.slot_shares import SlotShares
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.priced_slots import PricedSlots, SlowestSlots, relaxation
 from ddlopt.solvers.aggregation.slot_interior import best_rates
 from ddlopt.solvers.aggregation.slot_rates import max_min_rates, whole_shares
-from ddlopt.solvers.aggregation.slot_rules import RULES, SlotRule
+from ddlopt.solvers.aggregation.slot_rules import RULES, SlotRule, _shared
 from ddlopt.solvers.aggregation.slots_exact import opened
 from ddlopt.solvers.aggregation.slots_methods import best
+from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 
 
@@ -196,3 +198,28 @@ def test_same_answer_twice() -> None:
     instance = generate("slots", 5, jobs=12, memory=0.02, servers=0.5, whole=True)
     one, other = (PricedSlots().solve(instance, Limits()).solution for _ in range(2))
     assert one == other
+
+
+@pytest.mark.parametrize(("seed", "back", "links"), [(9, 0.7, 0), (34, 0.0, 2), (17, 0.7, 0), (40, 0.7, 0)])
+def test_moving_slots_and_turning_choices_is_worth_it(seed: int, back: float, links: int) -> None:
+    slots = (4, 9) if back else (7, 20)
+    instance = slots_instance(seed, jobs=6, links=links, back=back, slots=slots)
+    optimum = opened().solve(instance, Limits()).objective
+    assert PricedSlots().solve(instance, Limits()).objective == pytest.approx(optimum, rel=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_relaxations_with_fallback_agree(seed: int) -> None:
+    instance = slots_instance(seed, jobs=8, links=2, whole=False, back=0.8, slots=(4, 10))
+    arrays, problem = SlotArrays(instance), SlotShares().problem(instance)
+    Convex().solve(problem, Limits())
+    value = SlotShares().value(problem, instance)
+    assert price_bound(arrays, relaxation(arrays).prices) == pytest.approx(value, rel=1e-6)
+
+
+def test_shares_in_proportion_stop_at_demand() -> None:
+    weights, demand = np.array([1.0, 2.0, 3.0]), np.array([10.0, 4.0, 10.0])
+    # The second wants 4 only; the others have 8 in the ratio of 1 to 3.
+    assert _shared(weights, demand, 12.0) == pytest.approx([2, 4, 6])
+    assert _shared(weights, demand, 30.0) == pytest.approx(demand)
+    assert _shared(weights, np.array([1.0, 9.0, 9.0]), 10.0) == pytest.approx([1, 3.6, 5.4])
