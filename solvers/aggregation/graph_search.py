@@ -22,6 +22,8 @@ _ROUNDS = 200
 """Rounds between looks at the clock."""
 _LUCK = 11
 """Random numbers of a round besides those for arcs and workers."""
+_DEAR = 1e3
+"""Price of an aggregator, in those of arcs, where few are to be used."""
 _HEAT = 0.005
 _RATES_HEAT = 0.02
 _SHARPNESS = 4.0
@@ -97,18 +99,23 @@ def first_trees(case: Case, rng: np.random.Generator, clock: Clock, sharpness: f
         if attempt and clock.expired:
             break
         forest = case.forest()
-        if all(_sent(case, forest, j, rng, sharpness, attempt > 0) for j in order):
+        if all(_sent(case, forest, j, rng, sharpness, attempt) for j in order):
             return forest
         order = rng.permutation(len(order)).tolist()
     raise NoSolutionError("no order of the jobs gave each of them a tree within slots, budget and connections")
 
 
-def _sent(case: Case, forest: Forest, j: int, rng: np.random.Generator, sharpness: float, late: bool) -> bool:
-    """Whether a job was given a tree; nodes that aggregate from the beginning are tried where it has none without."""
-    prices = case.prices(forest, j, sharpness, None, 0.0)
-    # A first tree from the nearest worker on, others in any order.
-    for hub in (-1.0, *rng.random(8)):
-        luck = rng.random(case.most_workers) if late or hub >= 0 else nearest_first(case, j)
+def _sent(case: Case, forest: Forest, j: int, rng: np.random.Generator, sharpness: float, attempt: int) -> bool:
+    """Whether a job was given a tree; nodes that aggregate from the beginning are tried where it has none without.
+
+    Where a first attempt fails, budget or slots are short: every other one has aggregators cost much, and half of them
+    try such nodes first, which makes do with one aggregator.
+    """
+    prices = case.prices(forest, j, sharpness, None, _DEAR if attempt % 2 else 0.0)
+    hubs = [-1.0, *rng.random(8)]
+    for hub in hubs if attempt % 4 < 2 else reversed(hubs):
+        # A first tree from the nearest worker on, others in any order.
+        luck = rng.random(case.most_workers) if attempt or hub >= 0 else nearest_first(case, j)
         if kernels.send(case.net, case.demand, case.rules, forest, j, prices, luck, hub):
             return True
     return False

@@ -91,6 +91,20 @@ def test_what_is_found_is_feasible_on_generated_networks(kind, options, goal):
     assert not better(first.objective, searched.objective, instance.sense)
 
 
+@pytest.mark.parametrize(
+    ("kind", "seed", "options"),
+    [
+        ("fat-tree", 806, {"workers": 4, "goal": "utilization", "connections": 1, "aggregators": 4}),
+        ("fat-tree", 106, {"merging": True, "aggregators": 5}),
+        ("torus", 832, {"jobs": 3, "job_slots": 2, "goal": "rates", "merging": True, "aggregators": 3}),
+    ],
+)
+def test_a_budget_that_is_just_enough_is_kept_to(kind, seed, options):
+    instance = generate("aggregation", kind, seed, **options)
+    for number in range(3):
+        assert SEARCH.solve(instance, LIMITS, seed=number).objective is not None
+
+
 def test_same_seed_same_answer():
     instance = generate("aggregation", "fat-tree", 2, jobs=8, workers=7, slots=1, goal="utilization")
     for method in methods(instance):
