@@ -107,12 +107,12 @@ class HotParameters:
             for s in np.flatnonzero(core.open[i, :switches]).tolist():
                 on[i][s] = block.on[next(place)]
 
-        block.MANY = pyo.Set(initialize=[i for i in on if len(on[i]) > 1 or not core.open[i, switches]])
+        block.MANY = pyo.Set(initialize=[i for i in on if len(on[i]) > 1])
 
-        @block.Constraint(block.MANY, doc="a parameter is on one switch, on one at least where it surely is on some")
+        @block.Constraint(block.MANY, doc="a parameter is on one switch at most")
         def parameters_are_once(b: Any, i: int) -> Any:
             own = list(on[i].values())
-            return None if core.open[i, switches] else 1, _sum([1.0] * len(own), own), 1
+            return None, _sum([1.0] * len(own), own), 1
 
         block.SWITCHES = pyo.RangeSet(0, switches - 1)
         taken = [float(items.width[decided == s].sum()) for s in range(switches)]

@@ -38,6 +38,15 @@ def test_equal_frequencies_at_the_break_are_never_told_apart() -> None:
     assert samples_for_share(p, 2, 0.999, 0.1) < math.inf
 
 
+def test_what_only_the_hottest_parameter_decides() -> None:
+    # The other two are equal: all that may not happen is that the first is missed.
+    tie = np.array([0.9, 0.2, 0.2])
+    assert samples_for_share(tie, 2, 0.8, 0.05) == samples_for_set(tie[:2], 1, 0.05)
+    # The first two are equal: all that may not happen is that the last is taken.
+    low = np.array([0.9, 0.9, 0.1])
+    assert samples_for_share(low, 1, 0.8, 0.05) == samples_for_set(low[1:], 1, 0.05)
+
+
 def test_chernoff_needs_fewer_than_hoeffding() -> None:
     for size in (5, 20, 80):
         assert samples_for_set(ZIPF, size, 0.05) < samples_for_set(ZIPF, size, 0.05, "hoeffding")

@@ -100,6 +100,35 @@ def test_an_optimum_has_hotter_parameters_where_more_workers_pass(seed: int) -> 
             assert levels[one] >= levels[other] or heat[one] == heat[other]
 
 
+@pytest.mark.parametrize("placed", [[[[1], []], [[], []]], [[[1], []], [[0], []]]])
+def test_order_cuts_off_a_colder_parameter_in_a_better_place(placed: list) -> None:
+    # Parameter 1 of the first job is on the rack with more workers; parameter 0, hotter, is nowhere or on the other.
+    instance = load("aggregation/hot-tiny-p9-s2")
+    formulation = HotParameters(reduced=False, ordered=True)
+    block = build_model("aggregation", formulation, instance).aggregation
+    for sets, kept in ((placed, False), ([[[0], []], [[1], []]], True)):
+        formulation.start(block, instance, hot_cases.all_of(instance, placed=sets))
+        rows = block.order_is_kept.values()
+        assert all(row.lower <= row.body() for row in rows) is kept
+
+
+def test_equally_good_widths_are_combined_far_from_the_break() -> None:
+    data = {
+        "name": "sevens",
+        "jobs": [{"name": "a", "workers": 2, "frequencies": [0.5] * 20, "registers": [7] * 10 + [5] * 10}],
+        "switches": [{"name": "s", "registers": 74}],
+    }
+    result = HotKnapsack().solve(HotInstance.from_data(data), TIGHT)
+    assert result.details["registers"] == 74
+    assert result.objective == pytest.approx(74 * 0.25)
+
+
+def test_parameters_at_home_in_several_racks_choose_last() -> None:
+    options = {"jobs": 4, "parameters": 2500, "switches": 4, "racks": True, "widths": (1, 2, 4, 8)}
+    instance = generate("aggregation", "hot-zipf", seed=2, **options)
+    assert HotPrices().solve(instance, Limits()).gap < 1e-4
+
+
 def test_prices_leave_few_parameters_open() -> None:
     instance = generate("aggregation", "hot-zipf", seed=1, jobs=2, parameters=3000, switches=3, racks=True)
     reduced = build_model("aggregation", HotParameters(), instance).aggregation
