@@ -57,6 +57,20 @@ def drawn(seed: int, options: dict[str, Any], held_out: int = 400) -> RegisterIn
     return instance
 
 
+def unstructured(seed: int, parameters: int, arrays: int, batches: int) -> RegisterInstance:
+    """Batches of as many random parameters as there are arrays; collisions count."""
+    rng = np.random.default_rng(seed)
+    return RegisterInstance(
+        name=f"random-{seed}",
+        parameters=parameters,
+        arrays=arrays,
+        capacity=-(-3 * parameters // (2 * arrays)),
+        entries=arrays,
+        batches=tuple(tuple(sorted(rng.permutation(parameters)[:arrays].tolist())) for _ in range(batches)),
+        goal="collisions",
+    )
+
+
 def with_goal(instance: RegisterInstance, goal: str) -> RegisterInstance:
     """The same with another goal."""
     return RegisterInstance.from_data({**instance.model_dump(), "goal": goal})
@@ -137,7 +151,7 @@ def generalisation(seeds: int, limits: Limits) -> None:
 def target(seeds: int, limits: Limits) -> None:
     """200 parameters, 16 arrays, 100 batches: gap to the bound proven within the time limit."""
     print(f"\n200 parameters, 16 arrays, 100 batches, limit {limits.time_s} s\n")
-    print("| rows | K | |S| | floor | packets | bound | gap % | s |\n|---|---|---|---|---|---|---|---|")
+    print("| rows | K | sizes | floor | packets | bound | gap % | s |\n|---|---|---|---|---|---|---|---|")
     for rows in (1, 5, 20):
         for entries in (8, 12, 16):
             for seed in range(seeds):
@@ -163,8 +177,11 @@ def collisions(seeds: int, limits: Limits) -> None:
     """Bounds on collisions: floors, relaxation, programs, enumeration."""
     print(f"\nCollisions: bounds within {limits.time_s} s; mean over {seeds} seeds\n")
     print("| setting | floor | relaxation | s | counts | pairs | tree | search |\n|---|---|---|---|---|---|---|---|")
+    settings = {"random n24 R8 size 8": [unstructured(seed, 24, 8, 40) for seed in range(seeds)]}
+    settings["random n40 R8 size 8"] = [unstructured(seed, 40, 8, 60) for seed in range(seeds)]
     for name, options in SETTINGS.items():
-        cases = [with_goal(drawn(seed, options, 1), "collisions") for seed in range(seeds)]
+        settings[name] = [with_goal(drawn(seed, options, 1), "collisions") for seed in range(seeds)]
+    for name, cases in settings.items():
         start = [RegisterSearch(steps=STEPS).solve(case, limits) for case in cases]
         relaxed = [RelaxationRounding(draws=1).solve(case, limits) for case in cases]
         seconds = np.mean([result.runtime_s for result in relaxed])

@@ -13,7 +13,7 @@ from ddlopt.models.aggregation.registers import Placement, RegisterInstance, ref
 from ddlopt.models.errors import SolverError
 
 _FRACTIONAL = 1e-3
-_MOST_ROWS = 400_000
+_MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
