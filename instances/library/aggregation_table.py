@@ -11,7 +11,7 @@ _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     "table-integers-b8": (0, {"bits": 8, "budget_bytes": 8 * _KB}),
     "table-integers-b12-max": (0, {"bits": 12, "budget_bytes": 64 * _KB, "goal": "max"}),
     "table-integers-b16-448kb": (0, {"bits": 16, "budget_bytes": 448 * _KB}),
-    "table-prefixes-b16-448kb": (0, {"bits": 16, "budget_bytes": 448 * _KB, "entries": "prefixes"}),
+    "table-prefixes-b14": (0, {"bits": 14, "budget_bytes": 128 * _KB, "entries": "prefixes"}),
     "table-bfloat16": (0, {"shape": "mantissas", "bits": 7, "signed": True, "budget_bytes": 8 * _KB}),
     "table-half": (0, {"shape": "mantissas", "bits": 10, "entries": "prefixes", "budget_bytes": 64 * _KB}),
     "table-random-b8": (1, {"shape": "random", "bits": 8, "tables": 4}),

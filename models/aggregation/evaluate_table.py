@@ -1,20 +1,25 @@
 """The independent check of lookup tables, from the problem statement."""
 
-from collections.abc import Sequence
+import decimal
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ddlopt.models.aggregation.table import LookupFunction, LookupTables, TableInstance
-from ddlopt.models.aggregation.table_values import best_values, errors_of, exact_value
+from ddlopt.models.aggregation.table_values import DIGITS, best_values, errors_of, exact_value
 from ddlopt.models.contracts import Evaluation, Number, Violation
 
 
 def evaluate_table(instance: TableInstance, solution: LookupTables, exact: bool = False) -> Evaluation:
     """Error of the tables, and what they violate.
 
-    In floating point the error is taken over every operand. In exact mode functions are taken to 40 digits; each is
-    monotone, so the extremes of an entry are at its ends. Samples are the stated numbers, all of them.
+    In floating point the error is taken over every operand. In exact mode functions are calculated with 60 decimal
+    digits, of which 40 are certain; each is monotone, so the extremes of an entry are at its ends. Samples are the
+    stated numbers, all of them, and their errors are rational numbers.
 
     Details are ``bytes``, and ``error NAME`` and ``entries NAME`` of every table.
     """
@@ -106,34 +111,34 @@ def _float_error(table: LookupFunction, starts: Sequence[int], values: Sequence[
 
 
 def _exact_error(table: LookupFunction, starts: Sequence[int], values: Sequence[float] | None) -> Fraction:
-    ends = [*starts[1:], table.high + 1]
-    worst = Fraction(0)
-    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        if table.function == "samples":
-            own = table.samples[start - table.low : end - table.low]
-            least, most = Fraction(min(own)), Fraction(max(own))
-        else:
-            one, other = (exact_value(table.function, z, table.fraction_bits) for z in (start, end - 1))
-            least, most = min(one, other), max(one, other)
-        if values is None:
-            error = min(_exact_error_of(each, least, most, table.relative) for each in _candidates(table, least, most))
-        else:
-            error = _exact_error_of(Fraction(values[k]), least, most, table.relative)
-        worst = max(worst, error)
-    return worst
+    number: Callable[[float], Any] = Fraction if table.function == "samples" else Decimal
+    with decimal.localcontext(DIGITS):
+        worst = number(0)
+        for k, (start, end) in enumerate(zip(starts, [*starts[1:], table.high + 1], strict=True)):
+            least, most = _extremes(table, start, end)
+            given = _candidates(table, least, most, number) if values is None else [number(values[k])]
+            worst = max(worst, min(_exact_error_of(each, least, most, table.relative) for each in given))
+    return Fraction(worst)
 
 
-def _candidates(table: LookupFunction, least: Fraction, most: Fraction) -> list[Fraction]:
+def _extremes(table: LookupFunction, start: int, end: int) -> tuple[Any, Any]:
+    if table.function == "samples":
+        own = table.samples[start - table.low : end - table.low]
+        return Fraction(min(own)), Fraction(max(own))
+    one, other = (exact_value(table.function, z, table.fraction_bits) for z in (start, end - 1))
+    return min(one, other), max(one, other)
+
+
+def _candidates(table: LookupFunction, least: Any, most: Any, number: Callable[[float], Any]) -> list[Any]:
     """Among which the best value of an entry is."""
     middle = 2 * least * most / (least + most) if table.relative else (least + most) / 2
     if table.step is None:
         return [middle]
-    step = Fraction(table.step)
-    below = middle // step * step
-    return [below, below + step]
+    below = math.floor(middle / number(table.step))
+    return [below * number(table.step), (below + 1) * number(table.step)]
 
 
-def _exact_error_of(value: Fraction, least: Fraction, most: Fraction, relative: bool) -> Fraction:
+def _exact_error_of(value: Any, least: Any, most: Any, relative: bool) -> Any:
     if relative:
         return max(abs((value - least) / least), abs((most - value) / most))
     return max(abs(value - least), abs(most - value))

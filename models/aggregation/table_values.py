@@ -1,12 +1,12 @@
 """The functions behind lookup tables, in floating point and to many digits, and the best value of an entry.
 
-On every machine the digits are the same: ``decimal`` rounds each step correctly. They are within 1e-40 of the function.
+On every machine the digits are the same: ``decimal`` rounds each step correctly. Values between 1e-10 and 1e10 have 40
+digits or more that are those of the function.
 """
 
 import decimal
 from collections.abc import Callable
 from decimal import Decimal
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -15,8 +15,9 @@ import numpy.typing as npt
 Name = Literal["log2", "log2-sum", "log2-difference", "exp2"]
 Floats = npt.NDArray[np.float64]
 
-_DIGITS = decimal.Context(prec=60)
-_LN2 = Decimal(2).ln(_DIGITS)
+DIGITS = decimal.Context(prec=60)
+"""In which values of functions are calculated with."""
+_LN2 = Decimal(2).ln(DIGITS)
 
 
 def float_values(name: Name, low: int, high: int, fraction_bits: int) -> Floats:
@@ -36,12 +37,9 @@ def float_values(name: Name, low: int, high: int, fraction_bits: int) -> Floats:
             return np.asarray(np.exp2(argument))
 
 
-def exact_value(name: Name, operand: int, fraction_bits: int) -> Fraction:
-    """The value at one operand, to 40 digits or more."""
-    argument = Fraction(operand, 2**fraction_bits)
-    with decimal.localcontext(_DIGITS):
-        u = Decimal(argument.numerator) / Decimal(argument.denominator)
-        return Fraction(_EXACT[name](u))
+def exact_value(name: Name, operand: int, fraction_bits: int) -> Decimal:
+    """The value at one operand, to 40 digits or more; for a context with :data:`DIGITS`."""
+    return _EXACT[name](Decimal(operand) / 2**fraction_bits)
 
 
 def _log2(value: Decimal) -> Decimal:

@@ -1,5 +1,6 @@
 """Lookup tables: what is refused, what the check finds, and what it compares with."""
 
+import decimal
 import math
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from table_cases import optimum, several, staircase_of
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupFunction, LookupTables, TableInstance, evaluate
 from ddlopt.models.aggregation.bounds_table import least_errors, table_bound
-from ddlopt.models.aggregation.table_values import Name, best_values, exact_value, float_values
+from ddlopt.models.aggregation.table_values import DIGITS, Name, best_values, exact_value, float_values
 from ddlopt.models.errors import InstanceError
 
 RAMP = {"name": "ramp", "function": "samples", "high": 7, "samples": [0, 1, 2, 3, 4, 5, 6, 7]}
@@ -155,7 +156,8 @@ def test_functions_are_right_to_the_last_digits(name: Name) -> None:
         for bits, low, high in ((0, 1, 40), (6, 1, 900), (20, 1, 60), (20, 2**20 - 20, 2**20 + 20)):
             values = float_values(name, low, high, bits)
             for z in range(low, high + 1, 7):
-                exact = exact_value(name, z, bits)
+                with decimal.localcontext(DIGITS):
+                    exact = Fraction(exact_value(name, z, bits))
                 reference = true(mpmath.mpf(z) / 2**bits)
                 digits = mpmath.mpf(exact.numerator) / exact.denominator
                 assert abs(digits - reference) <= mpmath.mpf(10) ** -40 * max(1, abs(reference))
