@@ -27,6 +27,7 @@ from ddlopt.models.aggregation.tree_tables import tables
 from ddlopt.solvers.aggregation.tree_congestion import TreeCongestion
 from ddlopt.solvers.aggregation.tree_exact import TreeIntegerProgram
 from ddlopt.solvers.aggregation.tree_greedy import TreeGreedy
+from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.aggregation.tree_soar import Soar, job_program
 from ddlopt.solvers.aggregation.tree_strategies import Strategy
@@ -138,7 +139,7 @@ def _trees() -> Iterator[TreeInstance]:
 def jobs(arguments: argparse.Namespace) -> None:
     """Bundled trees, every method that covers them."""
     plain = Exact("tree-plain", "aggregation", PlainTreeAggregation())
-    methods = [Soar(), TreeCongestion(), TreeIntegerProgram(), plain, TreePrices(), TreeGreedy()]
+    methods = [Soar(), TreeCongestion(), TreeIntegerProgram(), plain, TreePrices(), TreeLimits(), TreeGreedy()]
     methods += map(Strategy, STRATEGIES)
     print("| instance | method | seconds of the goal | bound | s |\n|---|---|---|---|---|")
     for tree in _trees():

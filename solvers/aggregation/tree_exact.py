@@ -8,7 +8,7 @@ from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance, re
 from ddlopt.models.aggregation.tree_placement import TreeAggregation, states_of
 from ddlopt.models.aggregation.tree_plain import PlainTreeAggregation
 from ddlopt.models.contracts import Formulation
-from ddlopt.solvers.aggregation.tree_greedy import TreeGreedy
+from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
@@ -23,7 +23,7 @@ MOST_STATES = 20_000
 class TreeIntegerProgram:
     """The integer program that fits: over states for utilization, over messages for congestion and in deep trees.
 
-    The one for congestion is limited by the start; without one, by the greedy.
+    The one for congestion is limited by the start; without one, by a heuristic.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class TreeIntegerProgram:
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         if refusal(instance, "congestion") is None and start is None:
-            start = TreeGreedy().solve(instance, limits, seed).solution
+            start = TreeLimits().solve(instance, limits, seed).solution
         formulation = fitting(instance, start)
         name = "tree" if isinstance(formulation, TreeAggregation) else "tree-plain"
         method = Exact(name, self.family, formulation, backend(self.solver))
@@ -70,5 +70,5 @@ def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:
 
 def opened(instance: TreeInstance, solver: str) -> Method:
     """A heuristic, and the integer program that starts from what it found."""
-    opening = TreePrices() if instance.goal == "utilization" else TreeGreedy()
+    opening = TreePrices() if instance.goal == "utilization" else TreeLimits()
     return Opened("milp", "aggregation", opening, lambda _: TreeIntegerProgram(solver))

@@ -10,11 +10,9 @@ import numpy as np
 from ddlopt.models.aggregation.evaluate_tree import messages
 from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance
 from ddlopt.models.aggregation.tree_tables import TreeTables, tables
+from ddlopt.solvers.aggregation.tree_limits import Spans, least_congestion
 from ddlopt.solvers.aggregation.tree_strategies import Filling, Pair
 from ddlopt.solvers.heuristic import Clock, Heuristic
-
-_ROUNDS = 30
-"""Bisections of the congestion."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class TreeGreedy(Heuristic):
         """The switches."""
         figures = tables(instance)
         if instance.goal == "congestion":
-            return _least_congestion(instance, figures, clock), {}
+            return least_congestion(Spans(instance, figures), clock).answer(), {}
         return Gains(instance, figures).fill(all_pairs(figures), clock).answer(), {}
 
     def certificate(self, instance: TreeInstance, solution: AggregatingSwitches, clock: Clock) -> float | None:
@@ -126,68 +124,3 @@ class Gains(Filling):
         while node >= 0 and node not in self.chosen[job]:
             node = self._parents[node]
         return node
-
-
-def _least_congestion(instance: TreeInstance, figures: TreeTables, clock: Clock) -> AggregatingSwitches:
-    best = Filling(instance, figures)
-    high, low = best.objective(), 0.0
-    span = _Spans(instance, figures)
-    for _ in range(_ROUNDS):
-        limit = (low + high) / 2
-        found = span.within(limit)
-        if found is None:
-            low = limit
-        else:
-            best, high = found, found.objective()
-        if clock.expired or high - low <= 1e-9 * high:
-            break
-    return best.answer()
-
-
-class _Spans:
-    """Switches in preorder, where each subtree is a span."""
-
-    def __init__(self, instance: TreeInstance, figures: TreeTables) -> None:
-        self._instance, self._figures = instance, figures
-        size = np.ones(instance.size, dtype=np.int64)
-        for node in instance.order[:0:-1]:
-            size[figures.parents[node]] += size[node]
-        self._size, self._line = size, np.empty(instance.size, dtype=np.int64)
-        self._place = np.zeros(instance.size, dtype=np.int64)
-        for node in instance.order:
-            after = self._place[node] + 1
-            self._line[after - 1] = node
-            for child in instance.children[node]:
-                self._place[child] = after
-                after += size[child]
-        self._sizes = np.array([job.message_size for job in instance.jobs])
-
-    def within(self, limit: float) -> Filling | None:
-        """Pairs with which no link is busy longer than the limit; None if not found."""
-        instance, figures = self._instance, self._figures
-        filling = Filling(instance, figures)
-        sent = np.array([job.loads for job in instance.jobs], dtype=np.int64)
-        hidden = ~figures.useful
-        for node in reversed(instance.order):
-            span = self._line[self._place[node] : self._place[node] + self._size[node]]
-            while instance.seconds_per_message[node] * float(self._sizes @ sent[:, node]) > limit:
-                gains = np.where(hidden[:, span], 0.0, self._sizes[:, None] * (sent[:, span] - 1))
-                job, place = divmod(int(gains.argmax()), len(span))
-                chosen = int(span[place])
-                if gains[job, place] <= 0:
-                    return None
-                if not filling.fits((job, chosen)):
-                    hidden[job, chosen] = True
-                    continue
-                filling.take((job, chosen))
-                below = self._line[self._place[chosen] : self._place[chosen] + self._size[chosen]]
-                hidden[job, below] = True
-                less, up = sent[job, chosen] - 1, chosen
-                while up != node:
-                    sent[job, up] -= less
-                    up = int(figures.parents[up])
-                sent[job, node] -= less
-            above = figures.parents[node]
-            if above >= 0:
-                sent[:, above] += sent[:, node]
-        return filling

@@ -73,6 +73,12 @@ ENTRIES: tuple[Entry, ...] = (
         _heuristic("tree_prices", "TreePrices"),
     ),
     _entry(
+        "tree-limits",
+        "heuristic",
+        "tree: ours for congestion, links brought below a limit from the leaves up",
+        _heuristic("tree_limits", "TreeLimits"),
+    ),
+    _entry(
         "tree-random",
         "heuristic",
         "tree: switches at random",

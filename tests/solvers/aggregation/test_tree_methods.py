@@ -14,6 +14,7 @@ from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.tree_congestion import TreeCongestion
 from ddlopt.solvers.aggregation.tree_exact import TreeIntegerProgram
 from ddlopt.solvers.aggregation.tree_greedy import Gains, TreeGreedy, all_pairs
+from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_methods import best, milp, strategy
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.aggregation.tree_program import JobTree, TreeProgram
@@ -84,7 +85,7 @@ def test_every_method_against_enumeration(seed):
         if method.refuses(tree) is None:
             found = method.solve(tree, EXACT)
             assert (found.status, found.objective) == (Status.OPTIMAL, pytest.approx(value))
-    for method in (TreeGreedy(), TreePrices(), *STRATEGIES):
+    for method in (TreeGreedy(), TreePrices(), TreeLimits(rounds=20), *STRATEGIES):
         if method.refuses(tree) is None:
             found = method.solve(tree, EXACT, seed=seed)
             assert found.objective >= value * (1 - 1e-9)
@@ -119,6 +120,12 @@ def test_prices_meet_the_optimum_where_jobs_compete():
     found = TreePrices().solve(tree, Limits(gap=1e-3))
     assert found.bound <= program.objective * (1 + 1e-9) <= found.objective * (1 + 2e-9)
     assert found.gap < 0.01
+
+
+def test_limits_find_less_congestion_than_the_greedy_where_jobs_compete():
+    tree = generate("tree-random", 2, nodes=60, jobs=3, memory=1, budget=15, goal="congestion", loads="power")
+    greedy, found = (method.solve(tree, EXACT).objective for method in (TreeGreedy(), TreeLimits()))
+    assert found < 0.99 * greedy
 
 
 def test_a_budget_is_split_among_jobs():
