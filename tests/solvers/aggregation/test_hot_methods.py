@@ -100,9 +100,9 @@ def test_an_optimum_has_hotter_parameters_where_more_workers_pass(seed: int) -> 
             assert levels[one] >= levels[other] or heat[one] == heat[other]
 
 
-@pytest.mark.parametrize("placed", [[[[1], []], [[], []]], [[[1], []], [[0], []]]])
+@pytest.mark.parametrize("placed", [[[[1], []], [[], []]], [[[1], []], [[0], []]], [[[], []], [[1], []]]])
 def test_order_cuts_off_a_colder_parameter_in_a_better_place(placed: list) -> None:
-    # Parameter 1 of the first job is on the rack with more workers; parameter 0, hotter, is nowhere or on the other.
+    # Parameter 1 of the first job is on a rack; parameter 0, hotter, is nowhere or on the one with fewer workers.
     instance = load("aggregation/hot-tiny-p9-s2")
     formulation = HotParameters(reduced=False, ordered=True)
     block = build_model("aggregation", formulation, instance).aggregation
