@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from aggregation_graph_cases import plain_loads
 from matplotlib import colormaps
 from matplotlib.colors import Normalize, to_hex
 from matplotlib.figure import Figure
@@ -9,7 +10,6 @@ from matplotlib.figure import Figure
 from ddlopt.analysis.aggregation import draw
 from ddlopt.analysis.aggregation_graph import busy_s, positions
 from ddlopt.instances.generators import generate
-from ddlopt.models.aggregation import evaluate
 from ddlopt.solvers.aggregation.graph_greedy import TakahashiMatsuyama
 from ddlopt.solvers.contracts import Limits
 
@@ -46,8 +46,10 @@ def test_links_have_the_colour_of_their_busier_direction(drawn):
     for colour, time_s in zip(lines.get_colors(), busy, strict=True):
         expected = "#d8d8d8" if time_s == 0 else to_hex(colormaps["viridis_r"](scale(time_s)))
         assert to_hex(colour) == expected
-    worst = evaluate(instance, solution).details["congestion_s"]
-    assert max(busy) == pytest.approx(worst)
+    loads = plain_loads(instance, solution)
+    for link, time_s in zip(instance.links, busy, strict=True):
+        both = loads.get(link.ends, 0.0), loads.get(link.ends[::-1], 0.0)
+        assert time_s == pytest.approx(max(both) / link.bandwidth_bytes_per_s)
 
 
 def test_switches_that_aggregate_say_for_how_many_jobs(drawn):
