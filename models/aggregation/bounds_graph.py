@@ -16,9 +16,10 @@ def graph_bound(instance: GraphInstance) -> float:
 
     *Utilization*: of every job the larger of the longest of the shortest routes and a dual ascent for the Steiner
     arborescence that any tree contains; where no switch may aggregate, the sum of all shortest routes. *Congestion*:
-    what must leave or enter a node over the sum of its bandwidths, at the least; and the narrowest link of the widest
-    route of each worker. *Rates*: of every job the widest route of its worst worker, and no more from one worker's
-    node than its links carry.
+    what must leave or enter a node, or a switch with its hosts, over the sum of bandwidths, and one message of each job
+    by the pigeonhole principle on one link; and the narrowest link of the widest route of each worker. Not more
+    messages are saved within than there are slots for. *Rates*: of every job the widest route of its worst worker, and
+    no more from one server's node than its links carry.
 
     Raises
     ------
@@ -119,19 +120,58 @@ def _reached(after: dict[int, list[int]], left: dict[tuple[int, int], float], st
 
 
 def _least_congestion_s(instance: GraphInstance, idle: list[bool]) -> float:
-    leaving: dict[int, float] = {}
     entering: dict[int, float] = {}
-    narrow_s = 0.0
+    least_s = 0.0
     for job, alone in zip(instance.jobs, idle, strict=True):
         widest = _widest(instance, job)
-        for worker in job.workers:
-            leaving[worker] = leaving.get(worker, 0.0) + job.gradient_bytes
-            narrow_s = max(narrow_s, job.gradient_bytes / widest[worker])
+        least_s = max(least_s, *(job.gradient_bytes / widest[worker] for worker in job.workers))
         least = len(job.workers) if alone else 1
         entering[job.server] = entering.get(job.server, 0.0) + least * job.gradient_bytes
     width = _width(instance)
-    cuts = [*leaving.items(), *entering.items()]
-    return max(narrow_s, *(bytes_ / width[node] for node, bytes_ in cuts))
+    least_s = max(least_s, *(bytes_ / width[node] for node, bytes_ in entering.items()))
+    return max(least_s, *(_crossing_s(instance, inside) for inside in _sides(instance)))
+
+
+def _sides(instance: GraphInstance) -> Iterator[frozenset[int]]:
+    """Every node alone, and with the hosts that have a link to it only."""
+    near: dict[int, list[int]] = {}
+    for one, other in instance.arcs:
+        near.setdefault(one, []).append(other)
+    for node, others in near.items():
+        yield frozenset((node,))
+        hosts = [other for other in others if len(near[other]) == 1]
+        if hosts and len(hosts) < len(instance.nodes) - 1:
+            yield frozenset((node, *hosts))
+
+
+def _crossing_s(instance: GraphInstance, inside: frozenset[int]) -> float:
+    """Time of what must leave or enter a set of nodes, at least a message of each job: of all, and of some on one link.
+
+    Of several workers of a job inside, all messages leave unless a switch inside aggregates for it.
+    """
+    leaving, entering, savings = [], [], []
+    for job in instance.jobs:
+        within = [worker in inside for worker in job.workers]
+        if job.server not in inside and any(within):
+            leaving.append(job.gradient_bytes)
+            savings.append((sum(within) - 1) * job.gradient_bytes)
+        elif job.server in inside and not all(within):
+            entering.append(job.gradient_bytes)
+    speeds = [link.bandwidth_bytes_per_s for link in instance.links if len(inside.intersection(link.ends)) == 1]
+    if not speeds:
+        return 0.0
+    joined = sum(instance.nodes[v].slots for v in inside) // min(job.slots for job in instance.jobs)
+    more = math.fsum(sorted(savings, reverse=True)[joined:])
+    found = [(math.fsum(leaving) + more) / math.fsum(speeds)]
+    for sizes in (sorted(leaving, reverse=True), sorted(entering, reverse=True)):
+        if not sizes:
+            continue
+        found.append(math.fsum(sizes) / math.fsum(speeds))
+        # Of q L + 1 messages on L links, one link has q + 1, at the least the smallest of them.
+        for q in range(1, (len(sizes) - 1) // len(speeds) + 1):
+            first = q * len(speeds) + 1
+            found.append(math.fsum(sizes[first - q - 1 : first]) / max(speeds))
+    return max(found)
 
 
 def _width(instance: GraphInstance) -> dict[int, float]:

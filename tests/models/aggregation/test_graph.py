@@ -192,6 +192,19 @@ def test_bounds_of_the_star() -> None:
         graph_bound(star(aggregators=0, connections=2))
 
 
+def test_bounds_by_what_leaves_a_switch_with_its_hosts() -> None:
+    # Three jobs of 20, 30 and 40 bytes with a worker at switch 0, which has two links of 10 to others.
+    jobs = [{"name": str(j), "workers": (3,), "server": 6, "gradient_bytes": 20.0 + 10 * j} for j in range(3)]
+    links = [link.model_dump() for link in star().links]
+    links[0]["bandwidth_bytes_per_s"] = links[6]["bandwidth_bytes_per_s"] = 1000
+    assert graph_bound(star(jobs=jobs, links=links)) == pytest.approx((20 + 30) / 10)
+    # Two workers of each of three jobs at switch 0, of which one job is aggregated there.
+    jobs = [{"name": str(j), "workers": (3, 4), "server": 6, "gradient_bytes": 20.0} for j in range(3)]
+    links[1]["bandwidth_bytes_per_s"] = 1000
+    assert graph_bound(star(jobs=jobs, links=links)) == pytest.approx((1 + 2 + 2) * 20 / 20)
+    assert graph_bound(star(jobs=jobs[:2], links=links)) == pytest.approx((1 + 2) * 20 / 20)
+
+
 def test_routes_are_found_where_messages_would_run_in_a_circle() -> None:
     # 1 and 2 send to each other unless 2's message takes the way of 3's.
     jobs = [{"name": "j", "workers": (1, 2, 3), "server": 0}]
