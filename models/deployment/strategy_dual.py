@@ -46,6 +46,10 @@ _FIRST_STEP = 0.1
 _LEAST_STEP = 3e-4
 _SHRINKS = (0.92, 0.97, 0.98)
 """Of prices: a part of the bound, and what it is multiplied by in every round, in turn from restart to restart."""
+_SUCCESS = 5e-3
+"""A relative gain of the bound in a round after which the part does not shrink."""
+_FAR = 0.1
+"""A bound so far from the best one, relative to it, sends prices half the way back to its own."""
 _LEAST_EXCESS = 0.1
 """What an excess counts at least, as a part of the limit."""
 
@@ -89,6 +93,7 @@ class Dual:
         self._item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
         self._place = core.start[memory.node[self._item]] + np.arange(len(self._item)) - memory.start[self._item]
         self._step, self._restarts = _FIRST_STEP, 0
+        self._found = self._reached = -inf
         self.cost: Floats = core.cost
 
     def set_prices(self, prices: Floats) -> None:
@@ -120,6 +125,7 @@ class Dual:
         paid = self.prices * self.core.memory.limit
         error = float(node_error.sum() + edge_error.sum()) + 2 * UNIT * float(paid.sum())
         found = float(fsum(least) + fsum(joint) - fsum(paid) - 2 * error)
+        self._found = found
         if found > self.best:
             self.best, self.best_prices = found, self.prices
         return found
@@ -165,13 +171,17 @@ class Dual:
         if not len(excess):
             return
         worst = int(np.argmax(excess))
-        if excess[worst] > 0:
+        if self._found < self.best - _FAR * abs(self.best):
+            prices = (self.prices + self.best_prices) / 2
+        elif excess[worst] > 0:
             prices = self.prices.copy()
             counted = max(float(excess[worst]), _LEAST_EXCESS * float(self.core.memory.limit[worst]))
             prices[worst] += self._step * max(abs(self.best), 1.0) / counted
         else:
             prices = self.prices * (1 - 2 * self._step)
-        self._step = max(_LEAST_STEP, _SHRINKS[self._restarts % len(_SHRINKS)] * self._step)
+        if self.best <= self._reached + _SUCCESS * abs(self.best):
+            self._step = max(_LEAST_STEP, _SHRINKS[self._restarts % len(_SHRINKS)] * self._step)
+        self._reached = self.best
         self.set_prices(prices)
 
 

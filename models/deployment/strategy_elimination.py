@@ -63,6 +63,9 @@ def eliminate(
 ) -> Rest:
     """Eliminate nodes, those first that need the smallest tables, as long as tables stay small.
 
+    Nodes with a single strategy go before, however many neighbours they have: what is left of an edge is a cost of its
+    other node.
+
     Parameters
     ----------
     core : Core
@@ -92,12 +95,16 @@ def eliminate(
         met = {j for scope in at[node] for j in scope}
         if most_neighbours is not None and len(met) > most_neighbours + 1:
             return np.inf
-        return float(prod(counts[j] for j in met))
+        return prod(float(counts[j]) for j in met)
 
-    waiting = [(price(i), i) for i in range(core.size) if not stays[i]]
-    heapq.heapify(waiting)
     gone: set[int] = set()
     steps: list[Step] = []
+    for node in range(core.size):
+        if counts[node] == 1 and not stays[node] and core.size - len(gone) > keep:
+            _drop_single(node, tables, at, steps)
+            gone.add(node)
+    waiting = [(price(i), i) for i in range(core.size) if not stays[i] and i not in gone]
+    heapq.heapify(waiting)
     while waiting and core.size - len(gone) > keep:
         size, node = heapq.heappop(waiting)
         if node in gone:
@@ -114,6 +121,17 @@ def eliminate(
             if not stays[j]:
                 heapq.heappush(waiting, (price(j), j))
     return Rest(tables, tuple(i for i in range(core.size) if i not in gone), tuple(steps))
+
+
+def _drop_single(node: int, tables: dict[Scope, Floats], at: list[set[Scope]], steps: list[Step]) -> None:
+    for scope in sorted(at[node]):
+        others = tuple(j for j in scope if j != node)
+        table = tables.pop(scope).squeeze(scope.index(node))
+        tables[others] = tables[others] + table if others in tables else table
+        for j in others:
+            at[j].discard(scope)
+            at[j].add(others)
+    steps.append(Step(node, (), np.zeros((), dtype=np.int64)))
 
 
 def _eliminate_one(node: int, tables: dict[Scope, Floats], at: list[set[Scope]], steps: list[Step]) -> Scope:
@@ -144,7 +162,7 @@ def _eliminate_one(node: int, tables: dict[Scope, Floats], at: list[set[Scope]],
 
 
 def without_passages(core: Core, largest: float = 1e6) -> tuple[Core, Rest]:
-    """The core without nodes free of memory that have at most two neighbours; what they cost at least is in others.
+    """The core without nodes free of memory that have one strategy or at most two neighbours; others have their costs.
 
     Nodes of the smaller core are ``rest.left``, in this order; one node at least is left.
     """

@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
-from ddlopt.models.deployment.strategy_core import Core, core_of
+from ddlopt.models.deployment.strategy_core import core_of
+from ddlopt.models.deployment.strategy_elimination import without_passages
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategy_state import SearchState
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
-_ROUNDS_TO_RESTART = 60
+_ROUNDS_TO_THOROUGH = 4
+_ROUNDS_TO_RESTART = 30
 """Rounds without a better choice after which prices take large steps again."""
 _BETTER = 1e-4
 """A relative gain that counts there: small trees find smaller ones at any prices."""
@@ -54,22 +56,19 @@ class StrategySearch(Timed):
             core = core_of(instance)
         except InfeasibleError as proof:
             raise NoSolutionError(str(proof)) from None
-        state = self.searched(core, seed, clock, start)
+        small, rest = without_passages(core)
+        state = SearchState(small, np.random.default_rng(seed))
+        places = None if start is None else core.places(start.strategies)
+        if places is not None:
+            state.offer(places[list(rest.left)])
+        self.go_on(state, clock, math.inf)
         if state.best is None:
             raise NoSolutionError(f"found no strategies for '{instance.name}' that keep the limit of memory")
-        answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(state.best))
-        figures = {"core_nodes": core.size, "core_edges": len(core.edges), "memory_rows": len(core.memory.limit)}
+        chosen = np.zeros(core.size, dtype=np.int64)
+        chosen[list(rest.left)] = state.best
+        answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(rest.extended(chosen)))
+        figures = {"core_nodes": small.size, "core_edges": len(small.edges), "memory_rows": len(small.memory.limit)}
         return Found(answer, figures, max(0.0, state.dual.proven))
-
-    def searched(self, core: Core, seed: int, clock: Clock, start: StrategyAssignment | None) -> SearchState:
-        """The search on a core, until time or patience is up."""
-        state = SearchState(core, np.random.default_rng(seed))
-        if start is not None:
-            places = core.places(start.strategies)
-            if places is not None:
-                state.offer(places)
-        self.go_on(state, clock, math.inf)
-        return state
 
     def go_on(self, state: SearchState, clock: Clock, until_s: float) -> None:
         """Search until a reading of the clock, or patience is up."""
@@ -79,10 +78,11 @@ class StrategySearch(Timed):
         for number in range(self.rounds):
             if clock.expired or clock.elapsed_s > until_s or state.gap <= clock.gap or idle > self.patience:
                 break
-            state.round(self.sweeps)
+            thorough = number % _ROUNDS_TO_THOROUGH == _ROUNDS_TO_THOROUGH - 1
+            state.round(self.sweeps, thorough)
             if clock.expired:
                 break
-            if number % 4 == 3:
+            if thorough:
                 state.polish(clock.elapsed_s - began)
                 began = clock.elapsed_s
             idle += 1

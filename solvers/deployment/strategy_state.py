@@ -8,13 +8,18 @@ import numpy as np
 from ddlopt.models.deployment.strategy_core import Core
 from ddlopt.models.deployment.strategy_data import Floats, Ints
 from ddlopt.models.deployment.strategy_dual import Dual
-from ddlopt.models.deployment.strategy_messages import Graph
+from ddlopt.models.deployment.strategy_messages import Graph, Messages
+from ddlopt.solvers.deployment.strategy_fixing import fix
 from ddlopt.solvers.deployment.strategy_forest import Items, random_forest, solve_forest
 from ddlopt.solvers.deployment.strategy_local import improve
 from ddlopt.solvers.heuristic import Clock
 
 _LARGEST_TREE = 60
 _FORESTS = 4
+_PARTS = 24
+"""In which nodes are fixed, each larger than the one before."""
+_BAD = 0.1
+"""Relative distance from the bound, at the same prices."""
 _MUCH = 1e-3
 _MOST_BEGINNINGS = 40
 _BEGINNINGS_WITH_MEMORY = 2
@@ -44,6 +49,7 @@ class SearchState:
         self._slack = core.rounding() * memory.limit
         self._inside = np.zeros(core.size, dtype=np.bool_)
         self._soft: Graph | None = None
+        self._parts: tuple[Ints, Ints] | None = None
         self._tree_s = 1e-4
         self.best: Ints | None = None
         self.cost = math.inf
@@ -72,14 +78,35 @@ class SearchState:
                 break
             before = found
 
-    def round(self, sweeps: int) -> None:
-        """Messages at the present prices, a choice that is good there, and the next prices."""
+    def round(self, sweeps: int, thorough: bool) -> None:
+        """Messages at the present prices, a choice that is good there, and the next prices.
+
+        Nodes are fixed one after the other if ``thorough``, and where the choice is bad without.
+        """
         dual = self.dual
         dual.sweep(sweeps)
-        dual.bound()
+        bound = dual.bound()
         chosen = dual.decoded()
         self.settle(chosen, dual.cost, _FORESTS)
-        dual.next_prices(self.offer(chosen))
+        excess = self.offer(chosen)
+        if thorough or self.core.cost_of(chosen) + float(dual.prices @ excess) - bound > _BAD * abs(bound):
+            chosen = self.fixed()
+            self.settle(chosen, dual.cost, _FORESTS)
+            excess = self.offer(chosen)
+        dual.next_prices(excess)
+
+    def fixed(self) -> Ints:
+        """(n,) places: nodes are fixed, those with the most neighbours first, and messages passed anew in between."""
+        dual, core = self.dual, self.core
+        if self._parts is None:
+            order = np.argsort(-core.degree, kind="stable")
+            ends = np.geomspace(1, core.size, _PARTS).astype(np.int64)
+            self._parts = order, np.unique(np.append(ends, (0, core.size)))
+        order, ends = self._parts
+        chosen = np.empty(core.size, dtype=np.int64)
+        messages = Messages(dual.messages.to_first.copy(), dual.messages.to_second.copy())
+        fix(dual.graph, dual.cost.copy(), messages, order, ends, _PENALTY * max(1.0, dual.best), chosen)
+        return chosen
 
     def settle(self, chosen: Ints, cost: Floats, forests: int) -> None:
         """Solve random forests of the graph exactly, one after the other, at given costs."""
