@@ -57,6 +57,16 @@ topologies and which by that for strategies.
 How much longer a step takes than with the best known plan, whose distance from the optimum is at most *gap left*
 ([deployment.md](deployment.md)).
 """,
+    "aggregation": """# Aggregation: how far each method is from the best known answer
+
+How much worse the objective of each method is than the best known one, whose distance from the optimum is at most
+*gap left* ([aggregation.md](aggregation.md)).
+""",
+    "gossip": """# Gossip: how far each method is from the best known answer
+
+How much larger the factor, or smaller the rate, is than the best known one, whose distance from the optimum is at most
+*gap left* ([gossip.md](gossip.md)).
+""",
 }
 TITLES = {
     "plan": "Where groups of operators run",

@@ -38,6 +38,8 @@ QUICK = Suite(
         "compression": Part(("sfb-random-n60", "hipress-vgg19-n16-budget")),
         "codesign": Part(("tiny-tables-n4-d2",)),
         "deployment": Part(("tiny-g2-m2-s1",)),
+        "aggregation": Part(("tree-soar-n7-k2", "slots-tiny-n3")),
+        "gossip": Part(("cvx-n8-averaging",)),
     },
 )
 
@@ -98,6 +100,21 @@ DEFAULT = Suite(
                 *("auto", "plan-search", "tag", "tag-sfb", "mcmc", "data-parallel", "data-parallel-speed"),
                 *("heft", "m-etf", "m-sct"),
             ),
+        ),
+        "aggregation": Part(
+            (
+                *("hot-jobs3-*", "hot-racks4-*", "registers-n40-r8-rows1", "registers-n60-*", "tree-power-*"),
+                *("tree-congestion-n255-*", "tree-jobs-n127-j4", "fat-tree-k4-*", "leaf-spine-8x4-rates"),
+                *("torus-4x4-*", "abilene-congestion", "slots-racks-whole-n24", "slots-atp-n40", "table-bfloat16"),
+            ),
+            (
+                *("auto", "level", "top", "max", "none", "takahashi-matsuyama", "lp-rounding", "graph-search"),
+                *("heat-round-robin", "register-search", "equal-slots", "square-root-slots", "table-even"),
+            ),
+        ),
+        "gossip": Part(
+            ("cvx-n8-*", "nsfnet-*", "random-n100-*", "torus-n64-*", "geometric-*"),
+            ("auto", "fmmc", "metropolis", "max-degree", "best-constant", "uniform"),
         ),
     },
 )
