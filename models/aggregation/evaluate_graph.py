@@ -203,7 +203,7 @@ class _Check:
                     taken = sum((counts[j] * rates[j] for j in counts if j in rates), self._number(0))
                     levels.append(((capacity - taken) / load, counts))
             level = min(each for each, _ in levels)
-            limit = level if self._number is Fraction else level + abs(level) * _HAIR
+            limit = level if isinstance(level, Fraction) else level + abs(level) * _HAIR
             full = {j for each, counts in levels if each <= limit for j in counts} & growing
             rates.update(dict.fromkeys(full, level))
             growing -= full

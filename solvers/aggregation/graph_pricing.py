@@ -238,7 +238,7 @@ class Pricing:
     def _of_workers(self, raw: dict[int, list[tuple[int, ...]]], used: set[int]) -> list[tuple[int, ...]]:
         """Routes of workers, from those of raw messages by where they start."""
         hosts = dict(self.network.sent)
-        found = []
+        found: list[tuple[int, ...]] = []
         for worker in self.network.job.workers:
             gate = hosts.get(worker, worker)
             own = (worker,) if worker in hosts else ()

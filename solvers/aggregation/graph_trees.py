@@ -359,7 +359,6 @@ class _Run:
         limits.append(self.master.rows.budget)
         kept = sorted(row for row in rows if self._congestion or not jobs <= row < jobs + arcs + nodes)
 
-        @model.Constraint(kept)
         def shared(m: Any, row: int) -> Any:
             if row < jobs:
                 return 1, linear(rows[row]), 1
@@ -367,5 +366,6 @@ class _Run:
             terms = [*rows[row], (-1.0, m.congestion)] if timed else rows[row]
             return (None, linear(terms), limits[row]) if math.isfinite(limits[row]) else pyo.Constraint.Skip
 
+        model.shared = pyo.Constraint(kept, rule=shared)
         model.objective = pyo.Objective(expr=linear(cost))
         return model, model.chosen
