@@ -27,6 +27,8 @@ class StrategySearch(Timed):
 
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
     improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.
+    Where that is far from the bound, and every few rounds in any case, nodes are fixed a few at a time instead, those
+    with the most neighbours first, with messages passed anew in between.
     A forest has nine tenths of the nodes of a typical training graph. What memory the choice uses sets the next
     prices, in steps that shrink; after a while without success prices start again from the best, with large steps. The
     best choice is then improved by random trees of a few nodes, at prices between none and more than the best, which

@@ -11,6 +11,7 @@ from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
 from ddlopt.models.deployment.strategies import StrategyInstance
 from ddlopt.models.deployment.strategy_core import core_of
 from ddlopt.models.deployment.strategy_dual import Dual
+from ddlopt.models.deployment.strategy_elimination import without_passages
 from ddlopt.models.deployment.strategy_selection import StrategySelection
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.solvers.contracts import Limits, Status
@@ -148,6 +149,48 @@ def test_forests_have_no_cycle_and_are_solved_exactly():
     chosen = np.zeros(core.size, dtype=np.int64)
     solve_forest(state.dual.graph, core.cost, inside, chosen)
     assert core.cost_of(chosen) == StrategyDynamicProgram().solve(made, EXACT).objective
+
+
+def hub(strategies, neighbours=40):
+    """A node with many neighbours, which make a chain."""
+    rng = np.random.default_rng(5)
+    nodes = [[int(c) for c in rng.integers(0, 9, size=strategies)]]
+    nodes += [[int(c) for c in rng.integers(0, 9, size=3)] for _ in range(neighbours)]
+    pairs = [(0, k) for k in range(1, neighbours + 1)]
+    pairs += [(k, k + 1) for k in range(1, neighbours)]
+    tables = [rng.integers(0, 30, size=len(nodes[u]) * len(nodes[v])).tolist() for u, v in pairs]
+    return StrategyInstance.from_data(
+        {
+            "name": "hub",
+            "costs": nodes,
+            "usages": [[0] * len(row) for row in nodes],
+            "intervals": [[0, 1]] * len(nodes),
+            "edges": pairs,
+            "tables": tables,
+            "table_of": list(range(len(pairs))),
+        }
+    )
+
+
+def test_nodes_are_fixed_near_the_optimum_and_messages_are_kept():
+    instance = hub(4)
+    core = core_of(instance)
+    optimum = StrategyDynamicProgram().solve(instance, Limits(gap=0.0)).objective
+    state = SearchState(core, np.random.default_rng(0))
+    state.dual.sweep(20)
+    state.dual.bound()
+    messages = [part.copy() for part in state.dual.messages]
+    assert optimum <= core.cost_of(state.fixed()) <= 1.01 * optimum
+    assert core.cost_of(state.dual.decoded()) > 1.01 * optimum
+    assert all(np.array_equal(*pair) for pair in zip(messages, state.dual.messages, strict=True))
+
+
+def test_a_node_with_one_strategy_is_no_hub():
+    instance = hub(1)
+    smaller, _ = without_passages(core_of(instance))
+    assert smaller.size == 1
+    optimum = StrategyDynamicProgram().solve(instance, Limits(gap=0.0)).objective
+    assert smaller.cost.min() == optimum
 
 
 def test_example_of_the_contest():
