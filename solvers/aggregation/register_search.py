@@ -19,6 +19,8 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 _FIRST = 50_000
 """Steps of the first walk; each later one has twice as many, up to :data:`_LONGEST`."""
 _LONGEST = 3_200_000
+_LARGEST = 120
+"""Parameters up to which the relaxation takes seconds."""
 _HOT, _COLD = 1.0, 0.05
 """Temperatures, in mean weights of a batch."""
 _SURPLUS = (1.0, 0.1, 0.3)
@@ -39,7 +41,7 @@ class RegisterSearch(Heuristic):
     steps : int
         Of all walks together, where neither the time limit nor a bound ends them.
     relaxation : bool
-        With the bound of the semidefinite relaxation, which is solved in the end.
+        With the bound of the semidefinite relaxation, which is solved in the end, for up to 120 parameters.
     """
 
     steps: int = 6_000_000
@@ -79,7 +81,9 @@ class RegisterSearch(Heuristic):
         from ddlopt.models.aggregation.register_relaxation import PlacementRelaxation
         from ddlopt.solvers.aggregation.register_rounding import relaxed
 
-        if not self.relaxation or clock.expired or PlacementRelaxation().refuses(instance) is not None:
+        if not self.relaxation or clock.expired or instance.parameters > _LARGEST:
+            return None
+        if PlacementRelaxation().refuses(instance) is not None:
             return None
         return relaxed(instance, clock)[2]
 

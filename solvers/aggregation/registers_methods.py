@@ -18,25 +18,24 @@ def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) ->
 
 
 def best(instance: RegisterInstance, solver: str) -> Method:
-    """What proves soonest: for packets the enumeration, for collisions the program by counts under the relaxation."""
-    if instance.goal == "packets":
-        return _heuristic("register_tree", "RegisterTree")(solver)
-    return _opened("exact", solver, relaxation=True)
+    """An annealing and the relaxation's bound; then for packets the enumeration, for collisions the program."""
+    return _opened("exact", _tree if instance.goal == "packets" else _counts, solver, relaxation=True)
 
 
 def milp(instance: RegisterInstance, solver: str) -> Method:
     """The program by counts, after an annealing."""
-    return _opened("milp", solver, relaxation=False)
+    return _opened("milp", _counts, solver, relaxation=False)
 
 
-def _opened(name: str, solver: str, relaxation: bool) -> Method:
+def _opened(name: str, make: Callable[[str], Method], solver: str, relaxation: bool) -> Method:
     from ddlopt.solvers.aggregation.register_search import RegisterSearch
     from ddlopt.solvers.opened import Opened
 
-    counts = _formulation("register-counts", "register_counts", "CountPlacement")
-    opening = RegisterSearch(steps=1_000_000, relaxation=relaxation)
-    return Opened(name, FAMILY, opening, lambda _: counts(solver))
+    return Opened(name, FAMILY, RegisterSearch(steps=1_000_000, relaxation=relaxation), lambda _: make(solver))
 
+
+_counts = _formulation("register-counts", "register_counts", "CountPlacement")
+_tree = _heuristic("register_tree", "RegisterTree")
 
 ENTRIES: tuple[Entry, ...] = (
     _entry(
