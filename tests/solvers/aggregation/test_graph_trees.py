@@ -10,10 +10,13 @@ from aggregation_graph_cases import answers, optimum, random_instance, star
 from ddlopt.instances.generators.aggregation_graph import fat_tree
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.graph_network import job_network
+from ddlopt.solvers.aggregation import graph_trees
+from ddlopt.solvers.aggregation.graph_master import Prices
 from ddlopt.solvers.aggregation.graph_methods import best, milp
 from ddlopt.solvers.aggregation.graph_pricing import Pricing, tree_of
 from ddlopt.solvers.aggregation.graph_trees import GraphTrees
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock
 
 LIMITS = Limits(time_s=60)
 
@@ -78,6 +81,17 @@ def test_limits_of_messages_that_end_in_a_switch_are_kept() -> None:
     assert least == 3.0
     assert tree is not None
     assert set(tree.ended) == {0}
+
+
+def test_what_slots_and_aggregators_cost_is_taken_off_the_bound() -> None:
+    # The optimum with one aggregator is 12 s, of which a time unit has 2.
+    instance = star(goal="utilization", aggregators=1)
+    run = graph_trees._Run(instance, Clock(LIMITS, None), LIMITS, 0)
+    run._most, run._ended = [3], [np.full(len(instance.nodes), 9)]
+    arcs, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
+    bounds = [run._price(Prices(arcs, none, none, price))[1] for price in (0.0, 1.0, 2.0, 5.0)]
+    assert bounds == pytest.approx([5.0, 6.0, 6.0, 3.0])
+    assert run._price(Prices(arcs, none, np.full_like(none, 0.5), 0.0))[1] == pytest.approx(5.0 + 1.0 - 1.5)
 
 
 @pytest.mark.parametrize("goal", ["utilization", "congestion"])
