@@ -12,9 +12,10 @@ is no more than the optimum; and for any messages :math:`m_{e \to i}` it is no l
 The best messages and prices give the value of the linear relaxation over the local polytope. Messages are improved by
 sequential passes over the nodes, which never lower the bound (Kolmogorov's TRW-S in the form of Kolmogorov's SRMP).
 Prices follow the choice that messages suggest: if it exceeds limits, the price rises in the row where it does so the
-most, by a part of the bound over the excess; if it does not, all prices fall. The part shrinks from round to round unless
-the bound gains much, and is large again after restarts; where the bound is far below the best, prices go half the way
-back to those of the best instead. What rounding may have added is subtracted from bounds; whole costs have whole bounds.
+most, by a part of the bound over the excess; if it does not, all prices fall. The part shrinks from round to round
+unless the bound gains much, and is large again after restarts; where the bound is far below the best, prices go half
+the way back to those of the best instead. What rounding may have added is subtracted from bounds; whole costs have
+whole bounds.
 
 References
 ----------
