@@ -10,8 +10,8 @@ from ddlopt.solvers.opened import Opened
 
 FAMILY = "aggregation"
 
-_OPENING = 2000
-"""Rounds of the search."""
+_OPENING, _ALONE = 2000, 20_000
+"""Rounds of the search before the integer program, and without it."""
 _MOST_FLOWS = 100_000
 """Beyond which a solver takes minutes for the first linear program."""
 
@@ -41,10 +41,11 @@ def best(instance: GraphInstance, solver: str) -> Method:
     Of rates without merging there is no program; the search alone answers them.
     """
     trees = import_module("ddlopt.solvers.aggregation.graph_trees").GraphTrees()
-    search = import_module("ddlopt.solvers.aggregation.graph_search").GraphSearch(rounds=_OPENING)
-    opening: Method = search if trees.refuses(instance) else trees
     model = milp(instance, solver)
-    if model.refuses(instance) is not None or _flows(instance) > _MOST_FLOWS:
+    alone = model.refuses(instance) is not None or _flows(instance) > _MOST_FLOWS
+    search = import_module("ddlopt.solvers.aggregation.graph_search").GraphSearch(rounds=_ALONE if alone else _OPENING)
+    opening: Method = search if trees.refuses(instance) else trees
+    if alone:
         return opening
     return Opened("exact", FAMILY, opening, lambda _: model)
 
