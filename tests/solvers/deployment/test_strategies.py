@@ -185,6 +185,12 @@ def test_nodes_are_fixed_near_the_optimum_and_messages_are_kept():
     assert all(np.array_equal(*pair) for pair in zip(messages, state.dual.messages, strict=True))
 
 
+def test_hubs_that_no_number_counts_the_choices_around():
+    """Of 700 neighbours there are more choices than there are floating-point numbers; the others go first."""
+    result = StrategyDynamicProgram().solve(hub(2, 700), Limits(gap=0.0))
+    assert result.status is Status.OPTIMAL
+
+
 def test_a_node_with_one_strategy_is_no_hub():
     instance = hub(1)
     smaller, _ = without_passages(core_of(instance))
