@@ -26,7 +26,7 @@ ZOO = "the Internet Topology Zoo (S. Knight et al., IEEE JSAC 29, 2011), CC BY 4
 
 
 def _side(nodes: int, power: int) -> int:
-    side = round(nodes ** (1 / power))
+    side: int = round(nodes ** (1 / power))
     if side**power != nodes:
         raise OptionError(f"nodes is {nodes}; expected the power {power} of a whole number, such as {side**power}")
     return side

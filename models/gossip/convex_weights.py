@@ -112,14 +112,14 @@ def _kept(instance: WeightsInstance, weights: Floats) -> Floats:
         return weights
     weights = np.maximum(weights, 0.0)
     ends = instance.network.ends
+    found: Floats
     if instance.goal == "process":
         assert instance.budget is not None
         spent = float(weights @ np.array(instance.costs or [1.0] * len(weights)))
-        found: Floats = weights * min(1.0, instance.budget / spent) * (1 - 1e-15) if spent > 0 else weights
+        found = weights * min(1.0, instance.budget / spent) * (1 - 1e-15) if spent > 0 else weights
         return found
     by_end = np.repeat(weights, 2) if instance.goal == "chain" else weights
     given = np.bincount(ends.ravel(), weights=by_end, minlength=instance.size)
     too_much = np.maximum(1.0, given) * (1 + 1e-15)
-    if instance.goal == "chain":
-        return weights / too_much[ends].max(axis=1)
-    return weights / too_much[ends.ravel()]
+    found = weights / (too_much[ends].max(axis=1) if instance.goal == "chain" else too_much[ends.ravel()])
+    return found

@@ -65,7 +65,7 @@ def _excess(instance: WeightsInstance, z: Floats, prices: Floats) -> Floats:
     i, j = instance.network.ends.T
     excess = on_edges(z, instance.network.ends)
     if instance.goal == "chain":
-        return np.maximum(0.0, excess - prices[i] - prices[j])
+        excess = np.maximum(0.0, excess - prices[i] - prices[j])
     return excess
 
 

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ddlopt.models.gossip.laplacians import Floats, Ints, laplacian, on_edges
-from ddlopt.solvers.gossip.edge_products import add_products
+from ddlopt.solvers.gossip.edge_kernels import add_products
 
 _ROUNDS = 100
 _OF_THE_WAY = 0.98
@@ -139,7 +139,7 @@ class _System:
     def __init__(self, program: SpectralProgram, at: Iterate) -> None:
         self.program, self.at = program, at
         n, ends = program.nodes, program.ends
-        self.factors = [np.linalg.cholesky(slack) for slack in at.slacks]
+        self.factors: list[Floats] = [np.linalg.cholesky(slack).astype(np.float64, copy=False) for slack in at.slacks]
         self.inverses = [_inverse(factor) for factor in self.factors]
         edges = np.zeros((len(ends), len(ends)))
         mixed, corner = np.zeros(len(ends)), 0.0
@@ -207,7 +207,7 @@ class _System:
 def _round(program: SpectralProgram, at: Iterate) -> bool:
     """Predict, correct, and move; False if there is no way on."""
     system = _System(program, at)
-    factors = [np.linalg.cholesky(x) for x in at.multipliers]
+    factors: list[Floats] = [np.linalg.cholesky(x).astype(np.float64, copy=False) for x in at.multipliers]
     predicted = system.step(0.0, None)
     far, far_dual = _lengths(system, at, factors, predicted)
     reached = float((at.row_multipliers + far_dual * predicted.row_multipliers)

@@ -150,8 +150,8 @@ def test_load_names_the_file(tmp_path):
         ("a.json", b"\xff\xfe\x00", "a.json: cannot be read: .*utf-8"),
         (
             "a.json",
-            json.dumps(GOOD | {"family": "gossip"}).encode(),
-            "family is 'gossip'; use one of: topology",
+            json.dumps(GOOD | {"family": "poetry"}).encode(),
+            "family is 'poetry'; use one of: topology",
         ),
         (
             "a.json",

@@ -32,10 +32,10 @@ def test_files_are_what_make_writes():
 
 def test_make_writes_the_families_it_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("ddlopt.instances.library.make.library_folder", lambda family: tmp_path)
-    monkeypatch.setattr("sys.argv", ["make", "gossip"])
+    monkeypatch.setattr("sys.argv", ["make", "poetry"])
     with pytest.raises(SystemExit):
         main()
-    assert "there is no family 'gossip'; there are: topology" in capsys.readouterr().err
+    assert "there is no family 'poetry'; there are: topology" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
     monkeypatch.setattr("sys.argv", ["make", "topology"])
     main()
@@ -106,10 +106,10 @@ def test_unknown_name_offers_close_ones(call):
 
 
 def test_unknown_family():
-    with pytest.raises(UnknownNameError, match="no family 'gossip'; there are: topology"):
-        names("gossip")
-    with pytest.raises(UnknownNameError, match="no family 'gossip'"):
-        schema("gossip")
+    with pytest.raises(UnknownNameError, match="no family 'poetry'; there are: topology"):
+        names("poetry")
+    with pytest.raises(UnknownNameError, match="no family 'poetry'"):
+        schema("poetry")
 
 
 def test_load_from_files(tmp_path):

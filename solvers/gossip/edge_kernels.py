@@ -1,5 +1,7 @@
 """The Newton system of eigenvalue programs on graphs, edge by edge."""
 
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
 import numpy as np
 from numba import njit
 
