@@ -63,10 +63,12 @@ class PlacementRelaxation:
     -----
     ``gram``
         Variable: Y, of the parameters in :attr:`RelaxationArrays.touched`.
-    ``excess``
-        Variable: e, with goal ``packets``.
-    ``constraints``
-        The diagonal; the least inner products; the capacities; with goal ``packets``, the pairs of batches.
+    ``excess`` : goal packets
+        Variable: e.
+    ``constraints[0]``, ``constraints[1]``, ``constraints[2]``
+        The diagonal; the least inner products; the capacities.
+    ``constraints[3]`` : goal packets
+        The pairs of batches.
     ``objective``
         Packets or weighted pairs without the constant of batches left out, to be minimised.
 

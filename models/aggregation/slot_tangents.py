@@ -96,7 +96,8 @@ class SlotTangents:
         block.rate = pyo.Var(block.JOBS, bounds=(0, 1), doc="part of the largest rate")
         domain = pyo.NonNegativeIntegers if instance.whole else pyo.NonNegativeReals
         block.slots = pyo.Var(block.PAIRS, domain=domain, doc="slots of the job at the switch")
-        block.back = pyo.Var(may, domain=pyo.Binary, doc="1 if the job falls back on its server")
+        block.FALLING = pyo.Set(dimen=1, initialize=may)
+        block.back = pyo.Var(block.FALLING, domain=pyo.Binary, doc="1 if the job falls back on its server")
         block.time = pyo.Var(block.JOBS, bounds=(0, None), doc="weighted time of communication through switches")
         self._add_times(block, arrays, unit)
         self._add_memory(block, arrays)

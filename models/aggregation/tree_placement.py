@@ -104,8 +104,8 @@ class TreeAggregation:
         b, of useful pairs of job and switch.
     ``next_above[j, v, a]``
         y; a is -1 for the destination.
-    ``busiest``
-        For congestion: the largest time of a link, in units of :func:`unit_s`.
+    ``busiest`` : goal congestion
+        The largest time of a link, in units of :func:`unit_s`.
     ``objective``
         Time in units of :func:`unit_s`, to be minimised.
 
