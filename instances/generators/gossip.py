@@ -7,6 +7,7 @@ from ddlopt.models.gossip import GossipProblem
 
 _KINDS = {
     "weights": "gossip_weights.weights",
+    "period": "gossip_period.period",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> GossipProblem``."""
 
@@ -20,7 +21,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> GossipProblem:
     Parameters
     ----------
     kind : str
-        One of :data:`KINDS`. ``weights``: the best weights of a graph's edges.
+        One of :data:`KINDS`. ``weights``: the best weights of a graph's edges. ``period``: how often to communicate.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

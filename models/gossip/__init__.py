@@ -1,8 +1,22 @@
 """Who averages with whom, with which weights, and how often."""
 
 from ddlopt.models.gossip.evaluate import evaluate
+from ddlopt.models.gossip.matchings import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.network import Network
+from ddlopt.models.gossip.period import PeriodInstance, PeriodPlan, Rounds
 from ddlopt.models.gossip.problem import GossipAnswer, GossipProblem
 from ddlopt.models.gossip.weights import GossipWeights, WeightsInstance
 
-__all__ = ["GossipAnswer", "GossipProblem", "GossipWeights", "Network", "WeightsInstance", "evaluate"]
+__all__ = [
+    "GossipAnswer",
+    "GossipProblem",
+    "GossipWeights",
+    "MatchingPlan",
+    "MatchingsInstance",
+    "Network",
+    "PeriodInstance",
+    "PeriodPlan",
+    "Rounds",
+    "WeightsInstance",
+    "evaluate",
+]

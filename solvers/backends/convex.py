@@ -110,7 +110,8 @@ class Convex:
             warnings.simplefilter("ignore")  # what they say is in the status
             try:
                 options = {**_FIXED[self.name], **self.options}
-                data, chain, inverse = problem.get_problem_data(self.name.upper(), solver_opts=options)
+                geometric = not problem.is_dcp() and problem.is_dgp()
+                data, chain, inverse = problem.get_problem_data(self.name.upper(), gp=geometric, solver_opts=options)
                 left = None if limits.time_s is None else limits.time_s - (time.perf_counter() - started)
                 if left is not None and left <= 0:
                     spent = time.perf_counter() - started

@@ -3,7 +3,7 @@
 from ddlopt.models.gossip import GossipProblem
 from ddlopt.solvers.by_problem import ByProblem
 from ddlopt.solvers.contracts import Entry
-from ddlopt.solvers.gossip import weights_methods
+from ddlopt.solvers.gossip import period_methods, weights_methods
 
 FAMILY = "gossip"
 
@@ -16,6 +16,7 @@ ENTRIES = (
         lambda solver: ByProblem("exact", FAMILY, "best", solver),
     ),
     *weights_methods.ENTRIES,
+    *period_methods.ENTRIES,
 )
 
 

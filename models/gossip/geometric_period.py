@@ -1,0 +1,108 @@
+"""The best period as a geometric program."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.gossip.period import PeriodInstance, PeriodPlan
+from ddlopt.models.gossip.problem import GossipProblem
+from ddlopt.models.gossip.time_to_target import TimeToTarget
+
+
+@dataclass(frozen=True)
+class GeometricPeriod:
+    r"""Period, step size and, where rounds are designed, how often there is one, for CVXPY (``gp=True``).
+
+    In the notation of :class:`~ddlopt.models.gossip.period.PeriodInstance`, without the −1 of the last term:
+
+    .. math:: \min\; \frac{2\Delta}{\eta s} \Bigl( Y + \frac{C}{\tau} \Bigr) \quad\text{s.t.}\quad
+              s + \frac{\eta L \sigma^2}{m} + \eta^2 L^2 \sigma^2 \varphi\,\tau \le \varepsilon, \quad \tau \ge 1 .
+
+    Where all matchings take t seconds, probabilities q that are best when they add up to 1 are best in proportion for
+    less, so :math:`g = 1 - \rho` is at most :math:`\kappa C`, :math:`C \le t`, with :math:`\kappa = g(q)/t`; then
+    :math:`\varphi = (2 - g)/g` is taken for :math:`2/g`, which is a monomial. What the program promises, the plan
+    keeps: left out is only what helps. Its optimum is that of the instance with ``deviation="posynomial"`` and mixing
+    that is given.
+
+    Parameters
+    ----------
+    activation : tuple of float
+        q, for instances with rounds.
+    mixing_rate : float, optional
+        κ, for instances with rounds.
+
+    Ports
+    -----
+    ``period``, ``step_size``, ``room``
+        Variables τ, η, s.
+    ``gap``, ``communication_s``
+        Variables g, C where rounds are designed.
+    ``objective``
+        Seconds, to be minimised.
+
+    References
+    ----------
+    S. Boyd, S.-J. Kim, L. Vandenberghe, A. Hassibi, "A tutorial on geometric programming", Optimization and Engineering
+    8 (2007). The program is ours.
+    """
+
+    activation: tuple[float, ...] = ()
+    mixing_rate: float | None = None
+
+    def refuses(self, instance: GossipProblem) -> str | None:
+        """Other problems, and rounds without or with different times."""
+        if not isinstance(instance, PeriodInstance):
+            return f"it is a {instance.kind}, which asks for no period"
+        if instance.rounds is not None:
+            if len(set(instance.rounds.times_s)) > 1:
+                return "its matchings take different times, so that gap and seconds are no monomials of each other"
+            if self.mixing_rate is None:
+                return "it designs its rounds: give activation and mixing_rate"
+        return None
+
+    def problem(self, instance: PeriodInstance) -> cp.Problem:
+        """The program; see the class for its ports."""
+        times = TimeToTarget.of(instance)
+        period, room = cp.Variable(pos=True, name="period"), cp.Variable(pos=True, name="room")
+        step = cp.Variable(pos=True, name="step_size")
+        rows = [period >= 1]
+        if instance.step_size is not None:
+            rows.append(step == instance.step_size)
+        if instance.rounds is None:
+            assert instance.mixing is not None
+            communication: Any = instance.communication_s
+            spread: Any = (1.0 + instance.mixing) / (1.0 - instance.mixing) * period
+        else:
+            assert self.mixing_rate is not None
+            gap, communication = cp.Variable(pos=True, name="gap"), cp.Variable(pos=True, name="communication_s")
+            rows += [gap <= self.mixing_rate * communication, communication <= instance.rounds.times_s[0]]
+            spread = 2.0 * period / gap
+        rows.append(room + times.noise * step + times.drift * step**2 * spread <= instance.target)
+        waits = [] if isinstance(communication, float) and communication == 0.0 else [communication / period]
+        a_step = cp.sum([instance.compute_s, *waits]) if waits else instance.compute_s
+        return cp.Problem(cp.Minimize(2.0 * instance.initial_gap / (step * room) * a_step), rows)
+
+    def read(self, problem: cp.Problem, instance: PeriodInstance) -> PeriodPlan:
+        """The plan of a solved ``problem``, its period rounded to the better neighbour where it is to be whole."""
+        values = {name: variable.value for name, variable in problem.var_dict.items()}
+        if values["period"] is None:
+            raise SolverError("the problem has no values; solve it first")
+        times, mixing, communication_s = TimeToTarget.of(instance), instance.mixing, instance.communication_s
+        period = float(values["period"])
+        if instance.rounds is not None:
+            assert self.mixing_rate is not None
+            # The program sees only C / τ; of equal ones the largest C is best, for φτ = 2τ/g − τ falls.
+            communication_s = instance.rounds.times_s[0]
+            period *= communication_s / float(values["communication_s"])
+            mixing = 1.0 - min(1.0, self.mixing_rate * communication_s)
+        assert mixing is not None
+        assert communication_s is not None
+        period = max(1.0, period)
+        if instance.whole:
+            tried = (max(1.0, float(period // 1)), float(-(-period // 1)))
+            period = min(tried, key=lambda each: times.seconds(each, communication_s, mixing))
+        return PeriodPlan(
+            instance=instance.name, period=period, step_size=times.step(period, mixing), activation=self.activation
+        )
