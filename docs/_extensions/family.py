@@ -64,8 +64,10 @@ def behind(family: str, kinds: Iterable[str]) -> dict[type[Any], list[str]]:
 
 
 def class_lines(kind: type[Any], names: Iterable[str]) -> Iterator[str]:
-    """The lines that document a class."""
-    yield from (f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-members:", "")
+    """The lines that document a class; one that several families share is in no index, as it can be there once."""
+    shared = kind.__module__.count(".") == 2
+    yield from (f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-members:")
+    yield from ("   :no-index:", "") if shared else ("",)
     if names:
         yield from (f"   As a method: {', '.join(f'``{name}``' for name in names)}.", "")
 

@@ -28,7 +28,7 @@ class PairPlacement:
         y_{ij} \ge x_{ir} + x_{jr} - 1 .
 
     The relaxation of this alone is 0. For sets Q any two parameters of which share a batch, pairs are at least those of
-    |Q| parameters spread evenly over the arrays:
+    :math:`|Q|` parameters spread evenly over the arrays:
 
     .. math:: \sum_{i < j \in Q} y_{ij} \ge \sum_r \binom{|Q_r|}{2}, \qquad |Q_r| = \lfloor |Q| / R \rfloor \text{ or }
               \lceil |Q| / R \rceil ;
