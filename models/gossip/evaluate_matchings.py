@@ -36,7 +36,7 @@ def evaluate_matchings(instance: MatchingsInstance, solution: MatchingPlan, exac
     if exact:
         # Matrices are multiplied and added in floats; no row of them adds up to more than this.
         row = 1.0 + 2.0 * sum(abs(weight) for weight in solution.weights)
-        error = 4.0 * 2.0**-53 * (instance.size + len(solution.matchings)) * row**2
+        error = 4.0 * 2.0**-53 * (instance.size + len(solution.matchings) + 4) * row**2
         objective = largest_below(second, 1.0, error)
     return Evaluation(objective, violations, details)
 
@@ -68,6 +68,11 @@ def _violations(instance: MatchingsInstance, solution: MatchingPlan, tolerance: 
         for node, count in met.items():
             if count > 1:
                 yield Violation("edges of a matching at a node", f"matching {number}, node {node}", count, 1)
+    if instance.matchings:
+        given = {frozenset(matching) for matching in instance.matchings}
+        for number, matching in enumerate(solution.matchings):
+            if matching and frozenset(matching) not in given:
+                yield Violation("a matching that is not given", f"matching {number}", len(matching), 0)
     for number, chance in enumerate(solution.probabilities):
         if not -tolerance <= chance <= 1 + tolerance:
             yield Violation("probability", f"matching {number}", chance, 0 if chance < 0 else 1)

@@ -20,8 +20,8 @@ class MatchingsInstance(GossipProblem):
     .. math:: x \leftarrow \Bigl(I - \sum_j B_j L_j(w)\Bigr) x, \qquad L_j(w) = \sum_{e \in M_j} w_e a_e a_e^\top,
 
     with :math:`B_j \in \{0, 1\}`, :math:`\mathbb{E} B_j = p_j`. Matchings that are active in a round communicate one
-    after the other, so a round takes :math:`\sum_j p_j t_j` on average with the times :math:`t_j` of the matchings, each
-    that of its slowest edge. The factor by which the expected squared distance from the average shrinks,
+    after the other, so a round takes :math:`\sum_j p_j t_j` on average with the times :math:`t_j` of the matchings,
+    each that of its slowest edge. The factor by which the expected squared distance from the average shrinks,
 
     .. math:: \rho = \bigl\| \mathbb{E}[W^\top W] - J \bigr\|_2, \qquad J = \mathbf{1}\mathbf{1}^\top / n,
 
@@ -38,6 +38,8 @@ class MatchingsInstance(GossipProblem):
     edge_budgets : tuple of float, optional
         Most expected uses of each edge in a round, in 0..1.
     activation : {"independent", "single"}
+    matchings : tuple of tuples of int, optional
+        Edges of each; a plan then has these and no others. Where none are given they are part of the question.
 
     References
     ----------
@@ -54,6 +56,7 @@ class MatchingsInstance(GossipProblem):
     times: tuple[float, ...] = ()
     edge_budgets: tuple[float, ...] = ()
     activation: Activation = "independent"
+    matchings: tuple[tuple[int, ...], ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -68,7 +71,32 @@ class MatchingsInstance(GossipProblem):
         for place, value in enumerate(self.edge_budgets):
             if not 0 < value <= 1:
                 raise ValueError(f"edge_budgets[{place}] is {value:g}; expected a number above 0, at most 1")
+        if self.matchings:
+            self._refuse_other_edges()
         return self
+
+    def _refuse_other_edges(self) -> None:
+        """Each edge is in one matching, and no two of a matching meet."""
+        edges, first = self.network.edges, dict[int, int]()
+        for number, matching in enumerate(self.matchings):
+            met = dict[int, int]()
+            for edge in matching:
+                if not 0 <= edge < len(edges):
+                    raise ValueError(
+                        f"matchings[{number}] names edge {edge}, but there are {len(edges)} edges (0..{len(edges) - 1})"
+                    )
+                if edge in first:
+                    raise ValueError(f"edge {edge} of matchings[{number}] is in matchings[{first[edge]}]; give it once")
+                first[edge] = number
+                for node in edges[edge]:
+                    if met.setdefault(node, edge) != edge:
+                        raise ValueError(
+                            f"edges {met[node]} and {edge} of matchings[{number}] meet at node {node}; put one of them "
+                            "into another matching"
+                        )
+        for edge in range(len(edges)):
+            if edge not in first:
+                raise ValueError(f"edge {edge} is in none of the matchings; put it into one")
 
     @property
     def size(self) -> int:
