@@ -65,6 +65,17 @@ def words(text: str) -> list[str]:
     return found
 
 
+def numbers(text: str) -> list[int]:
+    """Numbers of a list such as ``0,1,5-9``."""
+    found: list[int] = []
+    for word in words(text):
+        first, dash, last = word.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+            raise typer.BadParameter(f"--seeds {text}: write whole numbers or ranges, e.g. 0,1,2 or 0-9")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
 def options_of(settings: Sequence[str] | None, **given: Any) -> dict[str, Any]:
     """The options that were given, by name: those of their own (None: not given) and those of ``--set``."""
     options = {name: value for name, value in given.items() if value is not None}

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import exchange, sweeps
+from ddlopt import exchange, experiments, sweeps
 from ddlopt.arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -316,6 +316,7 @@ app.command()(sweeps.report)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)
 app.command()(exchange.submit)
+app.add_typer(experiments.app, name="experiment")
 
 
 def _picture(path: Path) -> None:

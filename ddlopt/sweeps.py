@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import INTERRUPTED, StoreFile, tell, words
+from ddlopt.arguments import INTERRUPTED, StoreFile, numbers, tell, words
 
 Suites = Annotated[
     list[str],
@@ -56,7 +56,7 @@ def bench(
     tasks = plan(
         names,
         words(methods) if methods else suggested,
-        _numbers(seeds),
+        numbers(seeds),
         Limits(time_limit, gap, threads),
         words(solvers),
         None if memory is None else int(memory * 1e9),
@@ -134,14 +134,3 @@ def _watched(sweep: Any) -> Counter[str]:
             now = "; ".join(f"{task.instance} {task.method}" for task in sweep.running.values())
             progress.update(bar, completed=sweep.done, end=end, now=now)
     return counts
-
-
-def _numbers(text: str) -> list[int]:
-    """Numbers of a list such as ``0,1,5-9``."""
-    numbers: list[int] = []
-    for word in words(text):
-        first, dash, last = word.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
-            raise typer.BadParameter(f"--seeds {text}: write whole numbers or ranges, e.g. 0,1,2 or 0-9")
-        numbers += range(int(first), int(last or first) + 1)
-    return numbers

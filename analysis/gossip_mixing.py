@@ -1,0 +1,181 @@
+"""Exchange with all neighbours, or with everybody, by weights."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ddlopt.analysis.gossip_exchange import Exchange, Floats, Place, Policy, Sent
+from ddlopt.models.gossip.laplacians import laplacian
+from ddlopt.models.gossip.network import Network
+
+RULES = ("equal", "metropolis", "max-degree", "best-constant", "fdla", "fmmc")
+
+
+def weights_of(network: Network, rule: str) -> Floats:
+    """(m,) weights of edges by a rule: ``equal`` is 1 / (1 + max(d_i, d_j)), others are methods of ``weights``."""
+    if rule == "equal":
+        found: Floats = 1.0 / (1.0 + network.degrees[network.ends].max(axis=1))
+        return found
+    from ddlopt.models.gossip.weights import GossipWeights, WeightsInstance
+    from ddlopt.solvers.catalogue import method
+    from ddlopt.solvers.contracts import Limits
+
+    instance = WeightsInstance(name="training", network=network, goal="averaging")
+    result = method(rule, "gossip").solve(instance, Limits())
+    assert isinstance(result.solution, GossipWeights)
+    return np.array(result.solution.weights)
+
+
+def mixing_matrix(network: Network, rule: str) -> Floats:
+    """(n, n) I − L(w)."""
+    return np.eye(network.nodes) - laplacian(network.nodes, network.ends, weights_of(network, rule))
+
+
+@dataclass(frozen=True)
+class Mixing(Policy):
+    """D-PSGD: every worker sends its model to all neighbours, and all take weighted means.
+
+    Parameters
+    ----------
+    weights : str
+        A rule of ``RULES``.
+    every : int
+        Steps between two exchanges.
+
+    References
+    ----------
+    X. Lian et al., "Can decentralized algorithms outperform centralized algorithms? A case study for decentralized
+    parallel stochastic gradient descent", NeurIPS 2017.
+    """
+
+    weights: str = "equal"
+    every: int = 1
+
+    name: ClassVar[str] = "dpsgd"
+    summary: ClassVar[str] = "weighted means with all neighbours"
+
+    def __post_init__(self) -> None:
+        self._one_of("weights", RULES)
+        self._at_least("every", 1)
+
+    def begin(self, place: Place) -> Exchange:
+        """X ← W X."""
+        matrix, degrees = mixing_matrix(place.network, self.weights), place.network.degrees.astype(float)
+
+        def exchange(models: Floats, step: int, rate: float) -> Sent:
+            if (step + 1) % self.every:
+                return place.nothing()
+            models[:] = matrix @ models
+            return Sent(degrees, degrees)
+
+        return exchange
+
+
+@dataclass(frozen=True)
+class Matcha(Policy):
+    """MATCHA: random matchings of the graph, with the probabilities of :mod:`ddlopt.analysis.gossip_matcha`.
+
+    Parameters
+    ----------
+    budget : float
+        Expected part of the matchings that are active.
+    """
+
+    budget: float = 0.5
+
+    name: ClassVar[str] = "matcha"
+    summary: ClassVar[str] = "random matchings within a budget"
+
+    def __post_init__(self) -> None:
+        self._within("budget", 0.0, 1.0)
+
+    def begin(self, place: Place) -> Exchange:
+        """X ← (I − α Σ B_j L_j) X."""
+        from ddlopt.analysis.gossip_matcha import plan_of
+
+        plan = plan_of(place.network, self.budget)
+        degrees = np.array([np.diag(own) for own in plan.laplacians])
+
+        def exchange(models: Floats, step: int, rate: float) -> Sent:
+            active = place.rng.random(len(plan.probabilities)) < plan.probabilities
+            if not active.any():
+                return place.nothing()
+            models -= plan.weight * (plan.laplacians[active].sum(axis=0) @ models)
+            sent = degrees[active].sum(axis=0)
+            return Sent(sent, sent)
+
+        return exchange
+
+
+@dataclass(frozen=True)
+class AllReduce(Policy):
+    """All models are replaced by their mean, by a ring all-reduce; less often than every step it is local SGD.
+
+    Parameters
+    ----------
+    every : int
+    """
+
+    every: int = 1
+
+    name: ClassVar[str] = "all-reduce"
+    summary: ClassVar[str] = "the mean of all, by a ring; every so many steps: local SGD"
+
+    def __post_init__(self) -> None:
+        self._at_least("every", 1)
+
+    def begin(self, place: Place) -> Exchange:
+        """A worker sends 2 (n − 1) messages of an n-th of a model each."""
+        n = place.workers
+        messages, sent = np.full(n, 2.0 * (n - 1)), np.full(n, 2.0 * (n - 1) / n)
+
+        def exchange(models: Floats, step: int, rate: float) -> Sent:
+            if (step + 1) % self.every:
+                return place.nothing()
+            models[:] = models.mean(axis=0)
+            return Sent(messages, sent)
+
+        return exchange
+
+
+@dataclass(frozen=True)
+class Elastic(Policy):
+    r"""EASGD: workers and a centre pull each other, :math:`x_i \mathrel{-}= \alpha (x_i - \tilde x)`.
+
+    The centre moves by the sum. What it sends back counts as sent by the worker; its own link is no bottleneck here.
+
+    Parameters
+    ----------
+    every : int
+    pull : float
+        β = n α.
+
+    References
+    ----------
+    S. Zhang, A. Choromanska, Y. LeCun, "Deep learning with elastic averaging SGD", NeurIPS 2015.
+    """
+
+    every: int = 10
+    pull: float = 0.9
+
+    name: ClassVar[str] = "easgd"
+    summary: ClassVar[str] = "elastic averaging with a centre"
+
+    def __post_init__(self) -> None:
+        self._at_least("every", 1)
+        self._within("pull", 0.0, 1.0)
+
+    def begin(self, place: Place) -> Exchange:
+        """The centre begins where the workers do on average."""
+        centre, both = place.first.mean(axis=0), np.full(place.workers, 2.0)
+
+        def exchange(models: Floats, step: int, rate: float) -> Sent:
+            if (step + 1) % self.every:
+                return place.nothing()
+            moved = self.pull / place.workers * (models - centre)
+            models -= moved
+            centre[:] += moved.sum(axis=0)
+            return Sent(both, both)
+
+        return exchange
