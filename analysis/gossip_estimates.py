@@ -90,7 +90,8 @@ class Choco(Policy):
             return missing
         sizes = np.abs(missing)
         if self.compress == "sign":
-            return np.sign(missing) * sizes.mean(axis=1, keepdims=True)
+            signs: Floats = np.sign(missing) * sizes.mean(axis=1, keepdims=True)
+            return signs
         kept = self._kept(missing.shape[1])
         places = np.argpartition(sizes, -kept, axis=1)[:, -kept:]
         found = np.zeros_like(missing)

@@ -49,9 +49,11 @@ def policy_of(text: str) -> Policy:
 def label_of(policy: Policy) -> str:
     """What :func:`policy_of` reads: the main option, and others that differ from what they are by default."""
     defaults = {field.name: field.default for field in fields(policy)}
-    main, *others = _options(type(policy)) or [None]
-    parts = [] if main is None else [_written(getattr(policy, main))]
-    parts += [f"{name}={_written(getattr(policy, name))}" for name in others if getattr(policy, name) != defaults[name]]
+    names = _options(type(policy))
+    parts = [_written(getattr(policy, name)) for name in names[:1]]
+    parts += [
+        f"{name}={_written(getattr(policy, name))}" for name in names[1:] if getattr(policy, name) != defaults[name]
+    ]
     return f"{policy.name}:{','.join(parts)}" if parts else policy.name
 
 
