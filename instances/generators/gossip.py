@@ -8,6 +8,7 @@ from ddlopt.models.gossip import GossipProblem
 _KINDS = {
     "weights": "gossip_weights.weights",
     "period": "gossip_period.period",
+    "circulant": "gossip_circulant.circulant",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> GossipProblem``."""
 
@@ -22,6 +23,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> GossipProblem:
     ----------
     kind : str
         One of :data:`KINDS`. ``weights``: the best weights of a graph's edges. ``period``: how often to communicate.
+        ``circulant``: which circulant network.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

@@ -14,7 +14,7 @@ def instances() -> Iterator[GossipProblem]:
     yield generate("period", step_size=0.05, name="period-m8-step")
     yield generate("period", step_size=0.05, whole=True, name="period-m8-step-whole")
     for mixing in (0.2, 0.6538, 0.9):
-        name = f"period-m8-rho{mixing:g}"
+        name = f"period-m8-rho{round(100 * mixing)}"
         yield generate("period", mixing=mixing, name=name)
     yield generate("period", workers=16, mixing=0.0, ratio=40.0, whole=True, name="period-m16-two-valleys")
     yield _posynomial()

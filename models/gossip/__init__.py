@@ -1,5 +1,6 @@
 """Who averages with whom, with which weights, and how often."""
 
+from ddlopt.models.gossip.circulant import CirculantGraph, CirculantInstance
 from ddlopt.models.gossip.evaluate import evaluate
 from ddlopt.models.gossip.matchings import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.network import Network
@@ -8,6 +9,8 @@ from ddlopt.models.gossip.problem import GossipAnswer, GossipProblem
 from ddlopt.models.gossip.weights import GossipWeights, WeightsInstance
 
 __all__ = [
+    "CirculantGraph",
+    "CirculantInstance",
     "GossipAnswer",
     "GossipProblem",
     "GossipWeights",
