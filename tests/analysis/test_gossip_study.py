@@ -85,11 +85,17 @@ def test_pictures_show_every_kind_of_policy(done, tmp_path):
     figure = gossip_study_plots.over_traffic(done)
     plots.save(figure, tmp_path / "traffic.png")
     labels = {text.get_text() for text in figure.legends[0].get_texts()}
-    assert labels == {"period", "adaptive", "no exchange", "all-reduce", "period, spread=true"}
+    assert labels == {"period", "adaptive", "all-reduce", "period, spread=true"}
+    alone = done.comparison("none", "period:1")
+    for axes, value in zip(figure.axes[:2], (alone.averaged, alone.worker), strict=True):
+        assert axes.get_title().endswith(f"; no exchange: {100 * value.mean:+.2f}")
+    traffic, accuracy = figure.axes[1].containers[1].lines[0].get_data()
+    assert list(traffic) == [done.row("adaptive:0.1").traffic.mean]
+    assert list(accuracy) == [100 * done.comparison("adaptive:0.1", "period:1").worker.mean]
     figure = gossip_study_plots.over_time(done)
     plots.save(figure, tmp_path / "time.png")
     labels = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
-    assert labels == {"period:1", "adaptive:0.1", "all-reduce:1", *done.controls["adaptive:0.1"]}
+    assert labels == {"period:1", "adaptive:0.1", "all-reduce:1", done.controls["adaptive:0.1"][1]}
     ends = {line.get_label(): line.get_xdata()[-1] for line in figure.axes[0].lines}
     assert ends["period:1"] == pytest.approx(1)
     assert ends["adaptive:0.1"] == pytest.approx(done.row("adaptive:0.1").time)
