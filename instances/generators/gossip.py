@@ -8,6 +8,8 @@ from ddlopt.models.gossip import GossipProblem
 _KINDS = {
     "weights": "gossip_weights.weights",
     "period": "gossip_period.period",
+    "exchange-digits": "gossip_exchange.digits",
+    "exchange-drift": "gossip_exchange.drift",
     "circulant": "gossip_circulant.circulant",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> GossipProblem``."""
@@ -23,6 +25,8 @@ def generate(kind: str, seed: int = 0, **options: Any) -> GossipProblem:
     ----------
     kind : str
         One of :data:`KINDS`. ``weights``: the best weights of a graph's edges. ``period``: how often to communicate.
+        ``exchange-digits``: when to send, along recorded training (needs scikit-learn). ``exchange-drift``: along a
+        walk that is drawn.
         ``circulant``: which circulant network.
     seed : int
     **options

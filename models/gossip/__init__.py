@@ -2,6 +2,7 @@
 
 from ddlopt.models.gossip.circulant import CirculantGraph, CirculantInstance
 from ddlopt.models.gossip.evaluate import evaluate
+from ddlopt.models.gossip.exchange import ExchangeInstance, ExchangeTimes
 from ddlopt.models.gossip.matchings import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.network import Network
 from ddlopt.models.gossip.period import PeriodInstance, PeriodPlan, Rounds
@@ -11,6 +12,8 @@ from ddlopt.models.gossip.weights import GossipWeights, WeightsInstance
 __all__ = [
     "CirculantGraph",
     "CirculantInstance",
+    "ExchangeInstance",
+    "ExchangeTimes",
     "GossipAnswer",
     "GossipProblem",
     "GossipWeights",

@@ -3,7 +3,7 @@
 from ddlopt.models.gossip import GossipProblem
 from ddlopt.solvers.by_problem import ByProblem
 from ddlopt.solvers.contracts import Entry
-from ddlopt.solvers.gossip import circulant_methods, period_methods, weights_methods
+from ddlopt.solvers.gossip import circulant_methods, exchange_methods, period_methods, weights_methods
 
 FAMILY = "gossip"
 
@@ -17,6 +17,7 @@ ENTRIES = (
     ),
     *weights_methods.ENTRIES,
     *period_methods.ENTRIES,
+    *exchange_methods.ENTRIES,
     *circulant_methods.ENTRIES,
 )
 

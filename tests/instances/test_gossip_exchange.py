@@ -1,0 +1,74 @@
+"""Trajectories: reduced ones keep distances, recorded ones are the same again, drawn ones are what options say."""
+
+import numpy as np
+import pytest
+
+import ddlopt
+from ddlopt.instances.workloads.trajectories import _reduced, drifting
+from ddlopt.models.errors import OptionError
+
+
+def distances(points):
+    return np.sqrt(((points[:, np.newaxis] - points[np.newaxis]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_reduced_trajectories_keep_distances(offset):
+    rng = np.random.default_rng(0)
+    rows = offset + np.cumsum(rng.standard_normal((40, 300)) / 10, axis=0)
+    rows[0] = offset
+    full = _reduced(np.random.default_rng(1), rows, 40)
+    assert full.shape[1] <= 40
+    np.testing.assert_allclose(distances(full), distances(rows), atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(full, axis=1), np.linalg.norm(rows, axis=1), atol=1e-9)
+    few = _reduced(np.random.default_rng(1), rows, 10)
+    assert few.shape == (40, 10)
+    ratios = (distances(few)[rows[:, 0] != 0] ** 2).mean() / (distances(rows)[rows[:, 0] != 0] ** 2).mean()
+    assert ratios == pytest.approx(1, abs=0.2)
+    steps = [(np.diff(each, axis=0) ** 2).sum() for each in (few, rows)]
+    assert steps[0] == pytest.approx(steps[1], rel=0.4)
+
+
+def test_drawn_trajectories():
+    rng = np.random.default_rng
+    smooth = drifting(rng(0), 400, 3, 100.0, 1.0, 0.0, 0.0)
+    lengths = np.linalg.norm(np.diff(smooth, axis=0), axis=1)
+    np.testing.assert_allclose(lengths, 1 / (1 + np.arange(399) / 100), rtol=1e-12)
+    noisy = drifting(rng(0), 400, 3, 1e9, 0.0, 2.0, 0.0)
+    around = np.diff(noisy - drifting(rng(0), 400, 3, 1e9, 0.0, 0.0, 0.0), axis=0)
+    assert (around**2).sum(axis=1).mean() == pytest.approx(4, rel=0.2)
+    pulled = drifting(rng(0), 400, 3, 1e9, 0.0, 2.0, 0.5) - drifting(rng(0), 400, 3, 1e9, 0.0, 0.0, 0.0)
+    assert np.abs(pulled).max() < np.abs(np.cumsum(around, axis=0)).max() / 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "line"),
+    [
+        ("exchange-drift", {"sends": 1, "send_cost": 1.0}, "sends is 1 and send_cost is 1; give one of them"),
+        ("exchange-drift", {"steps": 1}, "steps is 1; it must be at least 2"),
+        ("exchange-drift", {"sends": -1}, "sends is -1; it must be at least 0"),
+        ("exchange-drift", {"send_cost": 0.0}, "send_cost is 0.0; it must be positive"),
+        ("exchange-drift", {"norm": "max"}, "norm is 'max'; use one of: squared, plain"),
+        ("exchange-drift", {"pull": -0.5}, "pull is -0.5; it must be within 0..1"),
+        ("exchange-drift", {"noise": -0.5}, "noise is -0.5; it must be at least 0"),
+        ("exchange-digits", {"model": "cnn"}, "model is 'cnn'; use one of: mlp, logistic"),
+        ("exchange-digits", {"batch": 1500}, "batch is 1500; there are 1437 images"),
+        ("exchange-digits", {"axes": 1}, "axes is 1; it must be at least 2"),
+    ],
+)
+def test_bad_options(kind, options, line):
+    with pytest.raises(OptionError) as caught:
+        ddlopt.generate("gossip", kind, **options)
+    assert line in str(caught.value)
+
+
+def test_recorded_again_they_are_the_same():
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
+    from ddlopt.instances.library.gossip_exchange import recorded
+
+    for again in recorded():
+        stored = ddlopt.load(f"gossip/{again.name}")
+        assert stored.model_dump(exclude={"points", "source"}) == again.model_dump(exclude={"points", "source"})
+        np.testing.assert_allclose(stored.points, again.points, atol=1e-3)
+        assert sum(again.blocks) == again.points.shape[1]
+        assert len(again.blocks) == (4 if "mlp" in again.name else 2)
