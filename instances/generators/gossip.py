@@ -6,11 +6,12 @@ from ddlopt.instances.generators import by_kind
 from ddlopt.models.gossip import GossipProblem
 
 _KINDS = {
+    "matchings": "gossip_matchings.matchings",
     "weights": "gossip_weights.weights",
     "period": "gossip_period.period",
+    "circulant": "gossip_circulant.circulant",
     "exchange-digits": "gossip_exchange.digits",
     "exchange-drift": "gossip_exchange.drift",
-    "circulant": "gossip_circulant.circulant",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> GossipProblem``."""
 
@@ -24,10 +25,11 @@ def generate(kind: str, seed: int = 0, **options: Any) -> GossipProblem:
     Parameters
     ----------
     kind : str
-        One of :data:`KINDS`. ``weights``: the best weights of a graph's edges. ``period``: how often to communicate.
+        One of :data:`KINDS`. ``matchings``: which matchings are active how often.
+        ``weights``: the best weights of a graph's edges. ``period``: how often to communicate.
+        ``circulant``: which circulant network.
         ``exchange-digits``: when to send, along recorded training (needs scikit-learn). ``exchange-drift``: along a
         walk that is drawn.
-        ``circulant``: which circulant network.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

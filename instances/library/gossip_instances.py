@@ -5,7 +5,7 @@ from importlib import import_module
 
 from ddlopt.models.gossip import GossipProblem
 
-_PARTS = ("gossip_weights", "gossip_period", "gossip_circulant", "gossip_exchange")
+_PARTS = ("gossip_weights", "gossip_matchings", "gossip_period", "gossip_circulant", "gossip_exchange")
 """Modules in this folder, each with its own ``instances()``."""
 
 

@@ -115,9 +115,7 @@ class SecondMoment:
             At most the factor of any weights, and at most 1.
         variables : (q,) array
         """
-        values, vectors = np.linalg.eigh(centred(matrix))
-        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        b, quadratic = self.quadratic(positive / max(float(np.trace(positive)), 1e-300))
+        b, quadratic = self.quadratic(_positive(matrix)[0])
         most = np.divide(1.0, np.sqrt(self.chances), out=np.zeros(len(b)), where=self.chances > 0)
         if mixing is not None:
             b, quadratic = mixing.T @ b, mixing.T @ quadratic @ mixing
@@ -134,6 +132,17 @@ def _edges(nodes: int, ends: Ints) -> Floats:
     found[ends[:, 0], np.arange(len(ends))] = 1.0
     found[ends[:, 1], np.arange(len(ends))] = -1.0
     return found
+
+
+def _positive(matrix: Floats) -> tuple[Floats, float]:
+    """A positive semidefinite matrix of trace 1 without a share of the all-one vector, and what it was divided by."""
+    values, vectors = np.linalg.eigh(centred(matrix))
+    positive = centred((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    scale = float(np.trace(positive))
+    if scale <= 1e-12 * np.abs(values).sum():  # nothing but rounding
+        n = len(matrix)
+        return (np.eye(n) - 1.0 / n) / (n - 1.0), 1.0
+    return positive / scale, scale
 
 
 def activation_bound(
@@ -157,10 +166,8 @@ def activation_bound(
     single_price : float, optional
         μ, where probabilities add up to 1 at most, at the scale of the matrix.
     """
-    values, vectors = np.linalg.eigh(centred(matrix))
-    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    scale = max(float(np.trace(positive)), 1e-300)
-    z = np.array([on_edges(positive, ends).sum() for ends, _, _ in parts]) / scale
+    positive, scale = _positive(matrix)
+    z = np.array([on_edges(positive, ends).sum() for ends, _, _ in parts])
     times, most = (np.array([part[place] for part in parts]) for place in (1, 2))
     price = 0.0 if single_price is None else max(0.0, single_price) / scale
     candidates = np.maximum(0.0, np.append((z - price) / times, 0.0))

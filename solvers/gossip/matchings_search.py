@@ -57,7 +57,7 @@ class MatchingsSearch(Timed):
     """
 
     moves: int = 150
-    starts: int = 4
+    starts: int = 3
 
     name: ClassVar[str] = "matchings-search"
     family: ClassVar[str] = "gossip"

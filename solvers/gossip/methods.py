@@ -3,7 +3,13 @@
 from ddlopt.models.gossip import GossipProblem
 from ddlopt.solvers.by_problem import ByProblem
 from ddlopt.solvers.contracts import Entry
-from ddlopt.solvers.gossip import circulant_methods, exchange_methods, period_methods, weights_methods
+from ddlopt.solvers.gossip import (
+    circulant_methods,
+    exchange_methods,
+    matchings_methods,
+    period_methods,
+    weights_methods,
+)
 
 FAMILY = "gossip"
 
@@ -16,6 +22,7 @@ ENTRIES = (
         lambda solver: ByProblem("exact", FAMILY, "best", solver),
     ),
     *weights_methods.ENTRIES,
+    *matchings_methods.ENTRIES,
     *period_methods.ENTRIES,
     *exchange_methods.ENTRIES,
     *circulant_methods.ENTRIES,
