@@ -1,5 +1,7 @@
 """Instances of the problem ``period``."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 
@@ -44,7 +46,13 @@ def period(
     at_least("workers", workers, 2)
     positive("ratio", ratio)
     positive("target", target)
-    constants = {"workers": workers, "compute_s": 1.0, "target": target, "step_size": step_size, "whole": whole}
+    constants: dict[str, Any] = {
+        "workers": workers,
+        "compute_s": 1.0,
+        "target": target,
+        "step_size": step_size,
+        "whole": whole,
+    }
     if shape is None:
         return PeriodInstance(name=f"period-m{workers}", communication_s=ratio, mixing=mixing, **constants)
     one_of("shape", shape, tuple(SHAPES))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
@@ -63,9 +64,8 @@ class _Generators:
 
     def start(self, block: pyo.Block, instance: CirculantInstance, solution: CirculantGraph) -> None:
         """Set ``chosen``, and weights where there are some, to an image of the graph that the model has."""
-        image = led(instance.nodes, solution.generators)
-        if not self.symmetry:
-            image = list(range(instance.nodes))
+        everything = np.arange(instance.nodes)
+        image = led(instance.nodes, solution.generators) if self.symmetry else everything
         weights = dict(zip((int(image[g]) for g in solution.generators), solution.weights or (), strict=False))
         chosen = {int(image[g]) for g in solution.generators}
         for g in instance.candidates:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
+import numpy as np
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.period import PeriodInstance, PeriodPlan
+from ddlopt.models.gossip.laplacians import laplacian
+from ddlopt.models.gossip.period import PeriodInstance, PeriodPlan, Rounds
 from ddlopt.models.gossip.problem import GossipProblem
 from ddlopt.models.gossip.time_to_target import TimeToTarget
 
@@ -28,17 +30,15 @@ class GeometricPeriod:
 
     Parameters
     ----------
-    activation : tuple of float
-        q, for instances with rounds.
-    mixing_rate : float, optional
-        κ, for instances with rounds.
+    activation : tuple of float, optional
+        q, which adds up to 1, for instances with rounds; equal probabilities unless given.
 
     Ports
     -----
     ``period``, ``step_size``, ``room``
         Variables τ, η, s.
-    ``gap``, ``communication_s``
-        Variables g, C where rounds are designed.
+    ``gap``, ``communication_s`` : where rounds are designed
+        Variables g, C.
     ``objective``
         Seconds, to be minimised.
 
@@ -49,18 +49,24 @@ class GeometricPeriod:
     """
 
     activation: tuple[float, ...] = ()
-    mixing_rate: float | None = None
 
     def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems, and rounds without or with different times."""
+        """Other problems, and rounds with different times."""
         if not isinstance(instance, PeriodInstance):
             return f"it is a {instance.kind}, which asks for no period"
-        if instance.rounds is not None:
-            if len(set(instance.rounds.times_s)) > 1:
-                return "its matchings take different times, so that gap and seconds are no monomials of each other"
-            if self.mixing_rate is None:
-                return "it designs its rounds: give activation and mixing_rate"
+        if instance.rounds is not None and len(set(instance.rounds.times_s)) > 1:
+            return "its matchings take different times, so that gap and seconds are no monomials of each other"
         return None
+
+    def _rounds(self, rounds: Rounds) -> tuple[tuple[float, ...], float]:
+        """Probabilities q and g of them."""
+        count = len(rounds.matchings)
+        chances = self.activation or (float(np.nextafter(1.0 / count, 0.0)),) * count
+        weights = np.zeros(len(rounds.network.edges))
+        for matching, chance in zip(rounds.matchings, chances, strict=True):
+            weights[list(matching)] += chance
+        matrix = laplacian(rounds.network.nodes, rounds.network.ends, weights)
+        return chances, float(np.linalg.eigvalsh(matrix)[1]) / 2.0
 
     def problem(self, instance: PeriodInstance) -> cp.Problem:
         """The program; see the class for its ports."""
@@ -75,9 +81,10 @@ class GeometricPeriod:
             communication: Any = instance.communication_s
             spread: Any = (1.0 + instance.mixing) / (1.0 - instance.mixing) * period
         else:
-            assert self.mixing_rate is not None
+            longest = instance.rounds.times_s[0]
+            rate = self._rounds(instance.rounds)[1] / longest
             gap, communication = cp.Variable(pos=True, name="gap"), cp.Variable(pos=True, name="communication_s")
-            rows += [gap <= self.mixing_rate * communication, communication <= instance.rounds.times_s[0]]
+            rows += [gap <= rate * communication, communication <= longest]
             spread = 2.0 * period / gap
         rows.append(room + times.noise * step + times.drift * step**2 * spread <= instance.target)
         waits = [] if isinstance(communication, float) and communication == 0.0 else [communication / period]
@@ -91,12 +98,13 @@ class GeometricPeriod:
             raise SolverError("the problem has no values; solve it first")
         times, mixing, communication_s = TimeToTarget.of(instance), instance.mixing, instance.communication_s
         period = float(values["period"])
+        activation: tuple[float, ...] = ()
         if instance.rounds is not None:
-            assert self.mixing_rate is not None
+            activation, gap = self._rounds(instance.rounds)
             # The program sees only C / τ; of equal ones the largest C is best, for φτ = 2τ/g − τ falls.
             communication_s = instance.rounds.times_s[0]
             period *= communication_s / float(values["communication_s"])
-            mixing = 1.0 - min(1.0, self.mixing_rate * communication_s)
+            mixing = 1.0 - gap
         assert mixing is not None
         assert communication_s is not None
         period = max(1.0, period)
@@ -104,5 +112,5 @@ class GeometricPeriod:
             tried = (max(1.0, float(period // 1)), float(-(-period // 1)))
             period = min(tried, key=lambda each: times.seconds(each, communication_s, mixing))
         return PeriodPlan(
-            instance=instance.name, period=period, step_size=times.step(period, mixing), activation=self.activation
+            instance=instance.name, period=period, step_size=times.step(period, mixing), activation=activation
         )

@@ -29,7 +29,7 @@ class GeometricProgram(Timed):
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, and rounds with different times."""
-        return super().refuses(instance) or GeometricPeriod(mixing_rate=1.0).refuses(instance)
+        return super().refuses(instance) or GeometricPeriod().refuses(instance)
 
     def find(self, instance: PeriodInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """The plan that the solver has in the end; it proves nothing."""
@@ -37,8 +37,7 @@ class GeometricProgram(Timed):
         if instance.rounds is not None:
             longest, mixing = instance.rounds.times_s[0], Mixing(instance.rounds)
             mixing.settle(longest, 1e-9)
-            gap, chances = mixing.reached(longest)
-            formulation = GeometricPeriod(tuple(chances.tolist()), gap / longest)
+            formulation = GeometricPeriod(tuple(mixing.reached(longest)[1].tolist()))
         problem = formulation.problem(instance)
         left = None if limits.time_s is None else max(1e-3, clock.left_s)
         with clock.lending_ctrl_c():

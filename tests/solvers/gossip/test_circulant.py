@@ -77,7 +77,7 @@ def test_starts(goal):
 
 def test_larger_gaps_are_proven():
     """(n, d) and λ₂ by an enumeration of all sets in NumPy."""
-    for nodes, degree in ((64, 4), (48, 6)):
+    for nodes, degree in ((64, 4), (48, 6), (64, 8)):
         asked = instance(nodes, degree)
         pool, count = range((nodes - 1) // 2), degree // 2
         listed = np.array(list(combinations(pool, count)))
