@@ -280,6 +280,23 @@ def test_gosgd_keeps_the_weighted_mean():
     assert (models.max(axis=0) <= before.max(axis=0) + ROUNDING).all()
 
 
+def test_gosgd_by_hand():
+    """Worker 0 halves its weight and sends: worker 1 has (0 + 6 / 2) / 1.5; then it sends with half of 1.5."""
+
+    class Drawn:
+        numbers = iter([[0.1, 0.9], [0.5, 0.5], [0.9, 0.1], [0.5, 0.5]])
+
+        def random(self, count):
+            return np.array(next(self.numbers))
+
+    where = Place(graph("complete", 2), np.zeros((2, 1)), (slice(0, 1),), Drawn())
+    models, exchange = np.array([[6.0], [0.0]]), policy_of("gosgd:0.5").begin(where)
+    assert exchange(models, 0, 0.1).messages.tolist() == [1, 0]
+    assert models.ravel() == pytest.approx([6.0, 2.0])
+    assert exchange(models, 1, 0.1).messages.tolist() == [0, 1]
+    assert models.ravel() == pytest.approx([(0.5 * 6 + 0.75 * 2) / 1.25, 2.0])
+
+
 def test_peers_are_neighbours_all_as_often():
     network = graph("star", 4)
     where = place(network)
@@ -289,27 +306,50 @@ def test_peers_are_neighbours_all_as_often():
     assert 0 not in drawn[:, 0]
 
 
-def test_the_trigger_waits_for_the_change_that_it_is_told():
-    """A model of length 2 moves by 0.1 in each step; 33 % of it, 0.66, is exceeded after 7 steps."""
-    network = graph("complete", 2)
-    for options, steps in (("0.33", 7), ("0.35,relative=absolute", 4), ("3.5,relative=rate", 4), ("0.35,norm=max", 4)):
-        first = np.zeros((2, 4))
-        first[:, :] = 1.0
-        where = Place(network, first, (slice(0, 4),), np.random.default_rng(0))
-        exchange, models = policy_of(f"adaptive:{options}").begin(where), first.copy()
-        for step in range(10):
-            models[:, 0] += 0.1
-            if exchange(models, step, 0.1).messages.any():
-                break
-        assert step + 1 == steps
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ("0.33", [7, 16]),  # 0.66 of a vector of length 2, then 0.803 of one of length 2.43
+        ("0.35,relative=absolute", [4, 8, 12, 16, 20]),
+        ("3.5,relative=rate", [4, 8, 12, 16, 20]),
+        ("0.35,norm=max", [4, 9, 16]),  # 0.35 of 1, 1.4 and 1.9
+        ("0.35,relative=absolute,check_every=3", [6, 12, 18]),
+    ],
+)
+def test_the_trigger_waits_for_the_change_since_it_sent(options, steps):
+    """Both models (1, 1, 1, 1) grow by 0.1 in one place in each step, so that means change nothing."""
+    first = np.ones((2, 4))
+    where = Place(graph("complete", 2), first, (slice(0, 4),), np.random.default_rng(0))
+    exchange, models, fired = policy_of(f"adaptive:{options}").begin(where), first.copy(), []
+    for step in range(20):
+        models[:, 0] += 0.1
+        if exchange(models, step, 0.1).messages.any():
+            fired.append(step + 1)
+    assert fired == steps
 
 
-def test_easgd_moves_workers_and_centre_towards_each_other():
-    where = place(graph("complete", 3))
-    models, exchange = where.first.copy(), policy_of("easgd:1").begin(where)
-    for step in range(200):
-        exchange(models, step, 0.1)
-    assert models == pytest.approx(np.tile(where.first.mean(axis=0), (3, 1)), abs=1e-6)
+def test_easgd_moves_workers_and_centre_by_hand():
+    """α = 0.45: worker 1 gives 1.8 of its 4 to the centre, which then gives 0.81 to worker 0."""
+    where = Place(graph("complete", 2), np.zeros((2, 1)), (slice(0, 1),), np.random.default_rng(0))
+    models, exchange = np.array([[0.0], [4.0]]), policy_of("easgd:1").begin(where)
+    exchange(models, 0, 0.1)
+    assert models.ravel() == pytest.approx([0.0, 2.2])
+    exchange(models, 1, 0.1)
+    assert models.ravel() == pytest.approx([0.81, 2.02])
+
+
+def test_choco_by_hand():
+    """Estimates are wrong after compression, and it is they that are mixed."""
+    where = Place(graph("path", 2), np.zeros((2, 2)), (slice(0, 2),), np.random.default_rng(0))
+    first = np.array([[1.0, 3.0], [-4.0, 0.5]])
+    # Signs times mean sizes, and the larger entries; both weights are 1/2, and half of that is stepped.
+    for options, known in (
+        ("sign,step=0.5", np.array([[2.0, 2.0], [-2.25, 2.25]])),
+        ("top,keep=0.5,step=0.5", np.array([[0.0, 3.0], [-4.0, 0.0]])),
+    ):
+        models, exchange = first.copy(), policy_of(f"choco:{options}").begin(where)
+        exchange(models, 0, 0.1)
+        assert models == pytest.approx(first + 0.25 * (known[::-1] - known))
 
 
 def test_eventgrad_is_silent_where_norms_do_not_change():
