@@ -7,6 +7,8 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
+import networkx as nx
+import numpy as np
 import pytest
 
 import ddlopt
@@ -17,6 +19,8 @@ from ddlopt.models.codesign.coupling import cycle_loads
 from ddlopt.models.codesign.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.codesign.whole_ports import WholePorts
+from ddlopt.models.gossip.convex_matchings import ConvexActivation, ConvexEdgeWeights, ConvexMixing
+from ddlopt.models.gossip.edge_colouring import EdgeColouring
 from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
@@ -45,7 +49,29 @@ def cycle(instance):
     return tuple((i, (i + 1) % n, 1) for i in range(n))
 
 
+def matchings(instance):
+    """A greedy decomposition of the graph of an instance; of one without a graph, nothing of use."""
+    if not hasattr(instance, "network"):
+        return ((0,),)
+    place = {frozenset(edge): number for number, edge in enumerate(instance.network.edges)}
+    colours = nx.greedy_color(nx.line_graph(instance.network.graph))
+    found = {}
+    for edge, colour in sorted(colours.items()):
+        found.setdefault(colour, []).append(place[frozenset(edge)])
+    return tuple(tuple(found[colour]) for colour in sorted(found))
+
+
+def active(instance):
+    """The decomposition, each matching in every second round."""
+    found = matchings(instance)
+    return found, np.full(len(found), 0.5)
+
+
 NEEDING = {
+    EdgeColouring: lambda instance: EdgeColouring(len(matchings(instance)) + 1),
+    ConvexActivation: lambda instance: ConvexActivation(matchings(instance)),
+    ConvexMixing: lambda instance: ConvexMixing(*active(instance)),
+    ConvexEdgeWeights: lambda instance: ConvexEdgeWeights(*active(instance)),
     FixedLinks: lambda instance: FixedLinks(cycle(instance)),
     StrategiesOnLinks: lambda instance: StrategiesOnLinks(cycle(instance)),
     StrategiesOnRoutes: lambda instance: StrategiesOnRoutes(cycle_loads(instance)),
@@ -61,7 +87,7 @@ FURTHER = {
 }
 """Options that change which ports there are."""
 
-SLOW = {"min-congestion"}
+SLOW = {"latency-plain", "min-congestion"}
 """Formulations that solve no bundled instance but the smallest in a second."""
 
 HARD = {"SlotEmbedding, servers"}
@@ -165,10 +191,15 @@ def build(block, formulation, instance):
             units.fix(instance.traffic_bytes[s, t] / block.unit_bytes)
 
 
+def convex(kind, instance):
+    """A class of convex programs, with the options that it needs for an instance."""
+    return NEEDING.get(kind, lambda _: kind())(instance)
+
+
 def program(kind, instance):
     """A convex program; that of bandwidths for the schedule that a heuristic finds."""
     given = [ddlopt.solve(instance, "srtf").solution] if kind is BandwidthShares else []
-    return kind().problem(instance, *given)
+    return convex(kind, instance).problem(instance, *given)
 
 
 def table_of_ports():

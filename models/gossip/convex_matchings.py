@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.matchings import MatchingsInstance
+from ddlopt.models.gossip.matchings import MatchingsInstance, refusal
+from ddlopt.models.gossip.problem import GossipProblem
 from ddlopt.models.gossip.second_moments import SecondMoment, activation_bound
 
 Floats = npt.NDArray[np.float64]
@@ -55,8 +56,8 @@ class ConvexActivation:
     -----
     ``probabilities``, ``connectivity``
         Variables p and t.
-    ``constraints[0]``
-        The matrix inequality; ``constraints[1]`` the budget, ``constraints[-1]`` the sum where a single one is active.
+    ``constraints[0]``, ``constraints[1]``
+        The matrix inequality, and the budget.
     ``objective``
         t, to be maximised.
 
@@ -66,6 +67,10 @@ class ConvexActivation:
     """
 
     matchings: Matchings
+
+    def refuses(self, instance: GossipProblem) -> str | None:
+        """Other problems of the family."""
+        return refusal(instance)
 
     def problem(self, instance: MatchingsInstance) -> cp.Problem:
         """The program; see the class for its ports."""
@@ -145,6 +150,12 @@ class ConvexMixing:
     matchings: Matchings
     probabilities: Floats
 
+    def refuses(self, instance: GossipProblem) -> str | None:
+        """Other problems of the family; a single matching in a round."""
+        if isinstance(instance, MatchingsInstance) and instance.activation == "single":
+            return "its matchings are active independently"
+        return refusal(instance)
+
     def problem(self, instance: MatchingsInstance) -> cp.Problem:
         """The program, for matchings that are active independently; see the class for its ports."""
         n, laplacians = instance.size, _laplacians(instance, self.matchings)
@@ -198,6 +209,10 @@ class ConvexEdgeWeights:
 
     matchings: Matchings
     probabilities: Floats
+
+    def refuses(self, instance: GossipProblem) -> str | None:
+        """Other problems of the family."""
+        return refusal(instance)
 
     def problem(self, instance: MatchingsInstance) -> cp.Problem:
         """The program; see the class for its ports."""
