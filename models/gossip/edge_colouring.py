@@ -1,14 +1,14 @@
 """Can the edges of a graph be split into a given number of matchings? An integer program for small graphs."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.network import Network
+from ddlopt.models.gossip.matchings import MatchingsInstance, refusal
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,16 @@ class EdgeColouring:
 
     sense: ClassVar[Sense] = "maximize"
 
-    def build(self, block: pyo.Block, network: Network) -> None:
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems; fewer colours than the largest degree."""
+        reason = refusal(instance)
+        if reason is None and self.colours < int(instance.network.degrees.max()):
+            return f"colours is {self.colours}; a node has {int(instance.network.degrees.max())} edges"
+        return reason
+
+    def build(self, block: pyo.Block, instance: MatchingsInstance) -> None:
         """Fill ``block``."""
+        network = instance.network
         edges, colours = range(len(network.edges)), range(self.colours)
         block.coloured = pyo.Var(edges, colours, domain=pyo.Binary)
         taken = block.coloured
@@ -71,8 +79,9 @@ class EdgeColouring:
             taken[edge, colour].fix(1)
         block.objective = pyo.Expression(expr=total(list(taken.values())))
 
-    def read(self, block: pyo.Block, network: Network) -> tuple[tuple[int, ...], ...] | None:
+    def read(self, block: pyo.Block, instance: MatchingsInstance) -> tuple[tuple[int, ...], ...] | None:
         """The matchings; None if an edge has no colour."""
+        network = instance.network
         colours = range(self.colours)
         chosen = [[c for c in colours if pyo.value(block.coloured[e, c]) > 0.5] for e in range(len(network.edges))]
         if any(len(own) > 1 for own in chosen):

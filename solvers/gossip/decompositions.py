@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 import rustworkx
 
 from ddlopt.models.gossip.edge_colouring import EdgeColouring
+from ddlopt.models.gossip.matchings import MatchingsInstance
 from ddlopt.models.gossip.network import Network
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -62,10 +63,11 @@ def fewest_matchings(network: Network, time_s: float | None = None) -> Decomposi
     model = pyo.ConcreteModel()
     model.colouring = pyo.Block()
     formulation = EdgeColouring(degree)
-    formulation.build(model.colouring, network)
+    instance = MatchingsInstance(name="colouring", network=network, budget=1.0)
+    formulation.build(model.colouring, instance)
     model.objective = pyo.Objective(expr=model.colouring.objective, sense=pyo.maximize)
     outcome = Highs().solve(model, Limits(_ASKED_S if time_s is None else max(1e-3, min(_ASKED_S, time_s))))
-    better = None if outcome.objective is None else formulation.read(model.colouring, network)
+    better = None if outcome.objective is None else formulation.read(model.colouring, instance)
     if better is not None:
         return Decomposition(better, degree)
     # An optimum below the number of edges, or a bound that rules the number out

@@ -231,15 +231,16 @@ def test_a_small_budget_bounds_more_than_the_graph():
 def test_chromatic_index_by_the_integer_program(graph, index):
     graph = nx.convert_node_labels_to_integers(graph)
     network = Network(nodes=len(graph), edges=tuple(graph.edges()))
+    instance = MatchingsInstance(name="graph", network=network, budget=1.0)
     degree = int(network.degrees.max())
     for colours in {degree, index}:
         model = pyo.ConcreteModel()
         model.colouring = pyo.Block()
         formulation = EdgeColouring(colours)
-        formulation.build(model.colouring, network)
+        formulation.build(model.colouring, instance)
         model.objective = pyo.Objective(expr=model.colouring.objective, sense=pyo.maximize)
         outcome = Highs().solve(model, Limits(gap=0.0))
-        found = formulation.read(model.colouring, network)
+        found = formulation.read(model.colouring, instance)
         if colours < index:
             assert found is None
             assert outcome.bound < len(network.edges)
