@@ -9,8 +9,7 @@ import pytest
 from ddlopt.analysis.gossip_data import batches, data_of, shards_of, split_of
 from ddlopt.analysis.gossip_exchange import Place
 from ddlopt.analysis.gossip_learners import Learners
-from ddlopt.analysis.gossip_matcha import _probabilities, _weight, plan_of
-from ddlopt.analysis.gossip_mixing import RULES, mixing_matrix
+from ddlopt.analysis.gossip_mixing import RULES, _plan, mixing_matrix
 from ddlopt.analysis.gossip_policies import POLICIES, label_of, policy_of
 from ddlopt.analysis.gossip_pushes import push
 from ddlopt.analysis.gossip_training import Training, ratio_of, train
@@ -18,7 +17,6 @@ from ddlopt.instances.generators.gossip_graphs import network_of
 from ddlopt.instances.workloads.digits import Perceptron
 from ddlopt.models.errors import OptionError
 from ddlopt.models.gossip.laplacians import laplacian
-from ddlopt.models.gossip.network import Network
 
 ROUNDING = 1e-12
 
@@ -364,35 +362,28 @@ def test_eventgrad_is_silent_where_norms_do_not_change():
 # --- MATCHA
 
 
-def test_matcha_of_the_published_graph():
-    """Figure 1a of the paper with the matchings of its code, half of the budget: values of its two programs."""
-    colours = np.repeat(np.arange(5), (4, 2, 3, 2, 1))
-    edges = ((1, 5), (6, 7), (0, 4), (2, 3), (1, 7), (3, 6), (1, 0), (3, 7), (5, 6), (1, 2), (7, 0), (3, 1))
-    network = Network(nodes=8, edges=edges)
-    matchings = [laplacian(8, network.ends, 1.0 * (colours == colour)) for colour in range(5)]
-    probabilities = _probabilities(network, colours, 0.5)
-    assert probabilities == pytest.approx([0.984, 0, 0.758, 0.758, 0], abs=1e-3)
-    assert _weight(np.array(matchings), probabilities) == pytest.approx((0.3964, 0.6440), abs=1e-4)
-
-
-@pytest.mark.parametrize("shape", ["complete", "cycle", "star", "random"])
-def test_matchings_are_matchings_and_probabilities_keep_the_budget(shape):
-    network = graph(shape, 7)
-    plan = plan_of(network, 0.4)
-    assert (np.diagonal(plan.laplacians, axis1=1, axis2=2) <= 1).all()
-    assert plan.laplacians.sum(axis=0) == pytest.approx(laplacian(7, network.ends, np.ones(len(network.edges))))
-    assert len(plan.laplacians) <= network.degrees.max() + 1
-    assert plan.probabilities.sum() <= 0.4 * len(plan.laplacians) + 1e-9
-    assert 0 < plan.factor < 1
-
-
-def test_matcha_activates_as_often_as_its_probabilities():
-    network = graph("random", 7)
-    plan, where = plan_of(network, 0.4), place(network)
-    exchange, models, rounds = policy_of("matcha:0.4").begin(where), where.first.copy(), 4000
+@pytest.mark.parametrize("options", ["0.4", "0.4,plan=matcha-edges", "0.4,plan=equal-activation", "1,plan=vanilla"])
+def test_matcha_activates_as_often_as_its_plan_says(options):
+    network, policy, rounds = graph("random", 7), policy_of(f"matcha:{options}"), 4000
+    where = place(network)
+    plan = _plan(network, policy.budget, policy.plan)
+    exchange, models = policy.begin(where), where.first.copy()
     sent = np.mean([exchange(models, step, 0.1).messages for step in range(rounds)], axis=0)
-    wanted = sum(p * np.diag(own) for p, own in zip(plan.probabilities, plan.laplacians, strict=True))
+    wanted = np.zeros(7)
+    for probability, matching in zip(plan.probabilities, plan.matchings, strict=True):
+        for edge in matching:
+            wanted[list(network.edges[edge])] += probability
     assert sent == pytest.approx(wanted, abs=0.05)
+    assert sum(plan.probabilities) <= policy.budget * max(network.degrees) + 1e-9
+
+
+def test_matcha_with_all_matchings_is_gossip_with_the_weights_of_the_plan():
+    network = graph("random", 7)
+    where = place(network)
+    weights = np.array(_plan(network, 2.0, "vanilla").weights)
+    models = where.first.copy()
+    policy_of("matcha:2,plan=vanilla").begin(where)(models, 0, 0.1)
+    assert models == pytest.approx((np.eye(7) - laplacian(7, network.ends, weights)) @ where.first)
 
 
 # --- names, seeds, bad options
@@ -444,7 +435,7 @@ def test_labels_read_as_what_they_are_of(text, label):
         ("adaptive:norm=l7", "norm is 'l7'; expected one of l2, max"),
         ("adaptive:per_layer=maybe", "per_layer is 'maybe'; expected yes or no"),
         ("gosgd:1.5", "probability is 1.5; expected above 0, at most 1"),
-        ("matcha:0", "budget is 0; expected above 0, at most 1"),
+        ("matcha:0", "budget is 0; expected above 0, at most 2"),
         ("choco:zip", "compress is 'zip'; expected one of"),
         ("choco:keep=0", "keep is 0; expected above 0"),
         ("dpsgd:best", "weights is 'best'; expected one of equal, metropolis"),
