@@ -115,12 +115,12 @@ class SecondMoment:
             At most the factor of any weights, and at most 1.
         variables : (q,) array
         """
-        b, quadratic = self.quadratic(_positive(matrix)[0])
+        b, quadratic = self.quadratic(unit_positive(matrix)[0])
         most = np.divide(1.0, np.sqrt(self.chances), out=np.zeros(len(b)), where=self.chances > 0)
         if mixing is not None:
             b, quadratic = mixing.T @ b, mixing.T @ quadratic @ mixing
             most = (mixing * most[:, None]).max(axis=0)
-        found = np.linalg.lstsq(quadratic, b, rcond=1e-14)[0]
+        found: Floats = np.linalg.lstsq(quadratic, b, rcond=1e-14)[0].astype(np.float64)
         left = b - quadratic @ found
         value = 1.0 - 2.0 * b @ found + found @ quadratic @ found
         return max(0.0, float(value - 2.0 * np.abs(left) @ (most + np.abs(found)))), found
@@ -134,7 +134,7 @@ def _edges(nodes: int, ends: Ints) -> Floats:
     return found
 
 
-def _positive(matrix: Floats) -> tuple[Floats, float]:
+def unit_positive(matrix: Floats) -> tuple[Floats, float]:
     """A positive semidefinite matrix of trace 1 without a share of the all-one vector, and what it was divided by."""
     values, vectors = np.linalg.eigh(centred(matrix))
     positive = centred((vectors * np.maximum(values, 0.0)) @ vectors.T)
@@ -166,7 +166,7 @@ def activation_bound(
     single_price : float, optional
         μ, where probabilities add up to 1 at most, at the scale of the matrix.
     """
-    positive, scale = _positive(matrix)
+    positive, scale = unit_positive(matrix)
     z = np.array([on_edges(positive, ends).sum() for ends, _, _ in parts])
     times, most = (np.array([part[place] for part in parts]) for place in (1, 2))
     price = 0.0 if single_price is None else max(0.0, single_price) / scale

@@ -14,6 +14,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.activation import Plan, most_connected
 from ddlopt.solvers.gossip.decompositions import Decomposition, fewest_matchings
 from ddlopt.solvers.gossip.moment_newton import Mixed, best_weights
+from ddlopt.solvers.gossip.single_bound import single_bound
 from ddlopt.solvers.gossip.weights_exact import FastestWeights
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
@@ -28,8 +29,10 @@ def decomposed(instance: MatchingsInstance, clock: Clock) -> Decomposition:
     return fewest_matchings(instance.network, None if np.isinf(clock.left_s) else clock.left_s)
 
 
-def averaging_bound(instance: MatchingsInstance, limits: Limits, clock: Clock) -> float | None:
-    """The square of the certified bound of fastest averaging with all edges, which no plan is below."""
+def certified_bound(instance: MatchingsInstance, limits: Limits, clock: Clock) -> float | None:
+    """What no plan is below: the square of the bound of fastest averaging, or that of fractional matchings."""
+    if instance.activation == "single":
+        return single_bound(instance, lambda: clock.expired)
     averaging = WeightsInstance(name=instance.name, network=instance.network)
     left = None if np.isinf(clock.left_s) else max(1e-3, clock.left_s)
     bound = FastestWeights("averaging").solve(averaging, Limits(left, 1e-6, limits.threads)).bound
@@ -97,7 +100,7 @@ class Matcha(Timed):
             active = most_connected(plan, gap, lambda: clock.expired)
             found = mixed(plan, active.probabilities, self.per_edge, gap, lambda: clock.expired)
             clock.report(found.factor)
-            bound = averaging_bound(instance, limits, clock)
+            bound = certified_bound(instance, limits, clock)
         details = {
             "fewest_matchings": fewest,
             "connectivity": active.connectivity,
@@ -115,8 +118,8 @@ class SingleMatching(Timed):
     :math:`\mathbb{E}[W^2] - J = I - J - 2 \sum_e p_e (w_e - w_e^2)\, a_e a_e^\top` falls, in the order of positive
     semidefinite matrices, with each :math:`w_e - w_e^2 \le 1/4`: so :math:`w = 1/2` (both ends take their average) is
     best whatever the probabilities are, and then :math:`\rho = 1 - \lambda_2(\sum_j p_j L_j) / 2`. To maximise λ₂ is no
-    heuristic here. Where the matchings are part of the question, as few as possible are taken, and the certificate is
-    for them.
+    heuristic here. Where the matchings are part of the question, as few as possible are taken, the certificate is for
+    them, and the bound on all plans is that of fractional matchings.
     """
 
     name: ClassVar[str] = "single-matching"
@@ -136,10 +139,11 @@ class SingleMatching(Timed):
             matchings, fewest = decomposed(instance, clock)
             plan = Plan(instance, matchings)
             active = most_connected(plan, min(GAP, limits.gap), lambda: clock.expired)
+            least = None if instance.matchings else certified_bound(instance, limits, clock)
         answer = plan_of(instance, plan, active.probabilities, np.full(len(instance.network.edges), 0.5))
         bound = 1.0 - active.bound / 2.0
         clock.report(1.0 - active.connectivity / 2.0, bound if instance.matchings else None)
         details = {"fewest_matchings": fewest, "connectivity": active.connectivity}
         if instance.matchings:
             return Found(answer, details, bound)
-        return Found(answer, details, scope="these matchings", scope_bound=bound)
+        return Found(answer, details, least, "these matchings", bound)

@@ -14,7 +14,7 @@ from ddlopt.models.gossip.matchings import MatchingsInstance
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.gossip.activation import Matchings, Plan, most_connected
 from ddlopt.solvers.gossip.decompositions import Kempe, colours_of, grouped
-from ddlopt.solvers.gossip.matchings_exact import averaging_bound, decomposed, plan_of
+from ddlopt.solvers.gossip.matchings_exact import certified_bound, decomposed, plan_of
 from ddlopt.solvers.gossip.moment_newton import Mixed, best_weights
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
@@ -46,7 +46,8 @@ class MatchingsSearch(Timed):
     sequential quadratic programming goes along it. The factor is not convex in p: this finds local optima. One of them
     is a global one where its factor meets the bound, the square of that of fastest averaging.
 
-    Where a single matching is active, probabilities and weights are exact for each set of matchings.
+    Where a single matching is active, probabilities and weights are exact for each set of matchings, and the bound is
+    that of fractional matchings.
 
     Parameters
     ----------
@@ -64,10 +65,10 @@ class MatchingsSearch(Timed):
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
-        """The best plan found, and the bound of averaging."""
+        """The best plan found, and a bound on all plans."""
         rng = np.random.default_rng(seed)
         with threadpool_limits(limits.threads):
-            bound = averaging_bound(instance, limits, clock)
+            bound = certified_bound(instance, limits, clock)
             bound = max(matchings_bound(instance), bound or 0.0)
             matchings, fewest = decomposed(instance, clock)
             best = _valued(instance, matchings, clock)
@@ -108,13 +109,13 @@ class MatchingsSearch(Timed):
         self, best: Candidate, rng: np.random.Generator, clock: Clock, reached: Callable[[float], bool]
     ) -> Candidate:
         plan = best.plan
+        if plan.everything() is not None or len(plan.times) == 1:
+            # With p_e w_e unchanged, E[W²] falls as p_e grows: all that is paid for is best, and the weights are exact.
+            return best
         starts = [best.probabilities, np.full(len(plan.times), plan.instance.budget / plan.times.sum())]
         while len(starts) < self.starts:
             share = rng.dirichlet(np.ones(len(plan.times)))
             starts.append(share * plan.instance.budget / plan.times)
-        if plan.everything() is not None:
-            # With p_e w_e unchanged, E[W²] falls as p_e grows: all that is paid for is best, and the weights are exact.
-            return best
         for begin in starts[: self.starts]:
             if clock.expired or reached(best.mixed.factor):
                 break

@@ -104,8 +104,9 @@ class _Path:
     def inverse(self, y: Floats, s: float) -> Floats:
         """K, the inverse of the slack."""
         factor = cho_factor(self.slack(y, s), check_finite=False)
-        found = cho_solve(factor, np.eye(self.moment.nodes), check_finite=False)
-        return (found + found.T) / 2.0
+        whole = cho_solve(factor, np.eye(self.moment.nodes), check_finite=False)
+        found: Floats = (whole + whole.T) / 2.0
+        return found
 
     def value(self, y: Floats, s: float, price: float) -> float:
         """The barrier function; infinite outside."""

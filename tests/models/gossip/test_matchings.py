@@ -12,6 +12,7 @@ from ddlopt.models.errors import InstanceError
 from ddlopt.models.gossip import MatchingPlan, MatchingsInstance, Network, evaluate
 from ddlopt.models.gossip.bounds import bound
 from ddlopt.models.gossip.edge_colouring import EdgeColouring
+from ddlopt.models.gossip.fractional_matchings import FractionalMatchings
 from ddlopt.models.gossip.second_moments import SecondMoment, activation_bound
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
@@ -247,3 +248,23 @@ def test_chromatic_index_by_the_integer_program(graph, index):
         else:
             assert outcome.objective == pytest.approx(len(network.edges))
             MatchingsInstance(name="it fits", network=network, budget=1.0, matchings=found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_matching_is_below_the_bound_of_fractional_ones(seed):
+    rng = np.random.default_rng(seed)
+    times, budgets = rng.uniform(1, 2, 5).tolist(), rng.uniform(0.2, 1, 5).tolist()
+    asked = instance(activation="single", budget=0.9, times=times, edge_budgets=budgets)
+    inside, factors = FractionalMatchings(asked), []
+    for _ in range(200):
+        chances = rng.dirichlet(np.ones(3) * 0.5)
+        chances = np.minimum(chances, [min(budgets[e] for e in own) for own in MATCHINGS])
+        chances *= min(
+            1.0, 0.9 / sum(c * max(times[e] for e in own) for c, own in zip(chances, MATCHINGS, strict=True))
+        )
+        found = evaluate(asked, plan(chances * (1 - 1e-12), [0.5] * 5))
+        assert found.feasible
+        factors.append(found.objective)
+    for _ in range(60):
+        offered = rng.normal(size=(4, 4))
+        assert inside.bound(offered + offered.T, rng.uniform(-0.5, 1, 9) * (rng.random(9) < 0.5)) <= min(factors)

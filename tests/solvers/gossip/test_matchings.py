@@ -159,6 +159,12 @@ def test_with_one_matching_at_a_time_half_is_best():
     )
 
 
+def test_torus_one_matching_at_a_time_is_proven():
+    found = solved("exact", instance(nx.grid_2d_graph(4, 4, periodic=True), 1.0, activation="single"))
+    assert found.objective == pytest.approx(0.75, rel=1e-7)
+    assert found.gap <= 1e-7
+
+
 def test_the_rest_of_rounds_is_idle():
     full, half = (solved("single-matching", matcha_8("graph", share, "single")).objective for share in (0.2, 0.1))
     assert 1 - half == pytest.approx((1 - full) / 2, rel=1e-7)
@@ -217,6 +223,8 @@ def test_search_over_matchings():
     assert fixed.scope == "these matchings"
     assert fixed.scope_gap <= 1e-8
     assert found.objective < fixed.objective - 1e-3
+    assert fixed.bound == pytest.approx(found.bound, rel=1e-7)
+    assert 0 < found.gap < 0.002  # of fractional matchings
     assert MatchingsSearch(moves=60).solve(asked, LIMITS, seed=1).solution == found.solution
 
 
