@@ -75,7 +75,7 @@ class EdgeColouring:
         )
         half = network.nodes // 2
         block.half = pyo.Constraint(colours, rule=lambda _, c: total([taken[e, c] for e in edges]) <= half)
-        for colour, edge in enumerate(max(touching, key=lambda own: len(own))):
+        for colour, edge in enumerate(touching[int(network.degrees.argmax())]):
             taken[edge, colour].fix(1)
         block.objective = pyo.Expression(expr=total(list(taken.values())))
 

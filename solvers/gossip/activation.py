@@ -101,5 +101,7 @@ def most_connected(plan: Plan, gap: float, expired: Callable[[], bool] = lambda:
         return expired() or min(bounds) - at.t <= gap * at.t
 
     at, rounds = solve(program, stop)
-    probabilities = plan.kept(at.y)
+    # An interior point leaves a little of the budget; λ₂ does not fall where probabilities grow.
+    spent = max(float(at.y @ plan.times) / budget, float(at.y.sum()) if plan.single else 0.0)
+    probabilities = plan.kept(at.y / spent)
     return Activation(probabilities, plan.connectivity(probabilities), min(bounds), rounds)
