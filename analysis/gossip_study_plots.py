@@ -24,7 +24,7 @@ def over_traffic(study: Study) -> Figure:
 
     Where gossip in every step was run, accuracy is the difference from it, paired by seed.
     """
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = Figure(figsize=(9.6, 3.9), layout="constrained")
     panels = figure.subplots(1, 2)
     for axes, field, title in zip(
         panels, ("averaged", "worker"), ("mean of the workers' models", "workers' models, on average"), strict=True
@@ -58,11 +58,11 @@ def _traffic_panel(axes: Axes, study: Study, field: str, title: str) -> None:
     axes.set_ylabel("accuracy on held-out samples (%)")
     sign = ""
     if _BASE in study.runs:
-        axes.set_ylabel("accuracy minus that of gossip in every step (points)")
+        axes.set_ylabel("accuracy minus that of gossip in every step", fontsize=9)
         sign = "+"
     if _NONE in study.runs:
         title += f"; no exchange: {100 * _accuracy(study, _NONE, field).mean:{sign}.2f}"
-    axes.set_title(title, fontsize=10)
+    axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3)
 
 
