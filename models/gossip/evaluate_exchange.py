@@ -24,7 +24,7 @@ def evaluate_exchange(instance: ExchangeInstance, solution: ExchangeTimes, exact
         late = Violation("send after the last step", f"times[{place}]", solution.times[place], instance.size - 1)
         return Evaluation(None, (late,))
     sends = len(solution.times)
-    violations = ()
+    violations: tuple[Violation, ...] = ()
     if instance.sends is not None and sends > instance.sends:
         violations = (Violation("number of sends", "all steps", sends, instance.sends),)
     parts: list[Number] = (

@@ -18,6 +18,8 @@ Ints = npt.NDArray[np.int64]
 
 LEVEL = 0.5
 """Part of the price of a send at which a segment of constant drift is best closed (any part gives valid margins)."""
+SHORT = 0.02
+"""Part of the price up to which a segment costs next to nothing."""
 
 
 @njit(cache=True, inline="always")
@@ -50,16 +52,27 @@ def margins(points: Floats, price: float, plain: bool) -> Floats:
 
         M(t) <= max(A(t, e), (A - L)(t, e) + M(e))   for every e,
 
-    as A does not fall with e. The least of these is taken, over all e until A exceeds it.
+    as A does not fall with e. The least of these is taken, over all e until A exceeds it; or that of one segment up to
+    the last e for which it was, where this segment costs next to nothing.
     """
     steps, width = points.shape
     found = np.zeros(steps + 1)
-    mean = np.empty(width)
+    total = np.empty(width)
+    known = steps
     for t in range(steps - 1, -1, -1):
+        short = 0.0
+        for e in range(t + 1, known):
+            short += apart(points, e, t, plain)
+            if short > SHORT * price:
+                break
+        if known < steps and short <= SHORT * price:
+            found[t] = price + short + found[known]
+            continue
+        known = t
         best = np.inf
         closed, opened, last = price, 0.0, t
-        least = 0.0
-        mean[:] = 0.0
+        least, squares = 0.0, 0.0
+        total[:] = 0.0
         power = 2
         for e in range(t + 1, steps + 1):
             # The step e - 1 joins.
@@ -75,10 +88,13 @@ def margins(points: Floats, price: float, plain: bool) -> Floats:
                     least = pairs_apart(points, t, e)
                     power *= 2
             else:
+                square = 0.0
                 for k in range(width):
-                    step = points[e - 1, k] - mean[k]
-                    mean[k] += step / count
-                    least += step * (points[e - 1, k] - mean[k])
+                    step = points[e - 1, k] - points[t, k]
+                    total[k] += step
+                    squares += step * step
+                    square += total[k] * total[k]
+                least = squares - square / count
             value = closed + opened
             if e < steps:
                 value = max(value, value - least + found[e])

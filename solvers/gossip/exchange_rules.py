@@ -61,7 +61,12 @@ def _random(instance: ExchangeInstance, seed: int) -> Times:
 
 
 def _periodic(instance: ExchangeInstance, seed: int) -> Times:
-    return lambda level: np.arange(1, math.ceil(instance.size / max(level, 1.0))) * max(level, 1.0) // 1
+    def times_at(level: float) -> Ints:
+        period = max(level, 1.0)
+        found: Ints = (np.arange(1, math.ceil(instance.size / period)) * period).astype(np.int64)
+        return found
+
+    return times_at
 
 
 _RULES: Mapping[str, Callable[[ExchangeInstance, int], Times]] = {
@@ -107,8 +112,9 @@ class ExchangeRule(Heuristic):
 
     References
     ----------
-    Y. Ghosh et al., EventGraD, and N. Singh et al., SPARQ-SGD, from their released code and its documentation; M. Blot
-    et al., "Gossip training for deep learning", 2016. The last two but two and how levels are chosen are ours.
+    EventGraD from its released code (github.com/soumyadipghosh/eventgrad), SPARQ-SGD's trigger from the documentation
+    of an implementation, GoSGD from that in github.com/uoguelph-mlrg/Theano-MPI. ``speed-rule``, ``sum-rule`` and how
+    levels are chosen are ours.
     """
 
     rule: str

@@ -61,7 +61,7 @@ class Trajectory:
     @property
     def work_left(self) -> float:
         """Distances that there is time for."""
-        return self.clock.left_s * _NUMBERS_PER_S / (self.points.shape[1] + 8)
+        return float(self.clock.left_s * _NUMBERS_PER_S / (self.points.shape[1] + 8))
 
     def best(self, price: float) -> tuple[float, tuple[int, ...]] | None:
         """Least staleness with ``price`` for each send, and the sends; None if the time is up before."""
@@ -158,7 +158,7 @@ class Search:
         exponent = _EXPONENT
         if self.few.sends and self.many.price > 0:
             exponent = math.log(self.few.price / self.many.price) / math.log(self.many.sends / self.few.sends)
-        return at.price * ((at.sends + 1) / (self.sends + 1)) ** min(max(exponent, 0.5), 6.0)
+        return float(at.price * ((at.sends + 1) / (self.sends + 1)) ** min(max(exponent, 0.5), 6.0))
 
     def _first_price(self) -> float:
         steps, points = len(self.trajectory.points), self.trajectory.points
@@ -177,8 +177,9 @@ def spliced(few: tuple[int, ...], many: tuple[int, ...], sends: int, trajectory:
     """The best path with ``sends`` sends that begins as one of two paths and ends as the other.
 
     Where the quadrangle inequality holds and both are best for one price, so is one of these: some segment of the path
-    with fewer sends encloses one of the other path with as many before it as are wanted (Aggarwal, Schieber and
-    Tokuyama, 1994).
+    with fewer sends encloses one of the other path with as many before it as are wanted, and there the two spliced
+    paths together cost no more than the two (B. Schieber, "Computing a minimum weight k-link path in graphs with the
+    concave Monge property", Journal of Algorithms 29, 1998, has faster methods for such paths).
     """
     steps = len(trajectory.points)
     totals = {}
