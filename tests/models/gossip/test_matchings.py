@@ -268,3 +268,21 @@ def test_no_single_matching_is_below_the_bound_of_fractional_ones(seed):
     for _ in range(60):
         offered = rng.normal(size=(4, 4))
         assert inside.bound(offered + offered.T, rng.uniform(-0.5, 1, 9) * (rng.random(9) < 0.5)) <= min(factors)
+
+
+def test_fractional_matchings_by_hand():
+    pair = MatchingsInstance(
+        name="pair",
+        network=Network(nodes=2, edges=((0, 1),)),
+        budget=1.0,
+        edge_budgets=(0.3,),
+        activation="single",
+    )
+    # q = 0.3 at most, and λ₂ = 2q
+    assert FractionalMatchings(pair).bound(np.eye(2), np.zeros(5)) == pytest.approx(0.7)
+    triangle = MatchingsInstance(
+        name="triangle", network=Network(nodes=3, edges=((0, 1), (1, 2), (0, 2))), budget=2.0, activation="single"
+    )
+    # One edge at a time: λ₂ is 1, with q = 1/3 for each
+    prices = np.array([0, 0, 0, 0, 0, 0, 2.0])
+    assert FractionalMatchings(triangle).bound(np.eye(3), prices) == pytest.approx(0.5)

@@ -16,7 +16,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.activation import Plan, most_connected
 from ddlopt.solvers.gossip.decompositions import Kempe, coloured, colours_of, fewest_matchings, grouped
 from ddlopt.solvers.gossip.matchings_search import MatchingsSearch
-from ddlopt.solvers.gossip.moment_newton import best_weights
+from ddlopt.solvers.gossip.moment_newton import _Path, best_weights
 
 LIMITS = Limits(gap=1e-8)
 
@@ -100,6 +100,8 @@ def asked_of(seed, **more):
 @pytest.mark.parametrize("pair", [("matcha", "matcha-semidefinite"), ("matcha-edges", "matcha-edges-semidefinite")])
 def test_generic_solvers_agree(seed, pair):
     own, generic = (method(name, "gossip").solve(asked_of(seed), LIMITS) for name in pair)
+    assert own.checked
+    assert generic.checked
     # The objective is a continuous function of probabilities that are known to a solver's tolerance.
     assert own.objective == pytest.approx(generic.objective, rel=1e-4)
     assert own.details["connectivity"] == pytest.approx(generic.details["connectivity_bound"], rel=1e-6)
@@ -124,6 +126,33 @@ def test_connectivity_as_the_released_code_writes_it():
     assert found.connectivity == pytest.approx(value, rel=1e-6)
     assert found.bound == pytest.approx(found.connectivity, rel=1e-8)
     assert found.connectivity <= found.bound
+
+
+def test_what_is_asked_of_matchings():
+    asked = instance(nx.cycle_graph(4), 2.0, times=(1.0, 2.0, 3.0, 4.0), edge_budgets=(0.9, 0.8, 0.7, 0.6))
+    ends = asked.network.edges
+    one = [number for number, edge in enumerate(ends) if set(edge) in ({0, 1}, {2, 3})]
+    plan = Plan(asked, [one, [number for number in range(4) if number not in one]])
+    for place, own in enumerate(plan.matchings):
+        assert plan.times[place] == max(asked.times[edge] for edge in own)
+        assert plan.most[place] == min(asked.edge_budgets[edge] for edge in own)
+    assert plan.everything() is None
+    kept = plan.kept(np.ones(2))
+    assert kept @ plan.times <= 2.0
+    assert kept @ plan.times == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("independent", [True, False])
+def test_derivatives_of_the_barrier(independent):
+    ends = np.array([(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)])
+    path = _Path(SecondMoment(4, ends, np.array([0.5, 0.2, 0.5, 0.2, 0.3]), independent), None)
+    at, step = np.array([0.3, 0.1, 0.4, 0.2, 0.25, 1.3]), 1e-6
+    slope, hessian = path._derivatives(at[:-1], at[-1], 3.0)
+    moves = step * np.eye(6)
+    value = [path.value((at + move)[:-1], at[-1] + move[-1], 3.0) for move in (*moves, *-moves)]
+    assert slope == pytest.approx((np.array(value[:6]) - np.array(value[6:])) / (2 * step), abs=1e-7)
+    slopes = [path._derivatives((at + move)[:-1], at[-1] + move[-1], 3.0)[0] for move in (*moves, *-moves)]
+    assert hessian == pytest.approx((np.array(slopes[:6]) - np.array(slopes[6:])) / (2 * step), abs=1e-7)
 
 
 @pytest.mark.parametrize("independent", [True, False])
