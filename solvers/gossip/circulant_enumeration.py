@@ -95,9 +95,9 @@ def _gaps(instance: CirculantInstance, clock: Clock) -> tuple[CirculantGraph | N
             if base.min() > least:
                 least, best = float(base.min()), fixed
         for second in range(len(rest) - count + 2 if count > 1 else 0):
-            if clock.expired:
-                return _graph(instance, best), None, sets
             if least >= ceiling:
+                return _graph(instance, best), circulant_bound(instance), sets
+            if clock.expired:
                 return _graph(instance, best), None, sets
             begun = base + table[second]
             picks = np.full(max(1, count - 2), -1, dtype=np.int64)
