@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
 from ddlopt.models.gossip.laplacians import Floats, Ints, centred, laplacian, on_edges
+from ddlopt.models.gossip.second_moments import unit_positive
 from ddlopt.models.gossip.weights import WeightsInstance
 
 
@@ -37,9 +38,7 @@ def spectral_bound(instance: WeightsInstance, matrix: Floats, node_prices: Float
         if instance.goal == "chain" and node_prices is not None:
             prices = np.maximum(0.0, node_prices)
         return _two_sided(instance, z, prices)
-    values, vectors = np.linalg.eigh(z)
-    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    share = on_edges(positive / max(np.trace(positive), 1e-300), ends)
+    share = on_edges(unit_positive(z)[0], ends)
     if instance.goal == "process":
         assert instance.budget is not None
         return float(instance.budget * (share / np.array(instance.costs or 1.0)).max())

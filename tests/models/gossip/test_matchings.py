@@ -284,5 +284,6 @@ def test_fractional_matchings_by_hand():
         name="triangle", network=Network(nodes=3, edges=((0, 1), (1, 2), (0, 2))), budget=2.0, activation="single"
     )
     # One edge at a time: λ₂ is 1, with q = 1/3 for each
+    assert FractionalMatchings(triangle).rows @ np.full(3, 1 / 3) == pytest.approx([2 / 3] * 3 + [1 / 3] * 3 + [1])
     prices = np.array([0, 0, 0, 0, 0, 0, 2.0])
     assert FractionalMatchings(triangle).bound(np.eye(3), prices) == pytest.approx(0.5)
