@@ -31,7 +31,7 @@ class Suite:
 
 
 QUICK = Suite(
-    "a dozen small instances of all families, for a first look: a minute",
+    "some small instances of all families, for a first look: a minute",
     {
         "topology": Part(("tiny-n4-*", "all-to-all-n6-d2")),
         "scheduling": Part(("tiny-gangs", "tiny-star", "tiny-pollux")),
@@ -44,7 +44,7 @@ QUICK = Suite(
 )
 
 DEFAULT = Suite(
-    "about a hundred instances of all families that methods tell apart, exact methods beside the heuristics of papers",
+    "some 130 instances of all families that methods tell apart, exact methods beside the heuristics of papers",
     {
         "topology": Part(
             (

@@ -121,8 +121,8 @@ def test_bad_arguments_get_one_line(error, message, arguments, options):
 
 def test_unknown_family():
     for call in (kinds, lambda name: options_of(name, "random"), lambda name: generators.generate(name, "random")):
-        with pytest.raises(UnknownNameError, match="no family 'gossip'; there are: topology"):
-            call("gossip")
+        with pytest.raises(UnknownNameError, match="no family 'poetry'; there are: topology"):
+            call("poetry")
 
 
 def test_an_option_of_none_may_be_given_as_such():
