@@ -29,14 +29,30 @@ def decomposed(instance: MatchingsInstance, clock: Clock) -> Decomposition:
     return fewest_matchings(instance.network, None if np.isinf(clock.left_s) else clock.left_s)
 
 
-def certified_bound(instance: MatchingsInstance, limits: Limits, clock: Clock) -> float | None:
-    """What no plan is below: the square of the bound of fastest averaging, or that of fractional matchings."""
+def certified_bound(instance: MatchingsInstance, limits: Limits, clock: Clock) -> float:
+    r"""What no plan is below: the square of the bound of fastest averaging, or that of fractional matchings.
+
+    Independent matchings under a budget that pays for less than one in a round have probabilities of at most u < 1.
+    As :math:`(L(y) - cP)^2 \succeq 0`, and by the best :math:`y_e` for each edge,
+
+    .. math::
+
+        \mathbb{E}[W^2] - J \succeq (1 - c^2) P - 2 (1 - c) L(y) + 2 \sum_e (1/p_e - 1) y_e^2\, a_e a_e^\top
+        \succeq (1 - c^2) P - \tfrac12 (1 - c)^2 L(p / (1 - p)) ,
+
+    so with :math:`K = \lambda_2 / (1 - u)` and the λ₂ of fractional matchings, :math:`\rho \ge 2 / (2 + K)`, for
+    :math:`c = K / (2 + K)`.
+    """
     if instance.activation == "single":
         return single_bound(instance, lambda: clock.expired)
+    active = min(instance.budget / min(instance.edge_times), max(instance.edge_budgets, default=1.0))
+    small = 0.0
+    if instance.budget < min(instance.edge_times) and active < 1.0:
+        small = 1.0 / (1.0 + (1.0 - single_bound(instance, lambda: clock.expired)) / (1.0 - active))
     averaging = WeightsInstance(name=instance.name, network=instance.network)
     left = None if np.isinf(clock.left_s) else max(1e-3, clock.left_s)
     bound = FastestWeights("averaging").solve(averaging, Limits(left, 1e-6, limits.threads)).bound
-    return None if bound is None else bound**2
+    return max(small, 0.0 if bound is None else bound**2)
 
 
 def plan_of(instance: MatchingsInstance, plan: Plan, probabilities: Floats, weights: Floats) -> MatchingPlan:

@@ -69,7 +69,7 @@ class MatchingsSearch(Timed):
         rng = np.random.default_rng(seed)
         with threadpool_limits(limits.threads):
             bound = certified_bound(instance, limits, clock)
-            bound = max(matchings_bound(instance), bound or 0.0)
+            bound = max(matchings_bound(instance), bound)
             matchings, fewest = decomposed(instance, clock)
             best = _valued(instance, matchings, clock)
             clock.report(best.mixed.factor, bound)

@@ -281,6 +281,12 @@ def test_refusals():
         method("matcha", "gossip").solve(ddlopt.load("gossip/cvx-n8-averaging"), LIMITS)
 
 
+def test_small_budgets_have_a_bound_of_their_own():
+    assert solved("matcha-edges", matcha_8("graph", 0.1)).bound == pytest.approx(1 / (1 + 0.113 / 2 / 0.5), abs=5e-4)
+    tiny = solved("matcha-edges", instance(nx.path_graph(3), 1e-3))
+    assert 0 < tiny.gap < 1e-6
+
+
 def test_two_nodes():
     asked = instance(nx.path_graph(2), 0.5)
     found = solved("exact", asked)
