@@ -174,6 +174,7 @@ def test_what_is_not_run_does_not_grow():
 def test_what_is_not_run_names_what_exists():
     """Commands, instances and methods; of all blocks, as those that are run with less time may leave some out."""
     commands = {command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands}
+    commands |= {group.name for group in app.registered_groups}
     asked = [
         shlex.split(line, comments=True)
         for block in all_blocks()
