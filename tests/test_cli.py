@@ -46,7 +46,7 @@ def solution(tmp_path_factory):
 def test_help_names_every_command(command):
     code, out, _ = command()
     assert code == 0
-    for name in ("list", "show", "solve", "compare", "check", "generate", "convert", "schema"):
+    for name in ("list", "show", "solve", "compare", "check", "generate", "convert", "schema", "experiment"):
         assert f" {name} " in out
 
 
