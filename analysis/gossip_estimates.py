@@ -43,7 +43,6 @@ class Choco(Policy):
     weights: str = "equal"
 
     name: ClassVar[str] = "choco"
-    summary: ClassVar[str] = "compressed differences to all neighbours"
 
     def __post_init__(self) -> None:
         self._one_of("compress", COMPRESSIONS)
@@ -123,8 +122,6 @@ class Sparq(Choco):
     every: int = 5
 
     name: ClassVar[str] = "sparq"
-    summary: ClassVar[str] = "compressed differences, when they are large"
-    triggered: ClassVar[bool] = True
     main: ClassVar[str | None] = "threshold"
 
     def __post_init__(self) -> None:
@@ -167,8 +164,6 @@ class EventGrad(Policy):
     weights: str = "equal"
 
     name: ClassVar[str] = "eventgrad"
-    summary: ClassVar[str] = "tensors to all neighbours when their norms change"
-    triggered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._within("horizon", 0.0, np.inf)

@@ -78,9 +78,6 @@ class Policy(ABC):
     """When who sends what to whom; fields are its options."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]
-    triggered: ClassVar[bool] = False
-    """Whether the traffic depends on how training goes."""
     main: ClassVar[str | None] = None
     """The option whose name need not be written; by default the first."""
 

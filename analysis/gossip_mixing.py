@@ -75,7 +75,6 @@ class Mixing(Policy):
     every: int = 1
 
     name: ClassVar[str] = "dpsgd"
-    summary: ClassVar[str] = "weighted means with all neighbours"
 
     def __post_init__(self) -> None:
         self._one_of("weights", RULES)
@@ -115,7 +114,6 @@ class Matcha(Policy):
     plan: str = "matcha"
 
     name: ClassVar[str] = "matcha"
-    summary: ClassVar[str] = "random matchings within a budget"
 
     def __post_init__(self) -> None:
         self._within("budget", 0.0, 2.0)
@@ -153,7 +151,6 @@ class AllReduce(Policy):
     every: int = 1
 
     name: ClassVar[str] = "all-reduce"
-    summary: ClassVar[str] = "the mean of all, by a ring; every so many steps: local SGD"
 
     def __post_init__(self) -> None:
         self._at_least("every", 1)
@@ -193,7 +190,6 @@ class Elastic(Policy):
     pull: float = 0.9
 
     name: ClassVar[str] = "easgd"
-    summary: ClassVar[str] = "elastic averaging with a centre"
 
     def __post_init__(self) -> None:
         self._at_least("every", 1)

@@ -42,7 +42,6 @@ class Alone(Policy):
     """Every worker trains on its own shard."""
 
     name: ClassVar[str] = "none"
-    summary: ClassVar[str] = "no exchange"
 
     def begin(self, place: Place) -> Exchange:
         """Nothing, always."""
@@ -64,7 +63,6 @@ class Period(Policy):
     spread: bool = False
 
     name: ClassVar[str] = "period"
-    summary: ClassVar[str] = "push to a random neighbour every so many steps"
 
     def __post_init__(self) -> None:
         self._at_least("every", 1)
@@ -123,8 +121,6 @@ class Adaptive(Policy):
     check_every: int = 1
 
     name: ClassVar[str] = "adaptive"
-    summary: ClassVar[str] = "push when the model has changed by a part of itself"
-    triggered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._at_least("threshold", 0.0)
@@ -180,7 +176,6 @@ class GoSgd(Policy):
     probability: float = 0.1
 
     name: ClassVar[str] = "gosgd"
-    summary: ClassVar[str] = "push at random, with weights that are shared"
 
     def __post_init__(self) -> None:
         self._within("probability", 0.0, 1.0)
