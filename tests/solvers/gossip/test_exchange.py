@@ -15,7 +15,7 @@ from ddlopt.solvers.exact import Exact, lp_relaxation
 from ddlopt.solvers.gossip import exchange_kernels as kernels
 from ddlopt.solvers.gossip.exchange_exact import DynamicProgram, OptimalTimes
 from ddlopt.solvers.gossip.exchange_rules import _RULES, ExchangeRule
-from ddlopt.solvers.gossip.exchange_search import Search, Trajectory
+from ddlopt.solvers.gossip.exchange_search import Search, Trajectory, spliced
 from ddlopt.solvers.heuristic import Clock
 
 EXACT = Limits(gap=0)
@@ -127,6 +127,96 @@ def test_margins_are_what_they_promise(plain):
             assert (later >= ends).all()
             pruned += many > 1.5 * few
     assert pruned >= 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_margins_are_at_least_what_sends_can_save(seed):
+    """For every t and e: what the best sends of [t, e) cost, less squared distances from the mean."""
+    steps = 40
+    points = walk(seed, steps, drift=seed) if seed % 2 else np.random.default_rng(seed).standard_normal((steps, 2))
+    for price in (1.0, 30.0, 1000.0):
+        margin = kernels.margins(points, price, False)
+        for t in range(1, steps):
+            cost, _, _, _ = kernels.penalised(points[t:], price, False, np.full(steps + 1, 1e18), 0.0, math.inf)
+            for e in range(t + 1, steps + 1):
+                own = points[t:e]
+                assert margin[t] >= (price + cost[e - t] - ((own - own.mean(axis=0)) ** 2).sum()) * (1 - 1e-12)
+
+
+def least_from_any(own, plain):
+    """What staleness from any one vector is at least: from the mean, or by pairs that are half a power of 2 apart."""
+    if not plain:
+        return ((own - own.mean(axis=0)) ** 2).sum()
+    half = 2 ** (len(own).bit_length() - 1) // 2
+    return np.linalg.norm(own[half : 2 * half] - own[:half], axis=1).sum() if half else 0.0
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("price", [0.5, 20.0, 300.0])
+def test_margins_by_their_definition(plain, price):
+    steps = 40
+    points = walk(9, steps, drift=1.0)
+    apart = np.linalg.norm(points[:, np.newaxis] - points[np.newaxis], axis=2) ** (1 if plain else 2)
+    wanted, known = [0.0] * (steps + 1), steps
+    for t in reversed(range(steps)):
+        short = apart[t, t:known].sum()
+        if known < steps and short <= kernels.SHORT * price:
+            wanted[t] = price + short + wanted[known]
+            continue
+        known, best = t, math.inf
+        paid, spent, last = price, 0.0, t
+        for e in range(t + 1, steps + 1):
+            if spent >= kernels.LEVEL * price:
+                paid, spent, last = paid + spent + price, 0.0, e - 1
+            spent += apart[e - 1, last]
+            saved = paid + spent - least_from_any(points[t:e], plain) + wanted[e]
+            best = min(best, max(paid + spent, saved if e < steps else 0.0))
+        wanted[t] = best
+    assert kernels.margins(points, price, plain) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("slack", [0.0, 3.0, 100.0])
+def test_no_segment_of_a_good_path_is_lost(plain, slack):
+    for seed in range(4):
+        points, price = walk(seed, 40, drift=seed % 2), 5.0
+        margin = kernels.margins(points, price, plain)
+        cost, _, ends, _ = kernels.penalised(points, price, plain, margin, slack, math.inf)
+        rest = kernels.to_go(points, price, plain, ends)
+        limit = (cost[-1] + slack) * (1 + 1e-12)
+        near = kernels.near_arcs(points, price, plain, ends, cost, rest, limit, 10**6)
+        every = kernels.all_arcs(points, plain)
+        before, _ = kernels.cheapest(*every, 41, price)
+        after = kernels.to_go(points, price, plain, np.full(40, 40))
+        wanted = {
+            (s, e)
+            for s, e, value in zip(*every, strict=True)
+            if before[s] + price * (s > 0) + value + after[e] <= limit
+        }
+        assert set(zip(near[0].tolist(), near[1].tolist(), strict=True)) == wanted
+        assert len(wanted) < len(every[0])
+
+
+def test_splices():
+    """The best of all beginnings of one path and ends of the other."""
+    first = set()
+    for seed in range(12):
+        points = walk(seed, 30)
+        trajectory = Trajectory(points, False, False, Clock(EXACT, None))
+        rng = np.random.default_rng(seed)
+        few, many = (tuple(sorted((1 + rng.permutation(29)[:count]).tolist())) for count in (4, 9))
+        found = spliced(few, many, 6, trajectory)
+        splices = {
+            (*head[:i], *tail[j:]): head
+            for head, tail in ((few, many), (many, few))
+            for i in range(len(head) + 1)
+            for j in range(len(tail) + 1)
+            if i + len(tail) - j == 6 and (*head[:i], *tail[j:]) == tuple(sorted({*head[:i], *tail[j:]}))
+        }
+        best = min(splices, key=trajectory.staleness)
+        assert trajectory.staleness(found) == pytest.approx(trajectory.staleness(best))
+        first.add(splices[best])
+    assert {len(each) for each in first} == {4, 9}
 
 
 def test_long_trajectories():
