@@ -29,7 +29,7 @@ class Choco(Policy):
     step : float
         γ.
     weights : str
-        A rule of :data:`ddlopt.analysis.gossip_mixing.RULES`.
+        A rule of ``RULES`` of ``gossip_mixing``.
 
     References
     ----------
@@ -151,7 +151,7 @@ class EventGrad(Policy):
     warm : int
         First steps, in which everything is sent.
     weights : str
-        A rule of :data:`ddlopt.analysis.gossip_mixing.RULES`.
+        A rule of ``RULES`` of ``gossip_mixing``.
 
     References
     ----------

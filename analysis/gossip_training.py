@@ -27,7 +27,7 @@ class Training:
     network : Network
         Who can talk to whom.
     data : str
-        A name of :data:`ddlopt.analysis.gossip_data.DATA`.
+        A name of ``DATA`` of ``gossip_data``.
     shards : {"iid", "sorted"}
     epochs, batch : int
     hidden : tuple of int
