@@ -6,7 +6,7 @@ from ddlopt.instances.generators.gossip import generate
 from ddlopt.models.gossip import GossipProblem
 
 _SIZES = {
-    "gap": ((9, 4), (16, 4), (16, 5), (32, 4), (64, 3), (64, 4), (64, 8), (64, 12), (256, 6), (1024, 6)),
+    "gap": ((9, 4), (16, 4), (16, 5), (32, 4), (64, 3), (64, 4), (64, 8), (64, 12), (256, 6), (512, 6)),
     "averaging": ((9, 4), (16, 4), (32, 4), (64, 4), (64, 6), (128, 4)),
 }
 

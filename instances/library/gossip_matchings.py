@@ -37,7 +37,12 @@ def instances() -> Iterator[GossipProblem]:
     yield MatchingsInstance(name="abilene-n11-half", source=ZOO, network=abilene, budget=1.5)
     yield MatchingsInstance(name="abilene-n11-single", source=ZOO, network=abilene, budget=1.0, activation="single")
     petersen = Network(nodes=10, edges=tuple(sorted(nx.petersen_graph().edges())))
-    yield MatchingsInstance(name="petersen-n10-half", network=petersen, budget=2.0)
+    yield MatchingsInstance(
+        name="petersen-n10-half",
+        source="Petersen's graph, whose edges need four matchings; half of them on average",
+        network=petersen,
+        budget=2.0,
+    )
     yield generate("matchings", shape="cycle", nodes=8, name="ring-n8-half")
     yield generate("matchings", shape="torus", nodes=16, name="torus-n16-half")
     yield generate("matchings", 1, nodes=16, degree=5, name="random-n16-half")

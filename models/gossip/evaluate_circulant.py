@@ -40,7 +40,7 @@ def evaluate_circulant(instance: CirculantInstance, solution: CirculantGraph, ex
         laplacian[np.diag_indices(n)] = given
         objective = max(0.0, float(np.linalg.eigvalsh(laplacian)[1]))
         if exact:
-            objective = max(Fraction(0), -largest_below(-laplacian, float(np.trace(laplacian))))
+            objective = max(Fraction(0), -largest_below(-laplacian, 2.0 * float(laplacian.diagonal().max())))
         return Evaluation(objective, violations, details)
     matrix = -laplacian
     matrix[np.diag_indices(n)] = [math.fsum([1.0, *row[row != 0]]) for row in laplacian]

@@ -76,12 +76,12 @@ def test_characters_say_what_the_matrix_says(nodes):
         assert found.objective == pytest.approx(np.abs(1 - spectrum).max(), rel=1e-12)
         proven = evaluate(asked, given, exact=True).objective
         assert isinstance(proven, Fraction)
-        assert 0 <= float(proven) - found.objective < 1e-11
+        assert 0 <= float(proven) - found.objective < 1e-9
         plain = instance(nodes, nodes - 1)
         gap = plain.characters[:, [g - 1 for g in generators]].sum(axis=1).min()
         assert evaluate(plain, graph(generators)).objective == pytest.approx(gap, abs=1e-12)
         proven = evaluate(plain, graph(generators), exact=True).objective
-        assert 0 <= gap - float(proven) < 1e-11
+        assert 0 <= gap - float(proven) < 1e-9 * max(1.0, gap)
 
 
 @pytest.mark.parametrize("nodes", range(3, 15))

@@ -148,7 +148,7 @@ def test_exact_objectives_are_proven_and_near(goal):
     plain, proven = evaluate(asked, given), evaluate(asked, given, exact=True)
     assert isinstance(proven.objective, Fraction)
     worse = float(proven.objective) - plain.objective
-    assert abs(worse) < 1e-11
+    assert abs(worse) < 1e-9
     n = 9
     weights = [Fraction(value) for value in given.weights]
     if goal == "pairwise":
@@ -179,7 +179,7 @@ def test_largest_below_is_above_the_largest_eigenvalue():
         matrix -= matrix.mean(axis=1)[:, None]
         matrix = (matrix + matrix.T) / 2
         top = np.linalg.eigvalsh(matrix)[-1]
-        assert top <= float(largest_below(matrix, 0.0)) <= top + 1e-10
+        assert top <= float(largest_below(matrix, 0.0)) <= top + 1e-9 * max(1.0, abs(top))
 
 
 @pytest.mark.parametrize("goal", ["averaging", "chain", "process", "pairwise"])
