@@ -28,7 +28,8 @@ from ddlopt.models.gossip.laplacians import Floats, Ints, laplacian, on_edges
 from ddlopt.solvers.gossip.edge_kernels import add_products
 
 _ROUNDS = 100
-_OF_THE_WAY = 0.98
+_NEAR, _FAR = 0.9, 0.98
+"""Parts of the way to the boundary that steps go, after bad and after good predictions."""
 
 
 class Block(NamedTuple):
@@ -209,14 +210,17 @@ def _round(program: SpectralProgram, at: Iterate) -> bool:
     system = _System(program, at)
     factors: list[Floats] = [np.linalg.cholesky(x).astype(np.float64, copy=False) for x in at.multipliers]
     predicted = system.step(0.0, None)
-    far, far_dual = _lengths(system, at, factors, predicted)
+    far, far_dual = _lengths(system, at, factors, predicted, _FAR)
     reached = float((at.row_multipliers + far_dual * predicted.row_multipliers)
                     @ (at.row_slacks + far * predicted.row_slacks))  # fmt: skip
     for x, dx, s, ds in zip(at.multipliers, predicted.multipliers, at.slacks, predicted.slacks, strict=True):
         reached += float(((x + far_dual * dx) * (s + far * ds)).sum())
     left = max(0.0, reached / system.dimension / system.gap)
-    step = system.step(max(1e-6, min(1.0, left**3)) * system.gap, predicted)
-    far, far_dual = _lengths(system, at, factors, step)
+    # Aim further where the prediction went far, and stay away from the boundary where it did not.
+    power = max(1.0, 3.0 * min(far, far_dual) ** 2)
+    step = system.step(max(1e-6, min(1.0, left**power)) * system.gap, predicted)
+    part = _NEAR + (_FAR - _NEAR) * min(far, far_dual)
+    far, far_dual = _lengths(system, at, factors, step, part)
     if max(far, far_dual) < 1e-8:
         return False
     at.y, at.t = at.y + far * step.y, at.t + far * step.t
@@ -226,13 +230,13 @@ def _round(program: SpectralProgram, at: Iterate) -> bool:
     return True
 
 
-def _lengths(system: _System, at: Iterate, factors: list[Floats], step: _Step) -> tuple[float, float]:
-    """How far slacks, and multipliers, may go."""
+def _lengths(system: _System, at: Iterate, factors: list[Floats], step: _Step, part: float) -> tuple[float, float]:
+    """How far slacks, and multipliers, go: a part of the way to the boundary."""
     own = min(map(_length, system.factors, step.slacks))
     own = min(own, _row_length(at.row_slacks, step.row_slacks))
     dual = min(map(_length, factors, step.multipliers))
     dual = min(dual, _row_length(at.row_multipliers, step.row_multipliers))
-    return min(1.0, _OF_THE_WAY * own), min(1.0, _OF_THE_WAY * dual)
+    return min(1.0, part * own), min(1.0, part * dual)
 
 
 def _row_length(values: Floats, change: Floats) -> float:
