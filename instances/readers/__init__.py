@@ -26,6 +26,7 @@ _READERS = {
     "libffm": "libffm.read_libffm",
     "ina-routing": "ina_routing.read_ina_routing",
     "topology-zoo": "topology_zoo.read_topology_zoo",
+    "topology-zoo-gossip": "zoo_gossip.read_zoo_gossip",
 }
 """Module in this folder and function of every format."""
 
@@ -48,6 +49,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest. ``libffm``: a click log.
         ``ina-routing``: a network with jobs whose gradients switches add up, in the layout of INARouting.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
+        ``topology-zoo-gossip``: the same as a graph whose nodes gossip.
     **options
         What the format's reader takes (:func:`options_of`).
 

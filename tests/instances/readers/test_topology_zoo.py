@@ -155,3 +155,15 @@ def test_options_out_of_range(write):
     for option, value in (("hosts", 0), ("seed", -1), ("bandwidth_bytes_per_s", 0.0), ("workers", 9), ("goal", "x")):
         with pytest.raises(OptionError, match=option):
             convert(write(GML), "topology-zoo", **{option: value})
+
+
+def test_nodes_that_gossip(write):
+    file = write(GML)
+    instance = convert(file, "topology-zoo-gossip", goal="process")
+    whole = read_zoo_file(file)
+    assert instance.network.nodes == len(whole.parts[0])
+    assert instance.budget == len(whole.parts[0])
+    assert set(instance.network.names) <= set(whole.graph.names)
+    assert (instance.family, instance.goal) == ("gossip", "process")
+    with pytest.raises(OptionError, match="goal is 'fast'; use one of: averaging"):
+        convert(file, "topology-zoo-gossip", goal="fast")
