@@ -87,7 +87,7 @@ FURTHER = {
 }
 """Options that change which ports there are."""
 
-SLOW = {"latency-plain", "min-congestion"}
+SLOW = {"MaxLoadPartition", "latency-plain", "max-load-plain", "min-congestion", "rate-levels", "register-pairs"}
 """Formulations that solve no bundled instance but the smallest in a second."""
 
 HARD = {"SlotEmbedding, servers"}
