@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.aggregation.evaluate_slots import evaluate_slots
 from ddlopt.models.aggregation.slot_arrays import SlotArrays
 from ddlopt.models.aggregation.slot_tangents import SlotTangents
-from ddlopt.models.aggregation.slots import SlotPlan
 from ddlopt.solvers.aggregation.priced_slots import PricedSlots, relaxation
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.limited import known_objective
 from ddlopt.solvers.opened import Opened
 
 _SHARE = 0.2
@@ -46,11 +45,10 @@ class Tangents:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         tolerance = min(1e-3, max(1e-7, _SHARE * limits.gap))
         formulation = SlotTangents(tolerance)
-        if isinstance(start, SlotPlan) and self.refuses(instance) is None:
-            known = evaluate_slots(instance, start)
-            if known.feasible and known.objective is not None:
-                prices = tuple(relaxation(SlotArrays(instance)).prices.tolist())
-                formulation = SlotTangents(tolerance, float(known.objective), prices)
+        known = known_objective(instance, start)
+        if known is not None and self.refuses(instance) is None:
+            prices = tuple(relaxation(SlotArrays(instance)).prices.tolist())
+            formulation = SlotTangents(tolerance, known, prices)
         return Exact(self.name, self.family, formulation, backend(self.solver)).solve(
             instance, limits, seed, progress, start
         )

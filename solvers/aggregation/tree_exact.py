@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.aggregation.evaluate_tree import evaluate_tree
 from ddlopt.models.aggregation.tree import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree_placement import TreeAggregation, states_of
 from ddlopt.models.aggregation.tree_plain import PlainTreeAggregation
@@ -13,6 +12,7 @@ from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.limited import known_objective
 from ddlopt.solvers.opened import Opened
 
 MOST_STATES = 20_000
@@ -61,10 +61,7 @@ def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:
     if not isinstance(instance, TreeInstance):
         return TreeAggregation()
     if instance.goal == "congestion":
-        found = None if start is None else evaluate_tree(instance, start)
-        if found is None or not found.feasible or found.objective is None:
-            return PlainTreeAggregation()
-        return PlainTreeAggregation(limit_s=float(found.objective))
+        return PlainTreeAggregation(limit_s=known_objective(instance, start))
     return TreeAggregation() if states_of(instance) <= MOST_STATES else PlainTreeAggregation()
 
 

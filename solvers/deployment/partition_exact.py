@@ -1,64 +1,24 @@
 """Exact methods for the problem ``partition`` that start from what a heuristic has found."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.contracts import Formulation
 from ddlopt.models.deployment.latency_partition import LatencyPartition
 from ddlopt.models.deployment.max_load import MaxLoadPartition
-from ddlopt.models.deployment.partition import Partition
-from ddlopt.solvers.backends import backend
 from ddlopt.solvers.by_instance import ByInstance
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.deployment.latency_search import LatencySearch
 from ddlopt.solvers.deployment.partition_chains import FAMILY
 from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
-from ddlopt.solvers.deployment.partition_linear import Linear, objective_of
+from ddlopt.solvers.deployment.partition_linear import Linear
 from ddlopt.solvers.deployment.partition_search import PartitionSearch
-from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.limited import Limited
 from ddlopt.solvers.opened import Opened
 
 _OPENING = 40
 """Kicks of the search before the model, which takes a second or less then."""
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
-
-
-@dataclass(frozen=True)
-class Limited:
-    """A formulation whose limit is the objective of the start.
-
-    Parameters
-    ----------
-    name : str
-    formulation : callable
-        Makes it, from the limit in seconds where there is one.
-    solver : str
-    """
-
-    name: str
-    formulation: Callable[[float | None], Formulation]
-    solver: str = "highs"
-
-    family: ClassVar[str] = FAMILY
-
-    def refuses(self, instance: Any) -> str | None:
-        """What the formulation refuses."""
-        return self.formulation(None).refuses(instance)
-
-    def solve(
-        self,
-        instance: Any,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
-        limit_s = objective_of(instance, start) if isinstance(start, Partition) else None
-        method = Exact(self.name, FAMILY, self.formulation(limit_s), backend(self.solver))
-        return method.solve(instance, limits, seed, progress, start)
 
 
 @dataclass(frozen=True)
@@ -83,7 +43,7 @@ class MaxLoad(ByInstance):
 
 def limited_max_load(solver: str = "highs") -> Limited:
     """:class:`~ddlopt.models.deployment.max_load.MaxLoadPartition`, with the load of the start as its limit."""
-    return Limited("max-load", MaxLoadPartition, solver)
+    return Limited("max-load", FAMILY, MaxLoadPartition, solver)
 
 
 def throughput(instance: Any, solver: str) -> Method:
@@ -96,4 +56,4 @@ def throughput(instance: Any, solver: str) -> Method:
 
 def latency(solver: str) -> Method:
     """A search, and the program over sets with its limit."""
-    return Opened("latency", FAMILY, LatencySearch(), lambda _: Limited("latency", LatencyPartition, solver))
+    return Opened("latency", FAMILY, LatencySearch(), lambda _: Limited("latency", FAMILY, LatencyPartition, solver))
