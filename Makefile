@@ -51,7 +51,7 @@ bench-all: bench ## every measurement of the documentation, each a table beside 
 
 clean: ## remove what the commands above made, except .venv; needed after changing a compiled kernel
 	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find solvers -name '*.nb[ic]' -delete
+	find models solvers -name '*.nb[ic]' -delete
 
 PACKAGED := $(shell find ddlopt models solvers instances analysis -name '*.py' -o -name '*.json*' -o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.npz' -o -name py.typed) pyproject.toml README.md
 

@@ -175,6 +175,7 @@ def test_colours_follow_the_system_and_the_button(visit):
     light = paper(page)
     assert dark != light
     page.locator("nav a", has_text="topology").click()
+    page.wait_for_url("**/family-topology.html")  # waits until it is loaded
     assert paper(page) == light  # it is remembered
     assert paper(visit("index.html", colours="light")) == light
     page.emulate_media(color_scheme="light")
