@@ -20,7 +20,7 @@ weight, is larger than 1.
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import spsolve
+from scipy.linalg import cho_factor, cho_solve
 
 from ddlopt.models.gossip.laplacians import Floats, Ints, centred, laplacian, on_edges
 from ddlopt.models.gossip.second_moments import unit_positive
@@ -49,9 +49,9 @@ def spectral_bound(instance: WeightsInstance, matrix: Floats, node_prices: Float
 
 def _two_sided(instance: WeightsInstance, z: Floats, prices: Floats) -> float:
     n, ends = instance.size, instance.network.ends
-    gram = _gram(n, ends)
+    share = _Gram(n, ends)
     for _ in range(2):  # the second time takes away what rounding left the first time
-        z = z - laplacian(n, ends, np.atleast_1d(spsolve(gram, _excess(instance, z, prices))))
+        z = z - laplacian(n, ends, share.solved(_excess(instance, z, prices)))
     left = np.abs(_excess(instance, z, prices)).sum()
     scale = np.abs(np.linalg.eigvalsh(z)).sum()
     # ⟨Z, I − J⟩: what is left of the projection is not quite orthogonal to the all-one vector any more.
@@ -68,10 +68,23 @@ def _excess(instance: WeightsInstance, z: Floats, prices: Floats) -> Floats:
     return excess
 
 
-def _gram(nodes: int, ends: Ints) -> sparse.csc_array:
-    """(m, m) squares of the products of edge vectors: 4 on the diagonal, 1 where two edges meet."""
-    m = len(ends)
-    incidence = sparse.csc_array((np.tile([1.0, 1.0], m), (ends.ravel(), np.repeat(np.arange(m), 2))), shape=(nodes, m))
-    gram = sparse.csc_array(incidence.T @ incidence)
-    gram.setdiag(4.0)
-    return gram
+class _Gram:
+    r"""The (m, m) squares of the products of edge vectors: 4 on the diagonal, 1 where two edges meet.
+
+    That is :math:`2I + B^\top B` with the incidence matrix B without signs, so by the formula of Woodbury it is solved
+    with a matrix of n rows.
+    """
+
+    def __init__(self, nodes: int, ends: Ints) -> None:
+        m = len(ends)
+        places = (ends.ravel(), np.repeat(np.arange(m), 2))
+        self._incidence = sparse.csr_array((np.ones(2 * m), places), shape=(nodes, m))
+        inner = (self._incidence @ self._incidence.T).toarray()
+        inner[np.diag_indices(nodes)] += 2.0
+        self._factor = cho_factor(inner, overwrite_a=True, check_finite=False)
+
+    def solved(self, values: Floats) -> Floats:
+        """(m,) the solution for (m,) ``values``."""
+        taken = self._incidence.T @ cho_solve(self._factor, self._incidence @ values, check_finite=False)
+        found: Floats = (values - taken) / 2.0
+        return found

@@ -163,9 +163,10 @@ class _System:
         mixing, rows = program.mixing, program.rows
         ratio = at.row_multipliers / at.row_slacks
         whole = np.empty((mixing.shape[1] + 1,) * 2)
-        whole[:-1, :-1] = mixing.T @ (mixing.T @ edges).T
+        whole[:-1, :-1] = edges if _is_identity(mixing) else mixing.T @ (mixing.T @ edges).T
         if len(ratio):
-            whole[:-1, :-1] += (rows.T @ sparse.diags_array(ratio) @ rows).toarray()
+            added = sparse.coo_array(rows.T @ sparse.diags_array(ratio) @ rows)
+            whole[added.coords] += added.data
         whole[:-1, -1] = whole[-1, :-1] = mixing.T @ mixed
         whole[-1, -1] = corner
         whole[np.diag_indices(len(whole))] *= 1.0 + 1e-15
@@ -250,6 +251,11 @@ def _length(factor: Floats, change: Floats) -> float:
     whole = solve_triangular(factor, half.T, lower=True, check_finite=False)
     least = float(np.linalg.eigvalsh(_symmetric(whole))[0])
     return np.inf if least >= 0 else -1.0 / least
+
+
+def _is_identity(matrix: sparse.csr_array) -> bool:
+    rows, columns = matrix.shape
+    return rows == columns == matrix.nnz and bool((matrix.diagonal() == 1.0).all())
 
 
 def _inverse(factor: Floats) -> Floats:
