@@ -80,14 +80,16 @@ class Case:
 
     def answer(self, forest: Forest) -> AggregationTrees:
         """The routes of a forest."""
-        trees = []
-        for j in range(len(self.instance.jobs)):
-            routes = []
-            for o in range(int(forest.senders[j, 0])):
-                arcs = forest.routes[j, o, : forest.length[j, o]]
-                routes.append((int(self.net.tail[arcs[0]]), *self.net.head[arcs].tolist()))
-            trees.append(tuple(sorted(routes)))
-        return AggregationTrees(instance=self.instance.name, trees=tuple(trees))
+        trees = tuple(self.routes(forest, j) for j in range(len(self.instance.jobs)))
+        return AggregationTrees(instance=self.instance.name, trees=trees)
+
+    def routes(self, forest: Forest, j: int) -> tuple[tuple[int, ...], ...]:
+        """Those of one job."""
+        routes = []
+        for o in range(int(forest.senders[j, 0])):
+            arcs = forest.routes[j, o, : forest.length[j, o]]
+            routes.append((int(self.net.tail[arcs[0]]), *self.net.head[arcs].tolist()))
+        return tuple(sorted(routes))
 
     def read(self, solution: AggregationTrees) -> Forest | None:
         """The forest of an answer; None where that is not feasible, or has more senders than a search makes."""

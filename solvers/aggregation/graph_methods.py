@@ -36,18 +36,25 @@ def milp(instance: GraphInstance, solver: str) -> Method:
 
 
 def best(instance: GraphInstance, solver: str) -> Method:
-    """A search, or trees by column generation where they cover the instance; then the integer program if it is small.
+    """Searches, or trees by column generation where they cover the instance; then the integer program if it is small.
 
     Of rates without merging there is no program; the search alone answers them.
     """
     trees = import_module("ddlopt.solvers.aggregation.graph_trees").GraphTrees()
     model = milp(instance, solver)
     alone = model.refuses(instance) is not None or _flows(instance) > _MOST_FLOWS
-    search = import_module("ddlopt.solvers.aggregation.graph_search").GraphSearch(rounds=_ALONE if alone else _OPENING)
-    opening: Method = search if trees.refuses(instance) else trees
+    opening: Method = _searches(instance, _ALONE if alone else _OPENING) if trees.refuses(instance) else trees
     if alone:
         return opening
     return Opened("exact", FAMILY, opening, lambda _: model)
+
+
+def _searches(instance: GraphInstance, rounds: int) -> Method:
+    search: Method = import_module("ddlopt.solvers.aggregation.graph_search").GraphSearch(rounds=rounds)
+    negotiation: Method = import_module("ddlopt.solvers.aggregation.graph_negotiation").GraphNegotiation()
+    if negotiation.refuses(instance) is not None:
+        return search
+    return Opened("exact", FAMILY, search, lambda _: negotiation)
 
 
 def _flows(instance: GraphInstance) -> int:

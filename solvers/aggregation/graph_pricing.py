@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from scipy.sparse.csgraph import dijkstra
 from ddlopt.models.aggregation.graph import GraphInstance
 from ddlopt.models.aggregation.graph_network import Arc, JobNetwork
 from ddlopt.solvers.aggregation import graph_tree_kernels as kernels
+from ddlopt.solvers.aggregation.graph_joined import Freely, InPlaces, Joined, Message
+from ddlopt.solvers.aggregation.graph_room_kernels import Places, room_tables
+from ddlopt.solvers.aggregation.graph_states import States
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -69,8 +72,14 @@ class Pricing:
     not only the whole may be divided among several messages, and a meeting costs something. Workers whose only link
     leads to the same switch are not told apart, so S says how many of each group there are.
 
-    A switch may aggregate twice in such a tree. As one switch, it costs no more; so the least cost is right, unless
-    there are limits of messages that end in a switch: then it is a lower bound.
+    A switch may aggregate twice in such a tree. As one switch, it costs no more; so the least cost is right. Where arcs
+    have room for so many messages that end behind them, parts are put together arc by arc: with k messages ended behind
+    arcs 1 to i,
+
+    .. math:: A^i_S(u) = \min_{P \subseteq S} \big( M_P(t_i) + c_i + \beta_u + A^{i-1}_{S \setminus P}(u) \big),
+
+    t being the other ends of the arcs and c their costs. Then a switch that aggregates twice, or two messages on an arc
+    further away, make the least cost a lower bound.
 
     Parameters
     ----------
@@ -83,13 +92,15 @@ class Pricing:
     network: JobNetwork
 
     @cached_property
-    def _sizes(self) -> list[int]:
-        return [number + 1 for number in self.network.groups.values()]
+    def _states(self) -> States:
+        groups = self.network.groups
+        workers = frozenset(self._place[v] for v in groups if v in self.network.job.workers)
+        return States(tuple(groups.values()), tuple(self._place[v] for v in groups), workers)
 
     @property
     def pairs(self) -> int:
         """Pairs of a state and a part of it."""
-        return math.prod(size * (size + 1) // 2 for size in self._sizes)
+        return self._states.pairs
 
     @cached_property
     def _nodes(self) -> list[int]:
@@ -99,31 +110,8 @@ class Pricing:
     def _place(self) -> dict[int, int]:
         return {node: place for place, node in enumerate(self._nodes)}
 
-    @cached_property
-    def _states(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """``order``, ``part_at``, ``parts``, ``start`` and ``own``, as the kernels want them."""
-        strides = np.concatenate(([1], np.cumprod(self._sizes)[:-1])).astype(np.int64) if self._sizes else np.zeros(0)
-        digits = [tuple(reversed(each)) for each in product(*(range(size) for size in reversed(self._sizes)))]
-        part_at, parts = [0], []
-        start, own = np.full(len(digits), -1, dtype=np.int64), np.full(len(digits), -1, dtype=np.int64)
-        groups = list(self.network.groups)
-        for state in digits:
-            lowest = next((g for g, number in enumerate(state) if number), None)
-            if lowest is not None:
-                ranges = [range(int(g == lowest), number + 1) for g, number in enumerate(state)]
-                parts += [int(np.dot(part, strides)) for part in product(*ranges)]
-                if sum(state) == 1:
-                    place = len(part_at) - 1
-                    start[place] = self._place[groups[lowest]]
-                    if groups[lowest] in self.network.job.workers:
-                        own[place] = start[place]
-            part_at.append(len(parts))
-        totals = np.array([sum(state) for state in digits])
-        order = np.argsort(totals, kind="stable")[1:].astype(np.int64)
-        return order, np.array(part_at, dtype=np.int64), np.array(parts, dtype=np.int64), start, own
-
     def cheapest(
-        self, cost: Floats, opening: Floats, ending: Floats, most: int, most_ended: Ints
+        self, cost: Floats, opening: Floats, ending: Floats, most: int, room: Ints | None = None
     ) -> tuple[float, Tree | None]:
         """Least cost of what is decided, and a tree; None where the switches of the one found do not make one.
 
@@ -135,10 +123,9 @@ class Pricing:
             Of a switch that aggregates, and of a message that ends there.
         most : int
             Messages that may arrive at the server, those of workers without another link included.
-        most_ended : (nodes,) array
-            Messages that may end in each switch, those of workers that only have a link to it not included.
+        room : (arcs,) array, optional
+            Messages that may end behind each arc, in a switch.
         """
-        order, part_at, parts, start, own = self._states
         most -= self.network.direct
         if most < 0 or not self.network.groups:
             return (math.inf, None) if most < 0 else (0.0, tree_of(self._direct(), self.network.job.server))
@@ -147,16 +134,36 @@ class Pricing:
         for v in self.network.able:
             if v in self._place:
                 able[self._place[v]] = opening[v]
-        whole = int(sum(self.network.groups.values()))
-        ended = np.minimum(most_ended[self._nodes], whole)
-        counting = int(ended.min() < whole)
-        limits = (order, part_at, parts, start, own, distance, able, ending[self._nodes], counting * ended, counting)
-        found = kernels.tables(*limits)
+        states, whole = self._states, int(sum(self.network.groups.values()))
+        found: Joined
+        if room is None or all(room[self.instance.arc_of[arc]] >= whole for arc in self.network.arcs):
+            tables = kernels.tables(
+                states.order, *states.leading, states.start, states.own, distance, able, ending[self._nodes]
+            )
+            found = Freely(tables, states)
+        else:
+            places = self._ends(cost, np.minimum(room, whole), able)
+            local = states.local(ending[self._nodes])
+            limits = (states.order, *states.parts, states.start, states.home, local, distance, able)
+            found = InPlaces(room_tables(*limits, ending[self._nodes], places), places)
         most = min(most, whole)
-        total, first = kernels.delivered(order, part_at, parts, found.message[:, -1].copy(), most)
+        message = found.tables.message[:, -1].copy()
+        total, first = kernels.delivered(states.order, *states.leading, message, most)
         least = float(total[most, -1])
-        room = counting * ended
-        return least, self._tree(found, first, most, before, room) if math.isfinite(least) else None
+        return least, self._tree(found, first, most, before) if math.isfinite(least) else None
+
+    def _ends(self, cost: Floats, room: Ints, able: Floats) -> Places:
+        """Where messages may end: as many places for each arc into a switch that can aggregate as it has room."""
+        number, place = self.instance.arc_of, self._place
+        into: list[list[tuple[int, float]]] = [[] for _ in self._nodes]
+        for one, other in self.network.arcs:
+            if math.isfinite(able[place[other]]):
+                arc = number[one, other]
+                into[place[other]] += [(place[one], cost[arc])] * int(room[arc])
+        flat = [each for every in into for each in every]
+        at = np.concatenate(([0], np.cumsum([len(each) for each in into])))
+        tails = np.array([tail for tail, _ in flat], dtype=np.int64)
+        return Places(at.astype(np.int64), tails, np.array([price for _, price in flat], dtype=np.float64))
 
     def _distances(self, cost: Floats, start: int | None = None) -> tuple[Floats, Ints]:
         """From all nodes or from one, and the last node but one on each way."""
@@ -171,7 +178,7 @@ class Pricing:
         distance, before = dijkstra(graph, indices=origin, return_predecessors=True)
         return distance, before.astype(np.int64)
 
-    def spread(self, tree: Tree, cost: Floats, room: Floats) -> Tree:
+    def spread(self, tree: Tree, cost: Floats, room: Ints) -> Tree:
         """The same messages from the same senders to the same ends, over other links where one has too many.
 
         Parameters
@@ -210,29 +217,31 @@ class Pricing:
     def _direct(self) -> tuple[tuple[int, ...], ...]:
         return tuple(arc for arc in self.network.sent if arc[1] == self.network.job.server)
 
-    def _tree(self, found: kernels.Tables, first: Ints, most: int, before: Ints, room: Ints) -> Tree | None:
+    def _tree(self, found: Joined, first: Ints, most: int, before: Ints) -> Tree | None:
         """Follow the choices from the server down."""
-        waiting: list[tuple[int, int]] = []
-        state = len(found.message) - 1
+        server = len(self._nodes) - 1
+        waiting: list[Message] = []
+        state = len(found.tables.message) - 1
         for number in range(most, 0, -1):
             if state:
                 part = int(first[number, state])
-                waiting.append((part, len(self._nodes) - 1))
+                waiting.append(Message(part, server, server))
                 state -= part
         routes: dict[int, tuple[int, ...]] = {}
         raw: dict[int, list[tuple[int, ...]]] = {}
-        for part, end in waiting:
-            node = int(found.origin[part, end])
-            way = [end]
+        for part, last, end in waiting:
+            node = int(found.tables.origin[part, last])
+            way = [end] if end == last else [end, last]
             while way[-1] != node:
                 way.append(int(before[node, way[-1]]))
-            route = tuple(self._nodes[place] for place in reversed(way))
-            split = int(found.split[part, node])
-            if split < 0:
+            way.reverse()
+            # A way that leads through its end is over there.
+            route = tuple(self._nodes[place] for place in way[: way.index(end) + 1])
+            if not found.joins(part, node):
                 raw.setdefault(self._nodes[node], []).append(route)
                 continue
             routes.setdefault(self._nodes[node], route)
-            waiting += self._ended(found, part, node, split, int(room[node]))
+            waiting += found.ended(part, node)
         return self._sound([*routes.values(), *self._of_workers(raw, set(routes))])
 
     def _of_workers(self, raw: dict[int, list[tuple[int, ...]]], used: set[int]) -> list[tuple[int, ...]]:
@@ -255,16 +264,3 @@ class Pricing:
         tree = tree_of(tuple(sorted(routes)), self.network.job.server)
         starts = sorted(route[0] for route in routes)
         return tree if starts == sorted({*self.network.job.workers, *tree.ended}) else None
-
-    def _ended(self, found: kernels.Tables, state: int, node: int, split: int, room: int) -> list[tuple[int, int]]:
-        """Messages that arrive in the node and make up the state, without those that start there; and the node."""
-        start = self._states[3]
-        counting = len(found.first) > 1
-        ended, rest, part = [], state, split
-        while rest:
-            if start[part] != node:
-                ended.append((part, node))
-                room -= int(counting)
-            rest -= part
-            part = int(found.first[room, rest, node]) if rest else 0
-        return ended

@@ -62,6 +62,13 @@ ENTRIES: tuple[Entry, ...] = (
         _heuristic("graph_search", "GraphSearch"),
     ),
     Entry(
+        "graph-negotiation",
+        FAMILY,
+        "heuristic",
+        "graph: goal congestion; ours, jobs negotiate for links and aggregators at prices that rise",
+        _heuristic("graph_negotiation", "GraphNegotiation"),
+    ),
+    Entry(
         "ring",
         FAMILY,
         "reference",

@@ -24,13 +24,13 @@ class Tables(NamedTuple):
 
     ``message``: of one message of the state, in the node; ``origin``: the node that it was sent from. ``split``: of a
     message that the node sends and that is made of several, the state of one of these. ``first``: of messages that end
-    in the node and make up the state, the same, if at most so many of them come from elsewhere; the first index.
+    in the node and make up the state, the same.
     """
 
     message: Floats
     origin: Ints
     split: Ints
-    first: npt.NDArray[np.int64]
+    first: Ints
 
 
 @njit(cache=True, nogil=True)
@@ -43,8 +43,6 @@ def tables(
     distance: Floats,
     opening: Floats,
     ending: Floats,
-    most: Ints,
-    counting: int,
 ) -> Tables:
     """All costs.
 
@@ -61,20 +59,15 @@ def tables(
     distance : (nodes, nodes) array
     opening, ending : (nodes,) arrays
         Costs of a switch that aggregates (infinite where none can), and of a message that ends in it.
-    most : (nodes,) array
-        Messages from elsewhere that may end in a node.
-    counting : int
-        1, or 0 if they are not counted, and all ``most`` are 0.
     """
     states, count = len(start), len(distance)
-    layers = 1 + int(most.max())
     message = np.full((states, count), np.inf)
-    joined = np.full((layers, states, count), np.inf)
+    joined = np.full((states, count), np.inf)
     origin = np.full((states, count), -1, dtype=np.int64)
-    first = np.full((layers, states, count), -1, dtype=np.int64)
+    first = np.full((states, count), -1, dtype=np.int64)
     split = np.full((states, count), -1, dtype=np.int64)
     sent = np.empty(count)
-    joined[:, 0] = 0.0
+    joined[0] = 0.0
     for s in order:
         sent[:] = np.inf
         if start[s] >= 0:
@@ -85,33 +78,32 @@ def tables(
                 continue
             rest = s - part
             for v in range(count):
-                each = 0.0 if own[part] == v else message[part, v] + ending[v]
-                step = 0 if start[part] == v else counting
-                for layer in range(step, layers):
-                    cost = each + joined[layer - step, rest, v]
-                    if cost < joined[layer, s, v]:
-                        joined[layer, s, v] = cost
-                        first[layer, s, v] = part
-                if most[v] >= step:
-                    cost = each + joined[most[v] - step, rest, v] + opening[v]
-                    if cost < sent[v]:
-                        sent[v] = cost
-                        split[s, v] = part
-        for u in range(count):
-            if sent[u] < np.inf:
-                for v in range(count):
-                    cost = sent[u] + distance[u, v]
-                    if cost < message[s, v]:
-                        message[s, v] = cost
-                        origin[s, v] = u
+                cost = (0.0 if own[part] == v else message[part, v] + ending[v]) + joined[rest, v]
+                if cost < joined[s, v]:
+                    joined[s, v] = cost
+                    first[s, v] = part
+                if cost + opening[v] < sent[v]:
+                    sent[v] = cost + opening[v]
+                    split[s, v] = part
+        spread(sent, distance, message[s], origin[s])
         for v in range(count):
             each = 0.0 if own[s] == v else message[s, v] + ending[v]
-            step = 0 if start[s] == v else counting
-            for layer in range(step, layers):
-                if each < joined[layer, s, v]:
-                    joined[layer, s, v] = each
-                    first[layer, s, v] = s
+            if each < joined[s, v]:
+                joined[s, v] = each
+                first[s, v] = s
     return Tables(message, origin, split, first)
+
+
+@njit(cache=True, nogil=True)
+def spread(sent: Floats, distance: Floats, message: Floats, origin: Ints) -> None:
+    """Least costs in all nodes of a message that is sent at these costs, and from where."""
+    for u in range(len(sent)):
+        if sent[u] < np.inf:
+            for v in range(len(sent)):
+                cost = sent[u] + distance[u, v]
+                if cost < message[v]:
+                    message[v] = cost
+                    origin[v] = u
 
 
 @njit(cache=True, nogil=True)

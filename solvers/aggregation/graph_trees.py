@@ -15,6 +15,7 @@ from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph_network import job_network, linear, time_unit_s
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.aggregation.graph_master import Floats, Ints, Master, Prices
+from ddlopt.solvers.aggregation.graph_negotiation import GraphNegotiation
 from ddlopt.solvers.aggregation.graph_pricing import MOST_PAIRS, Pricing, Tree, tree_of
 from ddlopt.solvers.aggregation.graph_search import GraphSearch
 from ddlopt.solvers.backends.highs import Highs
@@ -31,8 +32,10 @@ _CLOSE = 1e-6
 _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
 _ROUNDS = 400
-_SEARCH = (2000, 20_000)
-"""Rounds of the search before and after."""
+_LOOK = 0.2
+"""Part of the time that is left for each search."""
+_SEARCH = (2000, 20, 1), (20_000, 60, 3)
+"""How long the searches go on before and after; see :meth:`_Run.look`."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class GraphTrees(Timed):
     one, :math:`\sigma` of slots and :math:`\mu` of aggregators the least costs of all jobs, less
     :math:`\sum_v \sigma_v S_v + \mu B`, are a lower bound (Lagrange), whether or not the linear program is solved.
 
-    *Better than a target* (ours). A tree with so many messages to the server that its link alone takes as long as a
-    target is in no better solution; so trees have fewer, and the smaller one of the bound on these and the target is a
-    bound. Targets are the times of whole messages to one server; the largest that holds is found by bisection. Where
+    *Better than a target* (ours). A tree with so many messages on one link that this alone takes as long as a target is
+    in no better solution; so trees have fewer that arrive at the server or end behind one link, and the smaller one of
+    the bound on these and the target is a bound. Targets are the times of whole messages to one server; the largest that holds is found by bisection. Where
     all gradients are alike, times are whole numbers of messages over some
     bandwidth, and the bound goes up to the next.
 
-    The best of the trees found is an integer program; our search, which starts from it, ends the work.
+    The best of the trees found is an integer program; our searches, which start from it, end the work.
 
     References
     ----------
@@ -69,7 +72,7 @@ class GraphTrees(Timed):
     Parameters
     ----------
     search : bool
-        Whether our search looks for solutions, too.
+        Whether our search and the negotiation look for solutions, too.
     """
 
     search: bool = True
@@ -137,7 +140,7 @@ class _Run:
         """Whether there is something new to generate trees for."""
         self._target_s = math.inf
         self._most: list[int] = []
-        self._ended: list[Ints] = []
+        self._rooms: list[Ints | None] = []
         self._times = self._arc_times()
 
     def _arc_times(self) -> tuple[Floats, Floats]:
@@ -163,15 +166,17 @@ class _Run:
             self.best, self.high_s, self.shrunk = answer, float(found.objective), True
             self._report()
 
-    def look(self, limits: Limits, rounds: int) -> None:
-        """Let the search go on from the best."""
-        share = None if limits.time_s is None else max(0.05, 0.2 * self._clock.left_s)
-        method = GraphSearch(rounds=rounds)
-        if method.refuses(self._instance) is not None:
-            return
-        found = method.solve(self._instance, replace(limits, time_s=share), self._seed, start=self.best)
-        if isinstance(found.solution, AggregationTrees):
-            self.offer(found.solution)
+    def look(self, limits: Limits, effort: tuple[int, int, int]) -> None:
+        """Let the searches go on from the best: so many rounds of one, sweeps of the other, and rounds of that."""
+        rounds, sweeps, again = effort
+        methods: tuple[Timed, ...] = GraphSearch(rounds), GraphNegotiation(sweeps, again, min(self.low_s, self.high_s))
+        for method in methods:
+            if method.refuses(self._instance) is not None or self.done:
+                continue
+            share = None if limits.time_s is None else max(0.05, _LOOK * self._clock.left_s)
+            found = method.solve(self._instance, replace(limits, time_s=share), self._seed, start=self.best)
+            if isinstance(found.solution, AggregationTrees):
+                self.offer(found.solution)
 
     def _report(self) -> None:
         self._clock.report(self.high_s if self.best else None, min(self.low_s, self.high_s))
@@ -206,7 +211,7 @@ class _Run:
         rounds = 0
         self._target_s = target_s
         self._most = [self._arriving(j, target_s) for j in range(len(self._instance.jobs))]
-        self._ended = [self._ending(j, target_s) for j in range(len(self._instance.jobs))]
+        self._rooms = [self._room(j) for j in range(len(self._instance.jobs))]
         self.master.allow(self._within)
         centre: Prices | None = None
         highest = -math.inf
@@ -238,24 +243,21 @@ class _Run:
             return most
         return min(most, math.ceil(target_s * self._width(job.server) / job.gradient_bytes * (1 - _HAIR)) - 1)
 
-    def _ending(self, j: int, target_s: float) -> Ints:
-        """Messages of a job that may end in each switch, in an answer better than the target: no link has too many."""
-        network, job = self._networks[j], self._instance.jobs[j]
-        many = len(job.workers)
-        if not self._congestion or math.isinf(target_s):
-            return np.full(len(self._instance.nodes), many)
-        found = np.zeros(len(self._instance.nodes), dtype=np.int64)
-        for one, other in network.arcs:
-            speed = self._instance.links[self._instance.arc_of[one, other] // 2].bandwidth_bytes_per_s
-            found[other] += max(0, math.ceil(target_s * speed / job.gradient_bytes * (1 - _HAIR)) - 1)
-        return np.minimum(found, many)
+    def _room(self, j: int) -> Ints | None:
+        """Messages of a job that each arc may have, in an answer better than the target; None if that is no limit."""
+        if not self._congestion or math.isinf(self._target_s):
+            return None
+        alone = self._target_s / (self._instance.jobs[j].gradient_bytes * self._times[0] * self._unit_s)
+        return (np.ceil(alone * (1 - _HAIR)) - 1).astype(np.int64)
 
     def _within(self, j: int, tree: Tree) -> bool:
-        """Whether no more messages arrive and end than may."""
-        if tree.arriving(self._instance.jobs[j].server) > self._most[j]:
+        """Whether no more messages arrive, and end behind each arc into a switch, than may."""
+        server, room = self._instance.jobs[j].server, self._rooms[j]
+        if tree.arriving(server) > self._most[j]:
             return False
-        local = Counter(two for _, two in self._networks[j].sent)
-        return all(number - local[v] <= self._ended[j][v] for v, number in tree.ended.items())
+        last = Counter(route[-2:] for route in tree.routes if route[-1] != server)
+        fixed = set(self._networks[j].sent)
+        return room is None or all(n <= room[self._instance.arc_of[arc]] for arc, n in last.items() if arc not in fixed)
 
     def _normal(self, prices: Prices) -> Prices:
         """Prices of times with sum one; all arcs have some."""
@@ -277,12 +279,13 @@ class _Run:
             cost = job.gradient_bytes * prices.arcs * self._times[0]
             ending = job.gradient_bytes * prices.switches * self._times[1]
             opening = job.slots * prices.slots + prices.aggregator
-            least, tree = pricing.cheapest(cost, opening, ending, self._most[j], self._ended[j])
+            room = self._rooms[j]
+            least, tree = pricing.cheapest(cost, opening, ending, self._most[j], room)
             total.append(least + sum(float(cost[instance.arc_of[arc]]) for arc in pricing.network.sent))
             if tree is not None:
                 fresh += self.master.add(j, tree)
-                if self._peak_s(j, tree) >= self._target_s:
-                    fresh += self.master.add(j, pricing.spread(tree, cost, self._room(j)))
+                if room is not None and self._peak_s(j, tree) >= self._target_s:
+                    fresh += self.master.add(j, pricing.spread(tree, cost, room))
         bound = math.fsum(total) if all(map(math.isfinite, total)) else math.inf
         return fresh, bound - _HAIR * (paid + math.fsum(map(abs, total[1:]))) if math.isfinite(bound) else bound
 
@@ -302,12 +305,6 @@ class _Run:
         speeds |= {n.aggregation_bytes_per_s for n in self._instance.nodes if n.aggregation_bytes_per_s is not None}
         times = [math.ceil(low_s * speed / gradient_bytes * (1 - 1e-7)) * gradient_bytes / speed for speed in speeds]
         return max(low_s, min(times) * (1 - _HAIR))
-
-    def _room(self, j: int) -> Floats:
-        """Messages of a job that an arc may have, in an answer better than the target."""
-        alone = self._target_s / (self._instance.jobs[j].gradient_bytes * self._times[0] * self._unit_s)
-        room: Floats = np.ceil(alone * (1 - _HAIR)) - 1
-        return room
 
     def _peak_s(self, j: int, tree: Tree) -> float:
         """The longest time that messages of one tree take."""

@@ -1,6 +1,7 @@
 """Column generation over trees of jobs: bounds that hold, optima of programs, the dynamic program."""
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,7 @@ def test_the_dynamic_program_finds_the_cheapest_tree() -> None:
                     _cost(alone, tree, cost, opening, ending) for tree in trees if tree.arriving(job.server) <= most
                 ]
                 pricing = Pricing(alone, job_network(alone, job))
-                many = np.full(len(alone.nodes), 9)
-                least, tree = pricing.cheapest(cost, opening, ending, most, many)
+                least, tree = pricing.cheapest(cost, opening, ending, most)
                 least += sum(cost[alone.arc_of[arc]] for arc in pricing.network.sent)
                 assert least == pytest.approx(min(costs, default=math.inf)), (seed, j, most)
                 assert tree is None or _cost(alone, tree, cost, opening, ending) == pytest.approx(least)
@@ -69,25 +69,54 @@ def _cost(instance: GraphInstance, tree: Any, cost: Any, opening: Any, ending: A
     return float(arcs + sum(opening[v] + number * ending[v] for v, number in tree.ended.items()))
 
 
-def test_limits_of_messages_that_end_in_a_switch_are_kept() -> None:
+def test_room_behind_arcs_is_kept() -> None:
     instance = star()
     pricing = Pricing(instance, job_network(instance, instance.jobs[0]))
     free, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
-    many = np.full(len(instance.nodes), 9)
+    many = np.full(len(instance.arcs), 9)
     assert pricing.cheapest(free, none, none, 1, many)[0] == 2.0
     few = many.copy()
-    few[1] = 0  # nothing from elsewhere is added up in switch 1, so only in 0, where 5's message must go
+    few[[instance.arc_of[0, 1], instance.arc_of[2, 1]]] = 0  # all is added up in switch 0, where 5's message must go
     least, tree = pricing.cheapest(free, none, none, 1, few)
     assert least == 3.0
     assert tree is not None
     assert set(tree.ended) == {0}
 
 
+def test_no_tree_within_the_room_is_cheaper_than_the_dynamic_program_says() -> None:
+    equal = tried = 0
+    for seed in (1, 3, 8, 14, 24, 36, 45):
+        instance = random_instance(seed, connections=None, aggregators=None)
+        rng = np.random.default_rng(seed)
+        cost, opening = rng.random(len(instance.arcs)), 0.1 * rng.random(len(instance.nodes))
+        ending, room = 0.1 * rng.random(len(instance.nodes)), rng.integers(0, 3, len(instance.arcs))
+        for job in instance.jobs:
+            alone = GraphInstance.from_data(instance.model_dump() | {"jobs": (job.model_dump(),)})
+            network = job_network(alone, job)
+            costs = []
+            for each in answers(alone):
+                tree = tree_of(each.trees[0], job.server)
+                last = Counter(route[-2:] for route in tree.routes if route[-1] != job.server)
+                kept = all(n <= room[alone.arc_of[arc]] for arc, n in last.items() if arc not in network.sent)
+                if kept and tree.arriving(job.server) <= 2 and evaluate(alone, each).feasible:
+                    costs.append(_cost(alone, tree, cost, opening, ending))
+            pricing = Pricing(alone, network)
+            least, tree = pricing.cheapest(cost, opening, ending, 2, room)
+            fixed = sum(cost[alone.arc_of[arc]] for arc in network.sent)
+            assert least + fixed <= min(costs, default=math.inf) + 1e-9
+            assert least >= pricing.cheapest(cost, opening, ending, 2)[0] - 1e-9
+            if costs:
+                tried += 1
+                equal += least + fixed == pytest.approx(min(costs))
+    assert tried >= 8
+    assert equal >= 0.7 * tried
+
+
 def test_what_slots_and_aggregators_cost_is_taken_off_the_bound() -> None:
     # The optimum with one aggregator is 12 s, of which a time unit has 2.
     instance = star(goal="utilization", aggregators=1)
     run = graph_trees._Run(instance, Clock(LIMITS, None), LIMITS, 0)
-    run._most, run._ended = [3], [np.full(len(instance.nodes), 9)]
+    run._most, run._rooms = [3], [None]
     arcs, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
     bounds = [run._price(Prices(arcs, none, none, price))[1] for price in (0.0, 1.0, 2.0, 5.0)]
     assert bounds == pytest.approx([5.0, 6.0, 6.0, 3.0])
