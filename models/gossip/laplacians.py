@@ -18,6 +18,14 @@ def laplacian(nodes: int, ends: Ints, weights: Floats) -> Floats:
     return found
 
 
+def between(matrix: Floats, ends: Ints) -> Floats:
+    r"""(m, m) :math:`a_e^\top X a_f` of an (n, n) matrix for all pairs of edges."""
+    first, second = ends.T
+    rows = np.ascontiguousarray((matrix[first] - matrix[second]).T)
+    found: Floats = (rows[first] - rows[second]).T
+    return found
+
+
 def on_edges(matrix: Floats, ends: Ints) -> Floats:
     r"""(m,) :math:`a_e^\top M a_e` of a symmetric matrix M."""
     i, j = ends.T

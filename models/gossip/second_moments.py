@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ddlopt.models.gossip.laplacians import Floats, Ints, centred, laplacian, on_edges
+from ddlopt.models.gossip.laplacians import Floats, Ints, between, centred, laplacian, on_edges
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class SecondMoment:
         r"""(m, m) :math:`p_e p_f\, a_e^\top a_f`, or 0 where matchings are not active together."""
         if not self.independent:
             return np.zeros((len(self.ends),) * 2)
-        edges = _edges(self.nodes, self.ends)
-        return edges.T @ edges * np.outer(self.chances, self.chances)
+        return between(np.eye(self.nodes), self.ends) * np.outer(self.chances, self.chances)
 
     def quadratic(self, matrix: Floats) -> tuple[Floats, Floats]:
         r"""Coefficients b and Q of :math:`\langle X, \mathbb{E}[W^2] - J \rangle = 1 - 2 b^\top w + w^\top Q w`.
@@ -75,8 +74,8 @@ class SecondMoment:
         matrix : (n, n) array
             X: symmetric, trace 1, without a share of the all-one vector.
         """
-        edges, own = _edges(self.nodes, self.ends), on_edges(matrix, self.ends)
-        quadratic = self.meeting * (edges.T @ matrix @ edges)
+        own = on_edges(matrix, self.ends)
+        quadratic = self.meeting * between(matrix, self.ends)
         quadratic[np.diag_indices(len(own))] += 2.0 * self.spread * own
         return self.chances * own, quadratic
 
@@ -124,14 +123,6 @@ class SecondMoment:
         left = b - quadratic @ found
         value = 1.0 - 2.0 * b @ found + found @ quadratic @ found
         return max(0.0, float(value - 2.0 * np.abs(left) @ (most + np.abs(found)))), found
-
-
-def _edges(nodes: int, ends: Ints) -> Floats:
-    """(n, m) vectors of edges as columns."""
-    found = np.zeros((nodes, len(ends)))
-    found[ends[:, 0], np.arange(len(ends))] = 1.0
-    found[ends[:, 1], np.arange(len(ends))] = -1.0
-    return found
 
 
 def unit_positive(matrix: Floats) -> tuple[Floats, float]:

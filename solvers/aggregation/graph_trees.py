@@ -57,8 +57,8 @@ class GraphTrees(Timed):
 
     *Better than a target* (ours). A tree with so many messages on one link that this alone takes as long as a target is
     in no better solution; so trees have fewer that arrive at the server or end behind one link, and the smaller one of
-    the bound on these and the target is a bound. Targets are the times of whole messages to one server; the largest that holds is found by bisection. Where
-    all gradients are alike, times are whole numbers of messages over some
+    the bound on these and the target is a bound. Targets are the times of whole messages to one server; the largest
+    that holds is found by bisection. Where all gradients are alike, times are whole numbers of messages over some
     bandwidth, and the bound goes up to the next.
 
     The best of the trees found is an integer program; our searches, which start from it, end the work.

@@ -18,9 +18,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ddlopt.models.gossip.laplacians import Floats, laplacian, on_edges
+from ddlopt.models.gossip.laplacians import Floats, between, laplacian, on_edges
 from ddlopt.models.gossip.second_moments import SecondMoment
 
 _FASTER = 20.0
@@ -87,11 +88,8 @@ class _Path:
 
     def __init__(self, moment: SecondMoment, mixing: Floats | None) -> None:
         self.moment = moment
-        self.mixing = np.eye(len(moment.ends)) if mixing is None else mixing
-        n, m = moment.nodes, len(moment.ends)
-        self.edges = np.zeros((n, m))
-        self.edges[moment.ends[:, 0], np.arange(m)] = 1.0
-        self.edges[moment.ends[:, 1], np.arange(m)] = -1.0
+        self.mixing = sparse.eye_array(len(moment.ends)) if mixing is None else sparse.csr_array(mixing)
+        self._alone = mixing is None
 
     def slack(self, y: Floats, s: float) -> Floats:
         """(n, n) sP − (E[W²] − J) + J."""
@@ -143,21 +141,28 @@ class _Path:
         return y, s
 
     def _derivatives(self, y: Floats, s: float, price: float) -> tuple[Floats, Floats]:
-        moment, edges = self.moment, self.edges
+        moment, ends = self.moment, self.moment.ends
         weights, chances, spread = self.mixing @ y, moment.chances, moment.spread
         inverse = self.inverse(y, s)
-        along = edges * (2.0 * spread * weights - chances)
+        # The derivative of the moment by an edge is a_e d_eᵀ + d_e a_eᵀ with d_e = (own_e + p_e L(pw)) a_e.
+        own, inner = 2.0 * spread * weights - chances, between(inverse, ends)
+        both, along = own[:, None] * inner, np.outer(own, own) * inner
+        mixed = own * on_edges(inverse @ inverse, ends)
         if moment.independent:
-            along += chances * (laplacian(moment.nodes, moment.ends, chances * weights) @ edges)
-        by_edges, by_along = inverse @ edges, inverse @ along
-        both, inner = along.T @ by_edges, edges.T @ by_edges
-        hessian = 2.0 * both * both.T + 2.0 * (along.T @ by_along) * inner + 2.0 * moment.meeting * inner
+            mean = laplacian(moment.nodes, ends, chances * weights)
+            product = mean @ inverse
+            further = chances[:, None] * between(product, ends)
+            both += further
+            along += further * own + (further * own).T
+            along += np.outer(chances, chances) * between(product @ mean, ends)
+            squared = product @ inverse
+            mixed += chances * on_edges((squared + squared.T) / 2.0, ends)
+        hessian = 2.0 * (both * both.T + along * inner + moment.meeting * inner)
         # Of the edge itself, the meeting already holds its square in L(y)².
         hessian[np.diag_indices(len(weights))] += 4.0 * spread * on_edges(inverse, moment.ends)
-        mixed = -2.0 * (by_edges * by_along).sum(axis=0)
         whole = np.empty((self.mixing.shape[1] + 1,) * 2)
-        whole[:-1, :-1] = self.mixing.T @ hessian @ self.mixing
-        whole[:-1, -1] = whole[-1, :-1] = self.mixing.T @ mixed
+        whole[:-1, :-1] = hessian if self._alone else self.mixing.T @ (self.mixing.T @ hessian).T
+        whole[:-1, -1] = whole[-1, :-1] = self.mixing.T @ (-2.0 * mixed)
         whole[-1, -1] = float((inverse * inverse).sum()) - 1.0
         slope = self.mixing.T @ (2.0 * both.diagonal())
         return np.append(slope, price - (float(np.trace(inverse)) - 1.0)), whole
