@@ -21,9 +21,9 @@ _PARTS = (0.5, 0.75, 0.9, 0.97, 1.0)
 """Of the way from the bound to the best, where targets are."""
 _STILL = 0.2
 """Part of the jobs without any fault that are sent anew, too."""
-_PRESSURE, _GROWTH, _HARDEST = 0.5, 1.2, 1e3
+_PRESSURE, _GROWTH, _HARDEST = 0.5, 1.2, 5.0
 """Price of what is too busy: first, from sweep to sweep, and at most."""
-_MEMORY = 0.3
+_MEMORY = 2.0
 """What a sweep in which an arc was too busy adds to its price for good."""
 _BUSY = 0.2
 """Part of an arc's price that is for being busy."""
@@ -40,9 +40,9 @@ class GraphNegotiation(Heuristic):
     For a target T, one job after another is taken out of the network and sent anew by a tree that is cheapest where an
     arc costs the more the busier it is, much more where it would be busier than T, and for good a little more after
     each sweep that has left it so. Slots are negotiated for in the same way, and the price of an aggregator follows
-    the budget. Trees are cheapest by the dynamic program of
-    :class:`~ddlopt.solvers.aggregation.graph_pricing.Pricing` where that is fast, else built worker by worker. Once
-    all limits are kept, the target is lowered towards the bound.
+    the budget. Once all limits are kept, the target is lowered towards the bound; every other target begins with an
+    empty network, the others with the best answer. Trees are cheapest by the dynamic program of
+    :class:`~ddlopt.solvers.aggregation.graph_pricing.Pricing` where that is fast, else built worker by worker.
 
     References
     ----------
@@ -93,7 +93,7 @@ class GraphNegotiation(Heuristic):
             while (part := next(parts, None)) is not None and high_s > low_s * (1 + clock.gap) and not clock.expired:
                 target_s = min(low_s + part * (high_s - low_s), high_s * (1 - 2 * _HAIR))
                 targets += 1
-                negotiator.begin(best, target_s)
+                negotiator.begin(best if targets % 2 else None, target_s)
                 found = negotiator.agreed(sweeps, clock)
                 found_s = None if found is None else objective_of(instance, found)
                 if found is not None and found_s is not None and found_s < high_s:
@@ -114,11 +114,12 @@ class _Negotiator:
         self._rates = case.net.switch_s
         self.swept = 0
 
-    def begin(self, answer: AggregationTrees, target_s: float) -> None:
-        """Start from an answer, towards a target."""
+    def begin(self, answer: AggregationTrees | None, target_s: float) -> None:
+        """Start from an answer or from an empty network, towards a target."""
         self._target_s = target_s * (1 + _HAIR)
         jobs = self._instance.jobs
-        self._trees = [tree_of(routes, jobs[j].server) for j, routes in enumerate(answer.trees)]
+        trees = [()] * len(jobs) if answer is None else answer.trees
+        self._trees = [tree_of(routes, jobs[j].server) for j, routes in enumerate(trees)]
         self._used = np.zeros(len(self._instance.nodes), dtype=np.int64)
         self._opened = 0
         self._load, self._switch = np.zeros(len(self._arcs)), np.zeros(len(self._rates))
@@ -143,7 +144,7 @@ class _Negotiator:
             busy, full = self._load > self._target_s, self._used > slots
             late = self._switch > self._target_s
             over = budget is not None and self._opened > budget
-            if not (busy.any() or full.any() or late.any() or over):
+            if not (busy.any() or full.any() or late.any() or over) and all(tree.routes for tree in self._trees):
                 return AggregationTrees(instance=self._instance.name, trees=tuple(tree.routes for tree in self._trees))
             self._past += _MEMORY * busy
             self._past_slots += full + _MEMORY * late
@@ -164,8 +165,10 @@ class _Negotiator:
         self._opened += sign * len(tree.ended)
 
     def _at_fault(self, j: int) -> bool:
-        """Whether a job has a part in something that there is not enough of."""
+        """Whether a job has no tree yet, or a part in something that there is not enough of."""
         tree, budget = self._trees[j], self._instance.aggregators
+        if not tree.routes:
+            return True
         if budget is not None and self._opened > budget and tree.ended:
             return True
         if any(self._load[self._instance.arc_of[arc]] > self._target_s for arc in tree.messages):

@@ -32,10 +32,12 @@ _CLOSE = 1e-6
 _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
 _ROUNDS = 400
-_LOOK = 0.2
-"""Part of the time that is left for each search."""
-_SEARCH = (2000, 20, 1), (20_000, 60, 3)
+_LOOK, _INSIST = 0.2, 0.4
+"""Parts of the time that is left for each search, and for each negotiation in the end."""
+_SEARCH = (2000, 20, 1), (20_000, 60, 2)
 """How long the searches go on before and after; see :meth:`_Run.look`."""
+_TRIES = 3
+"""Negotiations in the end, each with other random numbers."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class GraphTrees(Timed):
                     run.choose()
                 if self.search and not run.done:
                     run.look(limits, _SEARCH[1])
+                    run.insist(limits)
         finally:
             run.master.close()
         if run.best is None:
@@ -169,14 +172,23 @@ class _Run:
     def look(self, limits: Limits, effort: tuple[int, int, int]) -> None:
         """Let the searches go on from the best: so many rounds of one, sweeps of the other, and rounds of that."""
         rounds, sweeps, again = effort
-        methods: tuple[Timed, ...] = GraphSearch(rounds), GraphNegotiation(sweeps, again, min(self.low_s, self.high_s))
-        for method in methods:
-            if method.refuses(self._instance) is not None or self.done:
-                continue
-            share = None if limits.time_s is None else max(0.05, _LOOK * self._clock.left_s)
-            found = method.solve(self._instance, replace(limits, time_s=share), self._seed, start=self.best)
-            if isinstance(found.solution, AggregationTrees):
-                self.offer(found.solution)
+        self._try(GraphSearch(rounds), limits, _LOOK, self._seed)
+        self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _LOOK, self._seed)
+
+    def insist(self, limits: Limits) -> None:
+        """Negotiate again, as long as nothing better is found."""
+        for number in range(1, _TRIES + 1):
+            if not self.shrunk:
+                method = GraphNegotiation(known_s=min(self.low_s, self.high_s))
+                self._try(method, limits, _INSIST, self._seed + number)
+
+    def _try(self, method: Timed, limits: Limits, part: float, seed: int) -> None:
+        if self.done or method.refuses(self._instance) is not None:
+            return
+        share = None if limits.time_s is None else max(0.05, part * self._clock.left_s)
+        found = method.solve(self._instance, replace(limits, time_s=share), seed, start=self.best)
+        if isinstance(found.solution, AggregationTrees):
+            self.offer(found.solution)
 
     def _report(self) -> None:
         self._clock.report(self.high_s if self.best else None, min(self.low_s, self.high_s))
