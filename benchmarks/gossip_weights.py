@@ -21,8 +21,8 @@ from ddlopt.models.gossip import GossipWeights, WeightsInstance, evaluate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 
-SIZES = ((50, 200), (100, 400), (200, 1000))
-LARGER = (*SIZES, (400, 2000), (1000, 5000))
+SIZES = ((50, 200), (100, 400))
+LARGER = (*SIZES, (200, 1000), (400, 2000), (1000, 5000))
 PARTS = ("solvers", "growth")
 NAMES = {"averaging": "fdla", "chain": "fmmc", "process": "fmmp", "pairwise": "fastest-pairwise"}
 
