@@ -37,7 +37,9 @@ _LOOK, _INSIST = 0.2, 0.4
 _SEARCH = (2000, 20, 1), (20_000, 60, 2)
 """How long the searches go on before and after; see :meth:`_Run.look`."""
 _TRIES = 3
-"""Negotiations in the end, each with other random numbers."""
+"""With other random numbers, in the end."""
+_VARIED, _NOISE = 20, (0.02, 0.5)
+"""Rounds of pricing at prices that are off by up to such parts, of arcs and of slots."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class GraphTrees(Timed):
                 run.bracket()
                 if not run.done:
                     run.choose()
+                    run.vary()
                 if self.search and not run.done:
                     run.look(limits, _SEARCH[1])
                     run.insist(limits)
@@ -176,11 +179,26 @@ class _Run:
         self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _LOOK, self._seed)
 
     def insist(self, limits: Limits) -> None:
-        """Negotiate again, as long as nothing better is found."""
+        """Negotiate with other random numbers, as long as nothing better is found."""
         for number in range(1, _TRIES + 1):
-            if not self.shrunk:
+            if self._congestion and not self.shrunk:
                 method = GraphNegotiation(known_s=min(self.low_s, self.high_s))
                 self._try(method, limits, _INSIST, self._seed + number)
+
+    def vary(self) -> None:
+        """Choose among more trees, as long as nothing better is found."""
+        for number in range(1, _TRIES + 1):
+            if not (self._congestion or self.shrunk or self.done):
+                self._vary(np.random.default_rng(self._seed + number))
+                self.choose()
+
+    def _vary(self, rng: np.random.Generator) -> None:
+        """Trees that are cheapest at prices near to those of the linear program."""
+        _, prices, _ = self.master.solve()
+        for _ in range(_VARIED):
+            arcs, slots = (1 + noise * rng.random(len(prices.arcs)) for noise in _NOISE)
+            near = self._normal(prices)._replace(slots=prices.slots * slots[: len(prices.slots)])
+            self._price(near._replace(arcs=near.arcs * arcs))
 
     def _try(self, method: Timed, limits: Limits, part: float, seed: int) -> None:
         if self.done or method.refuses(self._instance) is not None:
