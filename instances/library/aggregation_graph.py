@@ -45,6 +45,9 @@ _INSTANCES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "fat-tree-k8-congestion": (
         "fat-tree", 10, {"k": 8, "jobs": 16, "workers": 15, "slots": 1, "oversubscription": 4.0},
     ),
+    "fat-tree-k8-budget": (
+        "fat-tree", 1, {"k": 8, "jobs": 16, "workers": 7, "slots": 1, "aggregators": 16},
+    ),
     "fat-tree-k8-utilization": (
         "fat-tree", 11, {"k": 8, "jobs": 16, "workers": 7, "slots": 1, "goal": "utilization", "aggregators": 32},
     ),
