@@ -119,6 +119,22 @@ PICTURED = {
         ),
         "Time of a training step relative to the best found",
     ),
+    "aggregation": (
+        ("exact", "graph-search", "lp-rounding", "takahashi-matsuyama", "first-switch", "max"),
+        (
+            *("abilene-congestion", "fat-tree-k4-congestion", "fat-tree-k4-merging", "fat-tree-k4-utilization"),
+            *("leaf-spine-8x4-rates", "torus-4x4-utilization"),
+        ),
+        "Where to aggregate, routes free: time or rate relative to the best found",
+    ),
+    "gossip": (
+        ("exact", "best-constant", "metropolis", "max-degree", "uniform"),
+        (
+            *("cvx-n8-averaging", "cvx-n8-chain", "cvx-n8-process", "nsfnet-n13-averaging", "nsfnet-n13-chain"),
+            *("nsfnet-n13-process", "random-n100-averaging", "random-n100-chain", "torus-n64-chain"),
+        ),
+        "Weights: factor or rate relative to the best found",
+    ),
 }
 """By family: methods, instances and the title of the picture."""
 MOST_PICTURED = 12
