@@ -6,7 +6,7 @@ from typing import Any
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.by_instance import ByInstance
-from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.contracts import Entry, Method
 
 
 @dataclass(frozen=True)
@@ -42,3 +42,9 @@ class ByProblem(ByInstance):
 
     def _methods(self, instance: Any) -> Any:
         return import_module(f"ddlopt.solvers.{self.family}.{instance.problem}_methods")
+
+
+def exact_of(family: str) -> Entry:
+    """The method ``exact`` of a family: what ``best(instance, solver)`` of the problem's methods makes."""
+    summary = "the exact method that fits the problem"
+    return Entry("exact", family, "exact", summary, lambda solver: ByProblem("exact", family, "best", solver))

@@ -1,17 +1,21 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 
 from ddlopt.models.aggregation import AggregationProblem
-from ddlopt.solvers.by_problem import ByProblem
+from ddlopt.solvers.aggregation import (
+    graph_methods,
+    graph_search_methods,
+    hot_methods,
+    registers_methods,
+    slots_methods,
+    table_methods,
+    tree_methods,
+)
+from ddlopt.solvers.by_problem import ByProblem, exact_of
 from ddlopt.solvers.contracts import Entry
 
 FAMILY = "aggregation"
-
-_PARTS = ("hot", "registers", "tree", "graph", "graph_search", "slots", "table")
-"""Modules ``<part>_methods`` in this folder, each with its ``ENTRIES``."""
 
 _STRATEGIES = {
     "none": "tree, graph: no switch aggregates; all messages travel to the server",
@@ -26,13 +30,7 @@ def _strategy(name: str, _: str) -> ByProblem:
 
 
 ENTRIES = (
-    Entry(
-        "exact",
-        FAMILY,
-        "exact",
-        "the exact method that fits the problem",
-        lambda solver: ByProblem("exact", FAMILY, "best", solver),
-    ),
+    exact_of(FAMILY),
     Entry(
         "milp",
         FAMILY,
@@ -41,12 +39,13 @@ ENTRIES = (
         lambda solver: ByProblem("milp", FAMILY, "milp", solver),
     ),
     *(Entry(name, FAMILY, "heuristic", summary, partial(_strategy, name)) for name, summary in _STRATEGIES.items()),
-    *(
-        entry
-        for part in _PARTS
-        if find_spec(f"ddlopt.solvers.aggregation.{part}_methods")
-        for entry in import_module(f"ddlopt.solvers.aggregation.{part}_methods").ENTRIES
-    ),
+    *hot_methods.ENTRIES,
+    *registers_methods.ENTRIES,
+    *tree_methods.ENTRIES,
+    *graph_methods.ENTRIES,
+    *graph_search_methods.ENTRIES,
+    *slots_methods.ENTRIES,
+    *table_methods.ENTRIES,
 )
 
 

@@ -1,8 +1,7 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from ddlopt.models.gossip import GossipProblem
-from ddlopt.solvers.by_problem import ByProblem
-from ddlopt.solvers.contracts import Entry
+from ddlopt.solvers.by_problem import exact_of
 from ddlopt.solvers.gossip import (
     circulant_methods,
     exchange_methods,
@@ -14,13 +13,7 @@ from ddlopt.solvers.gossip import (
 FAMILY = "gossip"
 
 ENTRIES = (
-    Entry(
-        "exact",
-        FAMILY,
-        "exact",
-        "the exact method that fits the problem",
-        lambda solver: ByProblem("exact", FAMILY, "best", solver),
-    ),
+    exact_of(FAMILY),
     *weights_methods.ENTRIES,
     *matchings_methods.ENTRIES,
     *period_methods.ENTRIES,
