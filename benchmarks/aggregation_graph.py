@@ -3,8 +3,9 @@
     python benchmarks/aggregation_graph.py [programs] [rates] [growth] [front] [--seconds S]
 
 *programs*: relaxation and seconds of the program of two layers, the plain one and column generation, with a gap of
-1e-4. *rates*: the program over levels with and without flows. *growth*: column generation on fat-trees of 16 to 250
-hosts. *front*: utilization by aggregators and by connections, on a fat-tree of 16 hosts.
+1e-4. *rates*: the programs over levels with and without flows, with forced merging and without. *growth*: column
+generation on fat-trees of 16 to 250 hosts. *front*: utilization by aggregators and by connections, on a fat-tree of
+16 hosts.
 """
 
 import argparse
@@ -15,8 +16,11 @@ from typing import Any
 import numpy as np
 
 from ddlopt.analysis.aggregation_front import Count, front
+from ddlopt.instances import load
 from ddlopt.instances.generators.aggregation_graph import fat_tree, leaf_spine, random_graph, torus
-from ddlopt.models.aggregation import GraphAggregation, GraphInstance, PlainGraph, RateLevels
+from ddlopt.models.aggregation import GraphAggregation, GraphInstance, PlainGraph, RateLevels, RateMessages
+from ddlopt.models.aggregation.bounds_graph import graph_bound
+from ddlopt.solvers.aggregation.graph_search import GraphSearch
 from ddlopt.solvers.aggregation.graph_trees import GraphTrees
 from ddlopt.solvers.contracts import Limits, Method, Result
 from ddlopt.solvers.exact import Exact, lp_relaxation
@@ -79,6 +83,41 @@ def rates(seconds: float) -> None:
             for each in (True, False)
         ]
         print(f"| {name} | {(found[0].objective or 0) / 1e9:.2f} |", " | ".join(map(shown, found)), "|", flush=True)
+    print()
+    rates_apart(seconds)
+
+
+def rates_apart(seconds: float) -> None:
+    """Rates without forced merging; both programs start from what the search finds."""
+    print("| instance | search, GB/s | best | bound without a solver | relaxation with flows | without | ", end="")
+    print("`rate-messages` | `rate-messages-plain` |")
+    print("|---" * 8 + "|")
+    for name, instance in _apart().items():
+        start = GraphSearch(rounds=20_000).solve(instance, Limits(time_s=seconds))
+        forms = [RateMessages(), RateMessages(flows=False)]
+        methods = [Exact("rates", "aggregation", form) for form in forms]
+        results = [method.solve(instance, Limits(time_s=seconds), start=start.solution) for method in methods]
+        best = max(result.objective or 0.0 for result in results)
+        figures = [start.objective or 0.0, best, graph_bound(instance)]
+        figures += [lp_relaxation(form, instance).objective for form in forms]
+        cells = [f"{figure / 1e9:.2f}" for figure in figures]
+        print(f"| {name} |", " | ".join([*cells, *map(shown, results)]), "|", flush=True)
+
+
+def _apart() -> dict[str, GraphInstance]:
+    narrow = {"goal": "rates", "slots": 1, "spine_bandwidth_bytes_per_s": 6.25e9}
+    wide = {"leaves": 4, "spines": 3, "hosts": 3, "jobs": 4, "workers": 5, "aggregators": 5}
+    drawn_torus = {"goal": "rates", "jobs": 4, "workers": 4, "slots": 1, "aggregators": 3}
+    thin = {"goal": "rates", "jobs": 4, "workers": 5, "slots": 2, "oversubscription": 4.0}
+    return {
+        "leaf-spine-8x4-rates": load("aggregation/leaf-spine-8x4-rates"),
+        "random-graph-16-rates": load("aggregation/random-graph-16-rates"),
+        "leaf-spine 4x2, 6 jobs of 4": drawn(leaf_spine, jobs=6, workers=4, **narrow),
+        "leaf-spine 4x3, 4 of 5, 5 aggregators": drawn(leaf_spine, seed=2, **wide, **narrow),
+        "fat-tree k=4, 1:4, 4 of 5": drawn(fat_tree, **thin),
+        "torus 4x4, 4 of 4, 3 aggregators": drawn(torus, **drawn_torus),
+        "another one of the same kind": drawn(torus, seed=2, **drawn_torus),
+    }
 
 
 def growth(seconds: float) -> None:

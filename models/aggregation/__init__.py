@@ -7,6 +7,7 @@ from ddlopt.models.aggregation.graph_plain import PlainGraph
 from ddlopt.models.aggregation.hot import HotInstance, HotJob, HotSet, HotSwitch
 from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
 from ddlopt.models.aggregation.rate_levels import RateLevels
+from ddlopt.models.aggregation.rate_messages import RateMessages
 from ddlopt.models.aggregation.registers import Placement, RegisterInstance
 from ddlopt.models.aggregation.slots import SlotJob, SlotLink, SlotPlan, SlotsInstance, SlotSwitch
 from ddlopt.models.aggregation.table import LookupFunction, LookupTables, TableInstance
@@ -31,6 +32,7 @@ __all__ = [
     "Placement",
     "PlainGraph",
     "RateLevels",
+    "RateMessages",
     "RegisterInstance",
     "SlotJob",
     "SlotLink",

@@ -18,8 +18,8 @@ def graph_bound(instance: GraphInstance) -> float:
     arborescence that any tree contains; where no switch may aggregate, the sum of all shortest routes. *Congestion*:
     what must leave or enter a node, or a switch with its hosts, over the sum of bandwidths, and one message of each job
     by the pigeonhole principle on one link; and the narrowest link of the widest route of each worker. Not more
-    messages are saved within than there are slots for. *Rates*: of every job the widest route of its worst worker, and
-    no more from one server's node than its links carry.
+    messages are saved within than there are slots for. *Rates*: those of :func:`most_rates`, and no more
+    into one server's node than its links carry.
 
     Raises
     ------
@@ -199,12 +199,44 @@ def _widest(instance: GraphInstance, job: GraphJob) -> dict[int, float]:
     return found
 
 
-def _most_rates(instance: GraphInstance) -> float:
-    """Jobs that share a worker's node or a server's node are bounded together, each job once."""
-    single = []
+def most_rates(instance: GraphInstance) -> list[float]:
+    """What the rate of each job is at most, in bytes per second, alone and beside what others must send.
+
+    The widest route of its worst worker; and where a worker has a single way out, or the server a single way in, an
+    equal share of that link: each job that must be there has a message or, at a server and where no switch aggregates
+    for it, one of every worker.
+    """
+    rates, always = [], dict[int, int]()
+    certain: list[dict[int, int]] = []
     for job in instance.jobs:
         widest = _widest(instance, job)
-        single.append(min(widest[worker] for worker in job.workers))
+        rates.append(min(widest[worker] for worker in job.workers))
+        certain.append(_certain(instance, job))
+        for number, messages in certain[-1].items():
+            always[number] = always.get(number, 0) + messages
+    for j, arcs in enumerate(certain):
+        shares = (instance.links[number // 2].bandwidth_bytes_per_s / always[number] for number in arcs)
+        rates[j] = min(rates[j], *shares, math.inf)
+    return rates
+
+
+def _certain(instance: GraphInstance, job: GraphJob) -> dict[int, int]:
+    """Arcs that every tree of a job is on, with the least number of its messages there."""
+    out: dict[int, list[int]] = {}
+    into = []
+    for number, (one, other) in may_pass(instance, job):
+        out.setdefault(one, []).append(number)
+        if other == job.server:
+            into.append(number)
+    found = {out[worker][0]: 1 for worker in job.workers if len(out[worker]) == 1}
+    if len(into) == 1:
+        found[into[0]] = len(job.workers) if _cannot_aggregate(instance, job) else 1
+    return found
+
+
+def _most_rates(instance: GraphInstance) -> float:
+    """Jobs that share a server's node are bounded together, each job once."""
+    single = most_rates(instance)
     width = _width(instance)
     groups: dict[int, list[int]] = {}
     for j, job in enumerate(instance.jobs):

@@ -1,5 +1,6 @@
 """Aggregation in a network as an integer program with two layers of messages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -18,6 +19,8 @@ from ddlopt.models.aggregation.graph_network import (
 )
 
 Terms = list[tuple[float, Any]]
+Row = tuple[float | None, Terms, float | None]
+"""A lower limit, a sum, and an upper limit."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,11 @@ class GraphAggregation:
     def build(self, block: pyo.Block, instance: GraphInstance) -> None:
         """Fill ``block``."""
         networks = [job_network(instance, job) for job in instance.jobs]
-        _add_variables(block, networks)
-        rows = [row for j, network in enumerate(networks) for row in _job_rows(block, instance, j, network)]
+        add_messages(block, networks)
+        rows = [row for j, network in enumerate(networks) for row in job_rows(block, instance, j, network)]
         add_rows(block, "jobs_send", rows, "messages of each job")
         on = messages_on(block, networks)
-        ended = _ended(block, networks)
+        ended = ended_in(block, networks)
         add_rows(block, "limits", limit_rows(block, instance, networks, on), "slots, aggregators, connections, merging")
         add_goal(block, instance, networks, on, ended)
 
@@ -121,7 +124,7 @@ class GraphAggregation:
         """
         trees = []
         networks = [job_network(instance, job) for job in instance.jobs]
-        on, ended = messages_on(block, networks), _ended(block, networks)
+        on, ended = messages_on(block, networks), ended_in(block, networks)
         for j, network in enumerate(networks):
             messages = dict.fromkeys(network.sent, 1)
             for arc in network.arcs:
@@ -150,20 +153,23 @@ def _start_sum(block: pyo.Block, j: int, network: JobNetwork, route: tuple[int, 
         _increase(block.raw_ends[j, route[0], route[0]])
 
 
-def _add_variables(block: pyo.Block, networks: list[JobNetwork]) -> None:
+def add_messages(block: pyo.Block, networks: Sequence[JobNetwork], scaled: bool = False) -> None:
+    """Variables of the two layers and of which switches aggregate; ``scaled``: by rates, so none is an integer."""
+    some = pyo.NonNegativeReals if scaled else pyo.NonNegativeIntegers
+    one = pyo.NonNegativeReals if scaled else pyo.Binary
     able = [(j, v) for j, network in enumerate(networks) for v in network.able]
     ends = [(j, g, v) for j, network in enumerate(networks) for g in network.groups for v in network.able]
     arcs = [(j, *arc) for j, network in enumerate(networks) for arc in network.arcs]
     flows = [(j, g, *arc) for j, network in enumerate(networks) for g in network.groups for arc in network.arcs]
-    block.aggregates = pyo.Var(able, domain=pyo.Binary, doc="1 if the switch aggregates for the job")
-    block.raw = pyo.Var(flows, domain=pyo.NonNegativeIntegers, doc="raw messages of a group on an arc")
-    block.sums = pyo.Var(arcs, domain=pyo.NonNegativeIntegers, doc="sums on an arc")
+    block.aggregates = pyo.Var(able, domain=one, doc="1 if the switch aggregates for the job")
+    block.raw = pyo.Var(flows, domain=some, doc="raw messages of a group on an arc")
+    block.sums = pyo.Var(arcs, domain=some, doc="sums on an arc")
     block.raw_ends = pyo.Var(ends, domain=pyo.NonNegativeReals, doc="raw messages of a group that end in a switch")
     block.sums_end = pyo.Var(able, domain=pyo.NonNegativeReals, doc="sums that end in a switch")
     block.part = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="part of a group that travels in sums on an arc")
 
 
-def add_rows(block: pyo.Block, name: str, rows: list[tuple[float | None, Terms, float | None]], doc: str) -> None:
+def add_rows(block: pyo.Block, name: str, rows: list[Row], doc: str) -> None:
     """Add constraints, each a lower limit, terms and an upper limit; those without terms must hold as they are."""
     kept = [row for row in rows if row[1]]
 
@@ -176,10 +182,14 @@ def add_rows(block: pyo.Block, name: str, rows: list[tuple[float | None, Terms, 
         block.add_component(f"{name}_fail", pyo.Constraint(expr=pyo.Constraint.Infeasible))
 
 
-def _job_rows(
-    block: pyo.Block, instance: GraphInstance, j: int, network: JobNetwork
-) -> list[tuple[float | None, Terms, float | None]]:
-    rows: list[tuple[float | None, Terms, float | None]] = []
+def job_rows(
+    block: pyo.Block, instance: GraphInstance, j: int, network: JobNetwork, rate: Terms | None = None
+) -> list[Row]:
+    """Messages of a job from its groups to its server; with ``rate``, messages times it.
+
+    Every row is homogeneous but those where groups send, where a rate stands for one.
+    """
+    rows: list[Row] = []
     out: dict[int, list[Arc]] = {v: [] for v in network.nodes}
     into: dict[int, list[Arc]] = {v: [] for v in network.nodes}
     for arc in network.arcs:
@@ -210,8 +220,9 @@ def _job_rows(
                 raw.append((1.0, ends))
                 part.append((-1.0 / number, ends))
                 rows.append((None, [(1.0, ends), (-float(number), block.aggregates[j, v])], 0.0))
-            starting = float(number) if g == v else 0.0
-            rows += [(starting, raw, starting), (0.0, part, 0.0)]
+            starting = float(number) if g == v and rate is None else 0.0
+            sent = [(-number * value, each) for value, each in rate or []] if g == v else []
+            rows += [(starting, [*raw, *sent], starting), (0.0, part, 0.0)]
         if not instance.nodes[v].forwards:
             own = v if v in network.job.workers else None
             passing = [(1.0, block.raw[j, g, *arc]) for arc in out[v] for g in network.groups if g != own]
@@ -219,17 +230,22 @@ def _job_rows(
             if v in able:
                 leaving = [(1.0, block.sums[j, *arc]) for arc in out[v]]
                 rows.append((None, [*leaving, (-1.0, block.aggregates[j, v])], 0.0))
-    least_in_sum = 2.0 if all(instance.nodes[v].forwards for v in network.able) else 1.0
+    least = float(least_in_sum(instance, network))
     for arc in network.arcs:
         total = block.sums[j, *arc]
         for g in network.groups:
             rows.append((0.0, [(1.0, total), (-1.0, block.part[j, g, *arc])], None))
         weights = [(float(number), block.part[j, g, *arc]) for g, number in network.groups.items()]
-        rows.append((0.0, [*weights, (-least_in_sum, total)], None))
+        rows.append((0.0, [*weights, (-least, total)], None))
     return rows
 
 
-def messages_on(block: pyo.Block, networks: list[JobNetwork]) -> list[dict[Arc, Terms]]:
+def least_in_sum(instance: GraphInstance, network: JobNetwork) -> int:
+    """Gradients that any sum has in it: a switch that does not forward may send its own."""
+    return 2 if all(instance.nodes[v].forwards for v in network.able) else 1
+
+
+def messages_on(block: pyo.Block, networks: Sequence[JobNetwork]) -> list[dict[Arc, Terms]]:
     """Of each job the messages on each arc that is decided on."""
     return [
         {
@@ -240,7 +256,7 @@ def messages_on(block: pyo.Block, networks: list[JobNetwork]) -> list[dict[Arc, 
     ]
 
 
-def _ended(block: pyo.Block, networks: list[JobNetwork]) -> list[dict[int, Terms]]:
+def ended_in(block: pyo.Block, networks: list[JobNetwork]) -> list[dict[int, Terms]]:
     """Of each job the messages that end in each switch; the own gradient of a worker that aggregates is none."""
     found = []
     for j, network in enumerate(networks):
@@ -255,9 +271,9 @@ def _ended(block: pyo.Block, networks: list[JobNetwork]) -> list[dict[int, Terms
 
 def limit_rows(
     block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], on: list[dict[Arc, Terms]]
-) -> list[tuple[float | None, Terms, float | None]]:
+) -> list[Row]:
     """Slots, aggregators, connections, merging; ``block.aggregates`` is as in :class:`GraphAggregation`."""
-    rows: list[tuple[float | None, Terms, float | None]] = []
+    rows: list[Row] = []
     for v, node in enumerate(instance.nodes):
         terms = [
             (float(network.job.slots), block.aggregates[j, v])
@@ -301,7 +317,7 @@ def add_goal(
         block.objective = pyo.Expression(expr=linear(terms) + sum(fixed.values()))
         return
     block.congestion = pyo.Var(domain=pyo.NonNegativeReals, doc="the largest time")
-    rows: list[tuple[float | None, Terms, float | None]] = []
+    rows: list[Row] = []
     for arc in sorted({*loads, *fixed}):
         negative = [(-value, variable) for value, variable in loads.get(arc, [])]
         rows.append((fixed.get(arc, 0.0), [(1.0, block.congestion), *negative], None))

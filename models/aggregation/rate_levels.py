@@ -1,6 +1,7 @@
 """Rates of jobs that share links equally, as an integer program."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -8,10 +9,9 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance
-from ddlopt.models.aggregation.graph_aggregation import Terms, add_rows, limit_rows
+from ddlopt.models.aggregation.graph_aggregation import Row, Terms, add_rows, limit_rows
 from ddlopt.models.aggregation.graph_network import Arc, JobNetwork, bandwidth, job_network, linear, routes_of
 
-Row = tuple[float | None, Terms, float | None]
 _HAIR = 1e-9
 
 
@@ -27,10 +27,11 @@ class RateLevels:
         \max\ & \textstyle\sum_{j \ell} L_\ell Y_{j\ell}, \qquad \sum_\ell Y_{j\ell} = 1 \\
         & x_j(\delta^+(v)) \le 1, \qquad x_{ja} \le x_j(\delta^+(v)) && a \in \delta^-(v) \\
         & x_j(\delta^-(v)) + [v \in W_j] \le 1 + (|W_j| - [v \notin W_j]) a_{jv} \\
-        & \textstyle\sum_k x_{ka} \le \sum_\ell \lfloor c_a / L_\ell \rfloor Y_{j\ell} + |J| (1 - x_{ja}),
+        & \textstyle\sum_k x_{ka} \le \sum_\ell \lfloor c_a / L_\ell \rfloor Y_{j\ell} + n_{ja} (1 - x_{ja}),
 
     and the last row with a for switches with an aggregation rate; :math:`\lfloor \cdot \rfloor` is at most the number
-    of jobs that can be there. Where all capacities are alike these are the levels c / n.
+    of jobs that can be there, and :math:`n_{ja}` counts the others that can, less what any rate of j allows. Where all
+    capacities are alike these are the levels c / n.
 
     A flow of all gradients on the arcs used, at most :math:`|W_j|` on each, leads to the server. With ``flows`` (ours)
     instead each group of workers has a flow of one, at most :math:`x_{ja}` on each arc, and one of its job's rate,
@@ -71,7 +72,9 @@ class RateLevels:
         if instance.goal != "rates":
             return f"it is for rates, and the goal is {instance.goal}"
         if not instance.merging:
-            return "merging is not set, and without it a job may have several messages on a link"
+            return (
+                "merging is not set, and without it a job may have several messages on a link; rate-messages is for it"
+            )
         for place, node in enumerate(instance.nodes):
             if node.slots and not node.forwards:
                 return f"nodes[{place}] ('{node.name}') has slots and does not forward"
@@ -96,7 +99,8 @@ class RateLevels:
         ]
         for j, network in enumerate(networks):
             rows += _tree_rows(block, j, network)
-        rows += _share_rows(block, instance, networks, levels)
+        rates = [[(level, block.level[j, number]) for number, level in enumerate(levels)] for j in range(len(networks))]
+        rows += share_rows([*_arc_shares(block, instance, networks), *switch_shares(block, instance, networks)], rates)
         if self.flows:
             rows += _flow_rows(block, instance, networks, levels)
         else:
@@ -179,43 +183,80 @@ def _tree_rows(block: pyo.Block, j: int, network: JobNetwork) -> list[Row]:
     return rows
 
 
-def _resources(
-    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork]
-) -> list[tuple[float, dict[int, Any], set[int]]]:
-    """Of each shared capacity: how large it is, the variables of jobs that may use it, and the jobs that do."""
-    users: dict[object, dict[int, Any]] = {}
-    always: dict[object, set[int]] = {}
-    capacity: dict[object, float] = {}
-    for j, network in enumerate(networks):
-        for arc in (*network.arcs, *network.sent):
-            capacity[arc] = bandwidth(instance, arc)
-        for arc in network.arcs:
-            users.setdefault(arc, {})[j] = block.uses[j, *arc]
-        for arc in network.sent:
-            always.setdefault(arc, set()).add(j)
-        for v in network.able:
-            rate = instance.nodes[v].aggregation_bytes_per_s
-            if rate is not None:
-                capacity[v] = rate
-                users.setdefault(v, {})[j] = block.aggregates[j, v]
-    return [(capacity[key], users.get(key, {}), always.get(key, set())) for key in capacity]
+@dataclass(frozen=True)
+class Shared:
+    """A capacity that jobs share.
+
+    Parameters
+    ----------
+    capacity : float
+        Bytes per second.
+    users : mapping of int to (variable, int)
+        Jobs that may be there, each with the binary that says so and the most messages of it.
+    load : list of (float, variable)
+        Messages of these jobs.
+    always : mapping of int to int
+        Jobs that are there whatever is decided, and their messages.
+    """
+
+    capacity: float
+    users: Mapping[int, tuple[Any, int]]
+    load: Terms
+    always: Mapping[int, int]
+
+    @property
+    def most(self) -> int:
+        """Messages that can be there."""
+        return sum(self.always.values()) + sum(most for _, most in self.users.values())
 
 
-def _share_rows(
-    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], levels: tuple[float, ...]
-) -> list[Row]:
+def share_rows(shared: Sequence[Shared], rates: Sequence[Terms]) -> list[Row]:
+    """A job is only where there are no more messages than its rate allows; ``rates``: levels and their binaries."""
     rows: list[Row] = []
-    for capacity, users, always in _resources(block, instance, networks):
-        jobs = len(users) + len(always - set(users))
-        within = [min(jobs, math.floor(capacity / level * (1 + _HAIR))) for level in levels]
-        load: Terms = [(1.0, each) for k, each in users.items() if k not in always]
-        for j in {*users, *always}:
-            terms = [*load, *((-float(most), block.level[j, n]) for n, most in enumerate(within) if most)]
-            if j in always:
-                rows.append((None, terms, -float(len(always))))
-            elif jobs > 0:
-                rows.append((None, [*terms, (float(jobs), users[j])], float(jobs - len(always))))
+    for each in shared:
+        fixed = float(sum(each.always.values()))
+        for j in (*each.users, *each.always):
+            within = [min(each.most, math.floor(each.capacity / rate * (1 + _HAIR))) for rate, _ in rates[j]]
+            pairs = zip(within, rates[j], strict=True)
+            terms = [*each.load, *((-float(most), variable) for most, (_, variable) in pairs if most)]
+            if j in each.always:
+                rows.append((None, terms, -fixed))
+                continue
+            uses, own = each.users[j]
+            # Without job j there are at most `slack` messages more than its rate would allow.
+            slack = float(max(0, each.most - own - min(within)))
+            rows.append((None, [*terms, (slack, uses)], slack - fixed))
     return rows
+
+
+def switch_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[Shared]:
+    """The rates of switches, which jobs share that they aggregate for."""
+    found = []
+    for v, node in enumerate(instance.nodes):
+        users = {j: (block.aggregates[j, v], 1) for j, network in enumerate(networks) if v in network.able}
+        if node.aggregation_bytes_per_s is not None and users:
+            load = [(1.0, variable) for variable, _ in users.values()]
+            found.append(Shared(node.aggregation_bytes_per_s, users, load, {}))
+    return found
+
+
+def _arc_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[Shared]:
+    users: dict[Arc, dict[int, tuple[Any, int]]] = {}
+    always: dict[Arc, dict[int, int]] = {}
+    for j, network in enumerate(networks):
+        for arc in network.arcs:
+            users.setdefault(arc, {})[j] = (block.uses[j, *arc], 1)
+        for arc in network.sent:
+            always.setdefault(arc, {})[j] = 1
+    return [
+        Shared(
+            bandwidth(instance, arc),
+            users.get(arc, {}),
+            [(1.0, variable) for variable, _ in users.get(arc, {}).values()],
+            always.get(arc, {}),
+        )
+        for arc in dict.fromkeys((*users, *always))
+    ]
 
 
 def _single_flow_rows(block: pyo.Block, networks: list[JobNetwork]) -> list[Row]:

@@ -11,7 +11,7 @@ from ddlopt.solvers.opened import Opened
 FAMILY = "aggregation"
 
 _OPENING, _ALONE = 2000, 20_000
-"""Rounds of the search before the integer program, and without it."""
+"""Rounds of the search before the integer program, and where the search has to find the answer."""
 _MOST_FLOWS = 100_000
 """Beyond which a solver takes minutes for the first linear program."""
 
@@ -30,20 +30,28 @@ def _rates(solver: str) -> Method:
     return _formulation("rate-levels", "rate_levels", "RateLevels")(solver)
 
 
+def _rates_apart(solver: str) -> Method:
+    return _formulation("rate-messages", "rate_messages", "RateMessages")(solver)
+
+
 def milp(instance: GraphInstance, solver: str) -> Method:
     """The integer program for the goal."""
-    return _rates(solver) if instance.goal == "rates" else _graph(solver)
+    if instance.goal != "rates":
+        return _graph(solver)
+    return _rates(solver) if instance.merging else _rates_apart(solver)
 
 
 def best(instance: GraphInstance, solver: str) -> Method:
-    """Searches, or trees by column generation where they cover the instance; then the integer program if it is small.
+    """A search, or column generation over trees where it covers the instance; then the integer program if it is small.
 
-    Of rates without merging there is no program; the search alone answers them.
+    For rates without merging the search is long, as it is fast and the program tells more by its bound.
     """
     trees = import_module("ddlopt.solvers.aggregation.graph_trees").GraphTrees()
     model = milp(instance, solver)
-    alone = model.refuses(instance) is not None or _flows(instance) > _MOST_FLOWS
-    opening: Method = _searches(instance, _ALONE if alone else _OPENING) if trees.refuses(instance) else trees
+    apart = instance.goal == "rates" and not instance.merging
+    alone = model.refuses(instance) is not None or _flows(instance) * (1 + apart) > _MOST_FLOWS
+    rounds = _ALONE if alone or apart else _OPENING
+    opening: Method = _searches(instance, rounds) if trees.refuses(instance) else trees
     if alone:
         return opening
     return Opened("exact", FAMILY, opening, lambda _: model)
@@ -88,5 +96,17 @@ ENTRIES = (
         "exact",
         "the same without the flows that make it strong",
         _formulation("rate-levels-plain", "rate_levels", "RateLevels", flows=False),
+    ),
+    _entry(
+        "rate-messages",
+        "exact",
+        "rates of jobs that need not merge as an integer program over messages and levels",
+        _rates_apart,
+    ),
+    _entry(
+        "rate-messages-plain",
+        "exact",
+        "the same without messages times rates",
+        _formulation("rate-messages-plain", "rate_messages", "RateMessages", flows=False),
     ),
 )
