@@ -87,7 +87,16 @@ FURTHER = {
 }
 """Options that change which ports there are."""
 
-SLOW = {"MaxLoadPartition", "latency-plain", "max-load-plain", "min-congestion", "rate-levels", "register-pairs"}
+SLOW = {
+    "MaxLoadPartition",
+    "latency-plain",
+    "max-load-plain",
+    "min-congestion",
+    "rate-levels",
+    "rate-messages",
+    "rate-messages-plain",
+    "register-pairs",
+}
 """Formulations that solve no bundled instance but the smallest in a second."""
 
 HARD = {"SlotEmbedding, servers"}
@@ -133,6 +142,8 @@ def changed(name, **fields):
 
 def further(family):
     """Instances with ports that no bundled one has."""
+    if family == "aggregation":
+        yield changed("aggregation/graph-tiny-rates", merging=False)
     if family == "topology":
         yield changed("topology/all-to-all-n5-d2", optics="duplex")
     if family == "scheduling":
