@@ -198,5 +198,5 @@ class _Negotiator:
         """Messages of a job that may arrive at its server by the target, and by the limit of connections."""
         instance, job = self._instance, self._instance.jobs[j]
         most = len(job.workers) if instance.connections is None else min(len(job.workers), instance.connections)
-        into = [1 / self._arcs[place] for place, arc in enumerate(instance.arcs) if arc[1] == job.server]
-        return max(1, min(most, math.floor(self._target_s * sum(into) / job.gradient_bytes)))
+        width = sum(1 / float(self._arcs[place]) for place, arc in enumerate(instance.arcs) if arc[1] == job.server)
+        return max(1, min(most, math.floor(self._target_s * width / job.gradient_bytes)))

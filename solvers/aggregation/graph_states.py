@@ -92,4 +92,5 @@ class States:
     def local(self, ending: Floats) -> Floats:
         """(states,) cost of ending all messages of a state where they start, from (nodes,) costs of one."""
         costs = np.where(np.isin(self.home, sorted(self.workers)), 0.0, ending[self.home])
-        return costs * np.array([sum(state) for state in self.digits])
+        found: Floats = costs * np.array([sum(state) for state in self.digits])
+        return found

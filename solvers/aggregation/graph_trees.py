@@ -285,7 +285,7 @@ class _Run:
         server, room = self._instance.jobs[j].server, self._rooms[j]
         if tree.arriving(server) > self._most[j]:
             return False
-        last = Counter(route[-2:] for route in tree.routes if route[-1] != server)
+        last = Counter((route[-2], route[-1]) for route in tree.routes if route[-1] != server)
         fixed = set(self._networks[j].sent)
         return room is None or all(n <= room[self._instance.arc_of[arc]] for arc, n in last.items() if arc not in fixed)
 
