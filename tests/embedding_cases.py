@@ -142,8 +142,6 @@ def changed(name, **fields):
 
 def further(family):
     """Instances with ports that no bundled one has."""
-    if family == "aggregation":
-        yield changed("aggregation/graph-tiny-rates", merging=False)
     if family == "topology":
         yield changed("topology/all-to-all-n5-d2", optics="duplex")
     if family == "scheduling":

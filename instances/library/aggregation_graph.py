@@ -21,6 +21,7 @@ _INSTANCES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "graph-tiny-rates": (
         "torus", 3, {"sides": [4], "jobs": 2, "workers": 3, "goal": "rates", "merging": True},
     ),
+    "graph-tiny-rates-apart": ("torus", 3, {"sides": [4], "jobs": 2, "workers": 3, "goal": "rates"}),
     "leaf-spine-4x2-congestion": (
         "leaf-spine", 4, {"jobs": 6, "workers": 5, "slots": 1, "spine_bandwidth_bytes_per_s": _LINK / 2},
     ),
