@@ -143,8 +143,12 @@ class _Point:
         self._measure()
         return bool(np.isfinite(self.z).all())
 
-    def _solver(self) -> Callable[[Floats], Floats] | None:
-        """Solves for a change of z, with a matrix of one row and column for every row of the problem."""
+    def _solver(self) -> Callable[[Floats, Floats], tuple[Floats, Floats]] | None:
+        """Solves for changes of z and of prices, with a matrix of one row and column for every row of the problem.
+
+        The change of prices is what the matrix gives, not what the change of z would ask for: that is divided by slacks
+        which are differences of nearly equal numbers, and where costs are linear the prices alone hold the optimum.
+        """
         asked = self._matrix.T @ self.price + self._upper
         diagonal = self._costs.curvature(self.z, asked) + self._upper / self._room + self._lower / self.z
         diagonal = np.maximum(diagonal, _FLATTEST)
@@ -156,26 +160,20 @@ class _Point:
         except (np.linalg.LinAlgError, ValueError):
             return None
 
-        def solve(right: Floats) -> Floats:
-            found: Floats = right / diagonal - scaled.T @ cho_solve(factor, scaled @ right)
-            return found
+        def solve(slope: Floats, slack: Floats) -> tuple[Floats, Floats]:
+            price: Floats = cho_solve(factor, scaled @ slope - slack)
+            return (slope - self._matrix.T @ price) / diagonal, price
 
         return solve
 
-    def _move(self, solve: Callable[[Floats], Floats], aim: float) -> "_Move":
+    def _move(self, solve: Callable[[Floats, Floats], tuple[Floats, Floats]], aim: float) -> "_Move":
         """Newton's step towards slacks times prices that are all ``aim``."""
         slope = self._costs.slope(self.z)
         rest = -(slope + self._matrix.T @ self.price + self._upper - self._lower)
-        row_pull = aim / self._spare - self.price
         upper_pull = aim / self._room - self._upper
         lower_pull = self._low * aim / self.z - self._lower
-        dz = solve(rest - self._matrix.T @ row_pull - upper_pull + lower_pull)
-        return _Move(
-            dz,
-            row_pull + self.price / self._spare * (self._matrix @ dz),
-            upper_pull + self._upper / self._room * dz,
-            lower_pull - self._lower / self.z * dz,
-        )
+        dz, price = solve(rest - upper_pull + lower_pull, self._spare - aim / np.maximum(self.price, _SMALLEST))
+        return _Move(dz, price, upper_pull + self._upper / self._room * dz, lower_pull - self._lower / self.z * dz)
 
     def _reach(self, move: "_Move") -> float:
         """How far the step may be taken."""
