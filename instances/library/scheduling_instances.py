@@ -1,10 +1,11 @@
-"""The bundled scheduling instances: everything comes from the generators."""
+"""The bundled scheduling instances: the generators make all but one, which is an hour of a public trace."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.instances.generators.scheduling_tiny import FEATURES
+from ddlopt.instances.library import library_folder
 from ddlopt.models.scheduling import SchedulingInstance
 
 WATT_HOURS = 3600.0
@@ -68,6 +69,20 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Kind and options by name; the seed is 1."""
 
+FROM_PHILLY: dict[str, dict[str, Any]] = {
+    "philly-hour-j49-t48-g32": {
+        "virtual_cluster": "6c71a0",
+        "start": "2017-11-11 14:00:00",
+        "hours": 1.0,
+        "tail_hours": 3.0,
+        "slot_s": 300.0,
+        "gpus": 32,
+        "slack": 1.0,
+    }
+}
+"""Options of the reader of the Philly trace by name. The trace is not bundled, so that the file is the original: a test
+reads the trace again and compares."""
+
 
 def instances() -> Iterator[SchedulingInstance]:
     """All bundled instances of the family."""
@@ -79,3 +94,5 @@ def instances() -> Iterator[SchedulingInstance]:
         yield generate("sjf-bco", 1, name=f"gangs-j{jobs}-g{gpus}", jobs=jobs, gpus=gpus, slots=100)
     for name, (kind, options) in _SHAPES.items():
         yield generate(kind, 1, name=name, **options)
+    for name in FROM_PHILLY:
+        yield SchedulingInstance.from_file(library_folder("scheduling") / f"{name}.json")

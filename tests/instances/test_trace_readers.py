@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from shared_data import shared_data
 
+import ddlopt
 from ddlopt.cli import run
 from ddlopt.instances import convert
+from ddlopt.instances.library.scheduling_instances import FROM_PHILLY
 from ddlopt.instances.readers.trace_jobs import busy_quantile
 from ddlopt.instances.workloads.cluster_models import cluster_model, models_by_gpu_hours
 from ddlopt.models.errors import InstanceError, OptionError
@@ -73,6 +75,12 @@ def test_virtual_clusters_of_philly(cluster, count, whole_philly):
     assert f"{count} jobs" in instance.source
     same = {job.name: job for job in everything.jobs}
     assert all(job.timing == same[job.name].timing for job in instance.jobs[::50])
+
+
+@pytest.mark.parametrize("name", FROM_PHILLY)
+def test_the_bundled_hour_is_what_the_trace_says(name):
+    path = shared_data("traces/philly.csv")
+    assert convert(path, "philly", name=name, **FROM_PHILLY[name]) == ddlopt.load(f"scheduling/{name}")
 
 
 def test_unknown_virtual_cluster_lists_all_15(whole_philly):
