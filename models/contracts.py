@@ -269,6 +269,9 @@ class Instance(_Document):
     error: ClassVar[type[DdloptError]] = InstanceError
     kind: ClassVar[str] = "instance"
 
+    kernels: ClassVar[tuple[str, ...]] = ()
+    """Modules whose kernels ``evaluate`` and ``bound`` of the problem call; see ``ddlopt.models.compilation``."""
+
     family: str
     name: str
     source: str = ""
@@ -345,7 +348,8 @@ class Formulation(Protocol):
     other port is documented in the class docstring. Indices are deterministic strings and integers.
 
     A class attribute ``outer = True`` says that the model's objective is an outer approximation: its bound holds for
-    the instance, but its objective is only an estimate of that of the solution read, which ``evaluate`` finds.
+    the instance, but its objective is only an estimate of that of the solution read, which ``evaluate`` finds. Another
+    one, ``kernels``, names the modules whose kernels it calls; they are compiled before the clock begins.
     """
 
     sense: ClassVar[Sense]

@@ -4,7 +4,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 
 
 class ByInstance(ABC):
@@ -27,6 +27,10 @@ class ByInstance(ABC):
     def refuses(self, instance: Any) -> str | None:
         """What the method that fits best refuses."""
         return self.method(instance).refuses(instance)
+
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What the method that fits calls."""
+        return kernels_of(self.method(instance), instance)
 
     def solve(
         self,

@@ -8,6 +8,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
+from ddlopt.models.compilation import compile_kernels
 from ddlopt.models.contracts import Instance, Sense, Solution
 from ddlopt.models.errors import OptionError
 
@@ -83,7 +84,9 @@ class Result:
     scope_bound : float or None
         The same, valid within ``scope`` only.
     runtime_s : float
-        Wall-clock seconds around the whole solve, model building included.
+        Wall-clock seconds around the whole solve, model building included, the compiling of kernels not.
+    compile_s : float
+        Wall-clock seconds before that, in which kernels were compiled or loaded.
     trace : tuple of TracePoint
     details : mapping
         Figures of the method and of ``evaluate`` (loads, bandwidth tax, nodes …).
@@ -118,6 +121,7 @@ class Result:
     sense: Sense = "minimize"
     unit: str = "s"
     interrupted: bool = False
+    compile_s: float = 0.0
 
     @property
     def gap(self) -> float | None:
@@ -147,6 +151,7 @@ class Result:
             "scope_bound": self.scope_bound,
             "scope_gap": self.scope_gap,
             "runtime_s": self.runtime_s,
+            "compile_s": self.compile_s,
             "message": self.message,
             "details": dict(self.details),
             "trace": [[point.time_s, point.incumbent, point.bound] for point in self.trace],
@@ -212,6 +217,20 @@ class Method(Protocol):
         start: Any = None,
     ) -> Result:
         """Answer ``instance``; ``start`` is a solution to begin from, where the method can use one."""
+
+
+def kernels_of(method: Any, instance: Any) -> tuple[str, ...]:
+    """Modules whose kernels a method may call on an instance, those of ``evaluate`` and ``bound`` among them.
+
+    A method says so by an attribute ``kernels``, or, where it depends on the instance, by ``kernels_for(instance)``.
+    """
+    own = method.kernels_for(instance) if hasattr(method, "kernels_for") else getattr(method, "kernels", ())
+    return (*instance.kernels, *own)
+
+
+def compiled(method: Any, instance: Any) -> float:
+    """Seconds in which what a method may call on an instance was compiled or loaded; to be spent before its clock."""
+    return compile_kernels(kernels_of(method, instance))
 
 
 @dataclass(frozen=True)

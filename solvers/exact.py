@@ -22,6 +22,7 @@ from ddlopt.solvers.contracts import (
     TracePoint,
     best_bound,
     better,
+    compiled,
     empty_result,
     provenance,
 )
@@ -65,6 +66,10 @@ class Exact:
         """Why the formulation does not cover the instance; None if it does."""
         return self.formulation.refuses(instance)
 
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What the formulation calls."""
+        return tuple(getattr(self.formulation, "kernels", ()))
+
     def solve(
         self,
         instance: Any,
@@ -84,10 +89,15 @@ class Exact:
         SolverError
             If the solver's answer does not stand up to the check.
         """
-        began = time.perf_counter()
         reason = self.refuses(instance)
         if reason is not None:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        compile_s = compiled(self, instance)
+        result = self._solve(instance, limits, seed, progress, start)
+        return dataclasses.replace(result, compile_s=compile_s)
+
+    def _solve(self, instance: Any, limits: Limits, seed: int, progress: ProgressCallback | None, start: Any) -> Result:
+        began = time.perf_counter()
         if start is not None:
             start.belongs_to(instance)
         try:

@@ -1,11 +1,11 @@
 """Methods of other packages, behind the same check as our own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import SolverError
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, Status
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, Status, compiled, kernels_of
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.finish import finish
 from ddlopt.solvers.heuristic import Timed
@@ -43,6 +43,10 @@ class Foreign:
         """What the method refuses."""
         return self.method.refuses(instance)
 
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What the method says that it calls."""
+        return kernels_of(self.method, instance)
+
     def solve(
         self,
         instance: Instance,
@@ -58,12 +62,13 @@ class Foreign:
         SolverError
             If the answer fails the check, is not worth what the method says, or is missing.
         """
+        compile_s = compiled(self, instance)
         claim = self.method.solve(instance, limits, seed, progress, start)
         if claim.solution is None:
             if claim.status in (Status.OPTIMAL, Status.FEASIBLE):
                 raise SolverError(f"{self.name} on '{instance.name}' claims to be {claim.status} without a solution")
-            return claim
-        return finish(
+            return replace(claim, compile_s=compile_s)
+        result = finish(
             instance,
             claim.method,
             claim.solution,
@@ -80,3 +85,4 @@ class Foreign:
             message=claim.message,
             interrupted=claim.interrupted,
         )
+        return replace(result, compile_s=compile_s)

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
@@ -20,6 +20,7 @@ from ddlopt.solvers.contracts import (
     Status,
     TracePoint,
     best_bound,
+    compiled,
     empty_result,
     provenance,
 )
@@ -127,6 +128,8 @@ class Timed(ABC):
     family: ClassVar[str]
     covers: ClassVar[type[Instance]] = Instance
     """Of a family with several problems, the instances of those that it answers."""
+    kernels: ClassVar[tuple[str, ...]] = ()
+    """Modules with the kernels that :meth:`find` calls, which are compiled before the clock begins."""
 
     @property
     @abstractmethod
@@ -138,6 +141,10 @@ class Timed(ABC):
         if isinstance(instance, self.covers):
             return None
         return f"it answers a {self.covers.kind}, and this is a {instance.kind}"
+
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """The modules of ``kernels``, and those of the methods that :meth:`find` asks."""
+        return self.kernels
 
     @abstractmethod
     def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
@@ -161,13 +168,16 @@ class Timed(ABC):
         reason = self.refuses(instance)
         if reason is not None:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        compile_s = compiled(self, instance)
         clock = Clock(limits, progress)
         try:
             with clock.heeding_ctrl_c():
                 found = self.find(instance, limits, seed, clock, start)
         except NoSolutionError as none_found:
-            return self._without_solution(instance, str(none_found), clock, provenance(seed, limits.threads))
-        return finish(
+            versions = provenance(seed, limits.threads)
+            result = self._without_solution(instance, str(none_found), clock, versions)
+            return replace(result, compile_s=compile_s)
+        result = finish(
             instance,
             self.name,
             found.solution,
@@ -183,6 +193,7 @@ class Timed(ABC):
             message="interrupted" if clock.interrupted else found.message,
             interrupted=clock.interrupted,
         )
+        return replace(result, compile_s=compile_s)
 
     def _without_solution(self, instance: Any, message: str, clock: Clock, versions: Mapping[str, Any]) -> Result:
         status, bound = Status.NO_SOLUTION, None

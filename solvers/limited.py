@@ -44,6 +44,10 @@ class Limited:
         """What the formulation refuses."""
         return self.formulation(None).refuses(instance)
 
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What the formulation calls."""
+        return tuple(getattr(self.formulation(None), "kernels", ()))
+
     def solve(
         self,
         instance: Any,

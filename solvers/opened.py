@@ -18,6 +18,8 @@ from ddlopt.solvers.contracts import (
     best_bound,
     best_objective,
     better,
+    compiled,
+    kernels_of,
     relative_gap,
 )
 
@@ -50,6 +52,10 @@ class Opened:
         refusal = self.model(instance).refuses(instance)
         return None if self.opening.refuses(instance) is None else refusal
 
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What either calls."""
+        return (*kernels_of(self.opening, instance), *kernels_of(self.model(instance), instance))
+
     def solve(
         self,
         instance: Any,
@@ -59,6 +65,11 @@ class Opened:
         start: Any = None,
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        compile_s = compiled(self, instance)
+        result = self._solve(instance, limits, seed, progress, start)
+        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
+
+    def _solve(self, instance: Any, limits: Limits, seed: int, progress: ProgressCallback | None, start: Any) -> Result:
         began = time.perf_counter()
         model = self.model(instance)
         try:
@@ -104,6 +115,7 @@ class Opened:
             bound=bound,
             status=Status.OPTIMAL if gap is not None and gap <= limits.gap else chosen.status,
             runtime_s=opened_s + second.runtime_s,
+            compile_s=first.compile_s + second.compile_s,
             trace=(*first.trace, *late),
             details={**second.details, **first.details, **chosen.details},
             provenance={**first.provenance, **second.provenance},

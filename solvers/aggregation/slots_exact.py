@@ -1,5 +1,6 @@
 """Exact plans of whole slots and fallback: prices first, then the integer program about them."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -7,7 +8,7 @@ from ddlopt.models.aggregation.slot_arrays import SlotArrays
 from ddlopt.models.aggregation.slot_tangents import SlotTangents
 from ddlopt.solvers.aggregation.priced_slots import PricedSlots, relaxation
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
 from ddlopt.solvers.opened import Opened
@@ -43,15 +44,17 @@ class Tangents:
         start: Any = None,
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        compile_s = compiled(self, instance)
         tolerance = min(1e-3, max(1e-7, _SHARE * limits.gap))
         formulation = SlotTangents(tolerance)
         known = known_objective(instance, start)
         if known is not None and self.refuses(instance) is None:
             prices = tuple(relaxation(SlotArrays(instance)).prices.tolist())
             formulation = SlotTangents(tolerance, known, prices)
-        return Exact(self.name, self.family, formulation, backend(self.solver)).solve(
+        result = Exact(self.name, self.family, formulation, backend(self.solver)).solve(
             instance, limits, seed, progress, start
         )
+        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
 
 
 def opened(solver: str = "highs", name: str = "exact") -> Opened:

@@ -1,5 +1,6 @@
 """The integer programs for aggregation in trees, with what a heuristic says of the instance."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
 from ddlopt.solvers.opened import Opened
@@ -39,6 +40,10 @@ class TreeIntegerProgram:
         """Other problems."""
         return refusal(instance)
 
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What the heuristic calls that is asked without a start."""
+        return kernels_of(TreeLimits(), instance) if refusal(instance, "congestion") is None else ()
+
     def solve(
         self,
         instance: Any,
@@ -48,12 +53,14 @@ class TreeIntegerProgram:
         start: Any = None,
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        compile_s = compiled(self, instance)
         if refusal(instance, "congestion") is None and start is None:
             start = TreeLimits().solve(instance, limits, seed).solution
         formulation = fitting(instance, start)
         name = "tree" if isinstance(formulation, TreeAggregation) else "tree-plain"
         method = Exact(name, self.family, formulation, backend(self.solver))
-        return method.solve(instance, limits, seed, progress, start)
+        result = method.solve(instance, limits, seed, progress, start)
+        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
 
 
 def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:

@@ -16,7 +16,7 @@ from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.reconfigured_kernels import times_on_trees
 from ddlopt.solvers.codesign.reconfigured_windows import Delivery, Floats, Ints, Windows, greedy_circuits
 from ddlopt.solvers.codesign.switches import Switched, best_strategies, strategy_names, without_figure
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, empty_result, provenance
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, compiled, empty_result, provenance
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
@@ -70,6 +70,7 @@ class _Reconfigured(ABC):
         start: Any = None,
     ) -> Result:
         """The iteration time of the better choice of strategies, with status ``reference`` and no plan."""
+        compile_s = compiled(self, instance)
         clock = Clock(limits, progress)
         try:
             with clock.heeding_ctrl_c():
@@ -82,6 +83,7 @@ class _Reconfigured(ABC):
             Status.REFERENCE,
             objective=best.pop("objective"),
             runtime_s=clock.elapsed_s,
+            compile_s=compile_s,
             details=best,
             provenance=provenance(seed, limits.threads),
             message=f"reference: a simulation; {self.reconfiguration_s:g} s to set circuits anew, an assumption",
@@ -150,6 +152,7 @@ class OcsReconfig(_Reconfigured):
     live_windows: float = 4.0
 
     name: ClassVar[str] = "ocs-reconfig"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.codesign.reconfigured_kernels",)
 
     def deliver(self, job: TopologyInstance, seed: int, expired: Callable[[], bool]) -> Delivery:
         """Send all that a job has to send; see the class."""

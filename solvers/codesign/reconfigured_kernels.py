@@ -4,13 +4,14 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel("(const(i8[:, ::1]), const(i8[:, ::1]), const(f8[:, ::1]))")
 def times_on_trees(circuits: Ints, turns: Ints, waiting: Floats) -> Floats:
     """Time until each demand is delivered if it gets on every link the share of what waits for that link that it is.
 

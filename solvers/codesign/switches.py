@@ -19,6 +19,7 @@ from ddlopt.solvers.contracts import (
     Result,
     Status,
     TracePoint,
+    compiled,
     empty_result,
     provenance,
     relative_gap,
@@ -196,6 +197,7 @@ class _Reference(ABC):
 
         ``scope_bound`` is the solver's: it meets the time if the strategies are proven to be the best for this network.
         """
+        compile_s = compiled(self, instance)
         began = time.perf_counter()
         network = self.network(instance.servers)
         try:
@@ -217,6 +219,7 @@ class _Reference(ABC):
             scope="strategies on this network",
             scope_bound=best.bound_s,
             runtime_s=time.perf_counter() - began,
+            compile_s=compile_s,
             details={
                 "compute_s": compute_s,
                 "communication_s": network.busiest_bytes(job_of(instance, best.choices))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.solvers.contracts import Entry, Method, Result
+from ddlopt.solvers.contracts import Entry, Method, Result, kernels_of
 from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.opened import Opened
 
@@ -79,6 +79,10 @@ class _Opening:
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Why the heuristic does not cover the instance."""
         return self._of(instance).refuses(instance)
+
+    def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
+        """What the heuristic that fits calls."""
+        return kernels_of(self._of(instance), instance)
 
     def solve(self, instance: SchedulingInstance, *arguments: Any) -> Result:
         """Answer by the heuristic that fits."""

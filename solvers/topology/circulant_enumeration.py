@@ -1,5 +1,6 @@
 """All symmetric designs, in the order of their hop bounds, each routed by a small linear program."""
 
+import dataclasses
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from ddlopt.models.topology.circulant import CirculantDesign
 from ddlopt.models.topology.collapse import Collapse
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, empty_result
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, compiled, empty_result
 from ddlopt.solvers.finish import finish
 from ddlopt.solvers.heuristic import Clock
 
@@ -77,6 +78,7 @@ class CirculantEnumeration:
         reason = self.refuses(instance)
         if reason is not None:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
+        compile_s = compiled(self, instance)
         clock = Clock(limits, progress)
         search = _Search(self.formulation.collapsed(instance), limits, clock)
         search.run()
@@ -90,8 +92,8 @@ class CirculantEnumeration:
         if search.best is None:
             message = "time limit" if clock.expired else "no symmetric design of this class joins the servers"
             common["runtime_s"] = clock.elapsed_s
-            return empty_result(instance, self.name, Status.NO_SOLUTION, message=message, **common)
-        return finish(
+            return empty_result(instance, self.name, Status.NO_SOLUTION, message=message, compile_s=compile_s, **common)
+        result = finish(
             instance,
             self.name,
             search.best,
@@ -102,6 +104,7 @@ class CirculantEnumeration:
             message="time limit" if search.bound < search.load * (1 - limits.gap) else "",
             **common,
         )
+        return dataclasses.replace(result, compile_s=compile_s)
 
 
 class _Search:

@@ -1,0 +1,193 @@
+"""Kernels: compiled functions that Python calls, with declared types, compiled ahead and never inside a clock.
+
+:func:`kernel` decorates an entry point::
+
+    @kernel("(const(i8[:, ::1]), f8[::1], i8)", nogil=True)
+    def shift(heads: Ints, flow: Floats, source: int) -> float: ...
+
+A signature is the text of Numba types, read when the kernel is compiled: ``(arguments)``, or ``result(arguments)`` to
+have the type of the result checked as well. ``const(array)`` is an array that the kernel only reads; frozen arrays and
+others are both taken for it. ``record(Net, …)`` is a named tuple with fields of these types. Names of the kernel's own
+module are known too. What a kernel calls stays ``njit(cache=True)``, or is a kernel.
+
+On disk a kernel is kept under a digest of itself, of everything that it calls in whatever file, and of the constants
+that these use, so that an edit is noticed wherever it is.
+"""
+
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib import import_module
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba import config, types
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
+
+from ddlopt.models.compilation import lock_of
+
+
+def const(array: types.Array) -> types.Array:
+    """The type of such an array that is only read."""
+    return array.copy(readonly=True)
+
+
+def record(kind: type, *fields: types.Type) -> types.NamedTuple:
+    """The type of a named tuple with fields of these types."""
+    return types.NamedTuple(fields, kind)
+
+
+_WORDS = {**vars(types), "const": const, "record": record}
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function that is specialised for the types declared and for no others.
+
+    Called before it has been compiled, it compiles what was declared. Arguments that do not fit are a ``TypeError``;
+    numbers are converted to the declared type.
+    """
+
+    declared: tuple[str, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether every declared signature has been compiled or loaded."""
+        return not self._can_compile
+
+    @property
+    def kept(self) -> bool:
+        """Whether every declared signature is ready, or on disk."""
+        if self.ready:
+            return True
+        self._stamp()
+        index = self._cache._cache_file._load_index()
+        self.targetctx.refresh()
+        codegen = self.targetctx.codegen()
+        return all(self._cache._index_key(each, codegen) in index for each in self._types())
+
+    def prepare(self) -> None:
+        """Compile what was declared, or load it; another process that does the same is waited for."""
+        if self.ready or self.is_compiling:
+            return
+        with lock_of(self._cache.cache_path, self.py_func.__module__):
+            self._stamp()
+            for signature in self._types():
+                self.compile(signature)
+            self.disable_compile()
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """As of every dispatcher, for calls from compiled code."""
+        self.prepare()
+        return super().get_call_template(args, kws)
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        """What to call in place of this one, which has just been called and is not compiled."""
+        self.prepare()
+        return self
+
+    def __reduce__(self) -> Any:
+        return _found, (self.py_func.__module__, self.py_func.__qualname__)
+
+    def _types(self) -> list[Any]:
+        words = {**_WORDS, **self.py_func.__globals__}
+        words.update({name: _WORDS[name] for name in ("const", "record")})
+        return [eval(text, words) for text in self.declared]
+
+    def _stamp(self) -> None:
+        """Have the files of this kernel and of all that it calls answer to what they are made of."""
+        for each in (self, *_called(self.py_func, set())):
+            cache_file = getattr(each._cache, "_cache_file", None)
+            if cache_file is not None:
+                cache_file._source_stamp = digest(each)
+
+
+def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an entry point with the types that it takes; ``options`` are those of ``numba.njit``."""
+    if not signatures:
+        raise TypeError("a kernel needs at least one signature")
+
+    def declare(function: Callable[..., Any]) -> Any:
+        if config.DISABLE_JIT:
+            return function
+        made = Kernel(function, targetoptions={"nopython": True, "boundscheck": None, **options})
+        made.declared = signatures
+        made.enable_caching()
+        return made
+
+    return declare
+
+
+def kernels_of(module: ModuleType) -> list[Kernel]:
+    """The kernels that a module defines."""
+    return [
+        each
+        for each in vars(module).values()
+        if isinstance(each, Kernel) and each.py_func.__module__ == module.__name__
+    ]
+
+
+def digest(function: Dispatcher) -> str:
+    """SHA-256 of all that a compiled function is made from: code, options, constants, and what it calls."""
+    parts: list[str] = []
+    for each in (function, *_called(function.py_func, set())):
+        parts += [repr(sorted(each.targetoptions.items(), key=str)), repr(getattr(each, "declared", ()))]
+        parts += _described(each.py_func)
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _found(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+def _called(function: Callable[..., Any], seen: set[int]) -> Iterator[Dispatcher]:
+    """The compiled functions that a function calls, and those call, each once; what comes with Numba is left out."""
+    for _, value in _used(function):
+        if isinstance(value, Dispatcher) and id(value) not in seen:
+            seen.add(id(value))
+            if not value.py_func.__module__.startswith("numba."):
+                yield value
+                yield from _called(value.py_func, seen)
+
+
+def _described(function: Callable[..., Any]) -> Iterator[str]:
+    yield f"{function.__module__}.{function.__qualname__} {function.__defaults__!r}"
+    for code in _codes(function.__code__):
+        constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
+        yield f"{code.co_code.hex()} {constants!r} {code.co_names} {code.co_varnames} {code.co_freevars}"
+    for name, value in _used(function):
+        yield f"{name} {_as_text(value)}"
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, Dispatcher):
+        return f"calls {value.py_func.__module__}.{value.py_func.__qualname__}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.descr} {value.shape} {sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, np.dtype):
+        return repr(value)
+    if isinstance(value, type | ModuleType):
+        return f"{value.__name__} {getattr(value, '_fields', ())}"
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_as_text, value))})"
+    return f"{type(value).__name__} {value!r}" if isinstance(value, int | float | str | complex | bytes) else ""
+
+
+def _used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Names of other objects in a function's code, and what they stand for, those in modules too."""
+    cells = function.__closure__ or ()
+    yield from zip(function.__code__.co_freevars, (each.cell_contents for each in cells), strict=True)
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    known = function.__globals__
+    for name in sorted(names & known.keys()):
+        value = known[name]
+        yield name, value
+        if isinstance(value, ModuleType):
+            yield from ((f"{name}.{part}", getattr(value, part)) for part in sorted(names & vars(value).keys()))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)

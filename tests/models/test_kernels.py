@@ -1,0 +1,161 @@
+"""Kernels are compiled ahead, once, for the types declared, and anew when anything they are made of has changed."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+INNER = """
+from numba import njit
+
+FACTOR = 3
+
+@njit(cache=True)
+def scaled(values):
+    total = 0.0
+    for value in values:
+        total += value * FACTOR
+    return total
+"""
+OUTER = """
+from typing import Any, NamedTuple
+from kernels_inner import scaled
+from ddlopt.models.kernels import kernel
+
+class Pair(NamedTuple):
+    ends: Any
+    weights: Any
+
+@kernel("(const(f8[::1]), i8)")
+def shifted(values, by):
+    return scaled(values) + by
+
+@kernel("f8(record(Pair, const(i8[::1]), f8[::1]))", nogil=True)
+def weighed(pair):
+    return shifted(pair.weights, pair.ends[0])
+
+@kernel("(i8,)", "(f8,)")
+def doubled(value):
+    return value + value
+"""
+HEAD = """
+import numba.core.event as event
+
+class Listener(event.Listener):
+    def on_start(self, what):
+        print("compiles", what.data["dispatcher"].py_func.__name__)
+    def on_end(self, what):
+        pass
+
+event.register("numba:compile", Listener())
+import numpy as np
+from ddlopt.models.compilation import compile_kernels
+import kernels_outer
+"""
+ASK = "print(kernels_outer.shifted(np.ones(2), 1))"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "kernels_inner.py").write_text(INNER)
+    (tmp_path / "kernels_outer.py").write_text(OUTER)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return tmp_path
+
+
+def started(code, folder):
+    return subprocess.Popen(
+        [sys.executable, "-c", HEAD + textwrap.dedent(code)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=os.environ,
+    )  # fmt: skip
+
+
+def output(process):
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return out.split("\n")[:-1], err
+
+
+def run(code, folder):
+    return output(started(code, folder))
+
+
+def test_compiled_ahead_and_then_for_no_other_types(folder):
+    """After compiling ahead nothing is compiled, and arguments of other types are an error."""
+    out, err = run(
+        """
+        assert compile_kernels(["kernels_outer"]) > 0
+        print("clock")
+        assert compile_kernels(["kernels_outer"]) == 0
+        frozen = np.ones(2)
+        frozen.flags.writeable = False
+        print(kernels_outer.shifted(np.ones(2), 1), kernels_outer.shifted(frozen, 1))
+        ends = np.arange(2)
+        ends.flags.writeable = False
+        print(kernels_outer.weighed(kernels_outer.Pair(ends, np.ones(2))))
+        for wrong in (np.ones(2, np.int64), np.ones(4)[::2], np.ones((2, 2)), "text"):
+            try:
+                kernels_outer.shifted(wrong, 1)
+            except TypeError as problem:
+                print("No matching definition" in str(problem))
+        """,
+        folder,
+    )
+    before, after = out[: out.index("clock")], out[out.index("clock") + 1 :]
+    assert {"compiles shifted", "compiles scaled", "compiles weighed", "compiles doubled"} <= set(before)
+    assert after == ["7.0 7.0", "6.0", *["True"] * 4]
+    assert err.startswith("compiling kernels, once, about ")
+    assert err.count("\n") == 1
+
+
+def test_loaded_by_the_next_process(folder):
+    """What one process has compiled the next one loads and says nothing of."""
+    run('compile_kernels(["kernels_outer"])', folder)
+    assert run(f'compile_kernels(["kernels_outer"]); {ASK}', folder) == (["7.0"], "")
+
+
+def test_called_without_being_compiled_ahead(folder):
+    """A kernel that is called compiles what it declares, and the result is the same."""
+    out, err = run("print(kernels_outer.doubled(2), kernels_outer.doubled(1.5))", folder)
+    assert out == ["compiles doubled", "compiles doubled", "4 3.0"]
+    assert err == ""
+
+
+@pytest.mark.parametrize("change", [("FACTOR = 3", "FACTOR = 4"), ("total = 0.0", "total = 2.0")])
+def test_edit_in_another_file_is_noticed(folder, change):
+    """A constant and a literal of a called function in another file are part of a kernel."""
+    run(ASK, folder)
+    (folder / "kernels_inner.py").write_text(INNER.replace(*change))
+    out, _ = run(ASK, folder)
+    assert {"compiles shifted", "compiles scaled"} <= set(out)
+    assert out[-1] != "7.0"
+    assert run(ASK, folder)[0] == out[-1:]
+
+
+def test_unrelated_edit_is_not(folder):
+    """What a kernel does not use may change at will."""
+    run(ASK, folder)
+    (folder / "kernels_inner.py").write_text(INNER + "\nELSE = 5\n")
+    assert run(ASK, folder)[0] == ["7.0"]
+
+
+def test_two_processes_compile_once(folder):
+    """Of several processes that need a kernel at the same time one compiles it."""
+    many = [started(f'compile_kernels(["kernels_outer"]); {ASK}', folder) for _ in range(3)]
+    lines = [line for each in many for line in output(each)[0]]
+    assert lines.count("7.0") == 3
+    assert lines.count("compiles shifted") == 1
+
+
+def test_by_name_through_pickle():
+    """A kernel goes to another process by its name."""
+    from ddlopt.solvers.codesign.reconfigured_kernels import times_on_trees
+
+    assert pickle.loads(pickle.dumps(times_on_trees)) is times_on_trees
+    none = np.zeros((2, 2), np.int64)
+    assert times_on_trees(none, none, np.zeros((2, 2))).shape == (2, 2)
