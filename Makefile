@@ -3,13 +3,15 @@ VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
 PYTEST_ARGS ?= -n auto
+# Versions that the tests passed with; empty for the newest ones.
+CONSTRAINTS ?= constraints.txt
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all lint types arrows wheel docs bench clean
+.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs bench bench-all clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/installed-core ## heuristics against the optimum on bundled instances, pictures in demo/ (a minute or two)
 	@$(BIN)/python examples/demo.py --out demo
@@ -21,6 +23,20 @@ test-slow: $(VENV)/installed-test ## the long proofs and large sizes only
 	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow ## all tests
+
+test-newest: ## the tests with the newest versions of everything, in .venv-newest
+	@rm -rf .venv-newest && $(MAKE) --no-print-directory test VENV=.venv-newest CONSTRAINTS=
+
+test-lowest: ## the tests with the lowest versions that pyproject.toml allows, in .venv-lowest
+	@rm -rf .venv-lowest && $(MAKE) --no-print-directory .venv-lowest/made VENV=.venv-lowest
+	@.venv-lowest/bin/python -m pip install -qq uv
+	@.venv-lowest/bin/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct -e '.[test]'
+	@.venv-lowest/bin/pytest -m "not slow" $(PYTEST_ARGS)
+
+constraints: test-newest ## write constraints.txt anew, from the newest versions and after their tests
+	@$(MAKE) --no-print-directory .venv-newest/installed-dev .venv-newest/installed-docs VENV=.venv-newest CONSTRAINTS=
+	@(sed -n '/^#/p' constraints.txt; .venv-newest/bin/python -m pip freeze --exclude-editable) > constraints.new
+	@mv constraints.new constraints.txt
 
 lint: $(VENV)/installed-dev ## style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -78,8 +94,8 @@ $(VENV)/made:
 	fi
 	@touch $@
 
-$(VENV)/installed-%: pyproject.toml | $(VENV)/made
+$(VENV)/installed-%: pyproject.toml $(CONSTRAINTS) | $(VENV)/made
 	@echo "installing ddlopt$(if $(filter core,$*),,[$*]) into $(VENV) …"
-	@$(BIN)/python -m pip install -qq -e '.$(if $(filter core,$*),,[$*])' || { \
+	@$(BIN)/python -m pip install -qq $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.$(if $(filter core,$*),,[$*])' || { \
 	    echo "make: the installation failed, the reason is above; if no package could be found, pip needs a network or a package index (see: $(BIN)/pip config list)" >&2; exit 1; }
 	@touch $@

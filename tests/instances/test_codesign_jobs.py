@@ -5,6 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from shared_data import shared_data
 
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign_jobs import network_job, usual_groups, usual_subsets
@@ -14,7 +15,6 @@ from ddlopt.instances.workloads.topoopt import SETTINGS, setting_of
 from ddlopt.instances.workloads.training import A100
 from ddlopt.models.codesign import job_of
 from ddlopt.models.errors import DdloptError
-from tests.shared_data import shared_data
 
 
 def small(workload, **options):

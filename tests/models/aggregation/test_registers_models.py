@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from register_cases import optimum, small
 
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
 from ddlopt.models.aggregation.bounds_registers import registers_bound
@@ -23,7 +24,6 @@ from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
-from tests.register_cases import optimum, small
 
 CASES = [(seed, goal) for seed in range(4) for goal in ("packets", "collisions")]
 

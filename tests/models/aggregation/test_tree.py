@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pyomo.environ as pyo
 import pytest
+from tree_cases import answer, optimum, random_tree
 
 from ddlopt.instances.library.aggregation_tree import example
 from ddlopt.models.aggregation import AggregationProblem, TreeInstance, evaluate
@@ -15,7 +16,6 @@ from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
-from tests.tree_cases import answer, optimum, random_tree
 
 EXACT = Limits(gap=0.0)
 FORMULATIONS = (TreeAggregation(), PlainTreeAggregation())

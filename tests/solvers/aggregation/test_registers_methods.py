@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from register_cases import full, optimum, small
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
@@ -25,7 +26,6 @@ from ddlopt.solvers.aggregation.register_tree import RegisterTree
 from ddlopt.solvers.aggregation.registers_methods import ENTRIES, best, milp
 from ddlopt.solvers.contracts import Limits, Method, Result, Status
 from ddlopt.solvers.exact import Exact
-from tests.register_cases import full, optimum, small
 
 CASES = [(seed, goal) for seed in range(8) for goal in ("packets", "collisions")]
 HEURISTICS: tuple[Method, ...] = (

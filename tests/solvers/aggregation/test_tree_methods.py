@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tree_cases import answer, optima, optimum, random_tree
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation_tree import example
@@ -22,7 +23,6 @@ from ddlopt.solvers.aggregation.tree_soar import Soar, job_program, shared
 from ddlopt.solvers.aggregation.tree_strategies import Strategy
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
-from tests.tree_cases import answer, optima, optimum, random_tree
 
 EXACT = Limits(gap=1e-9)
 SHAPES = ("path", "star", "caterpillar", "complete", None)

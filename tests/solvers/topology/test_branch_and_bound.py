@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from brute_force import brute_force
 
 from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
@@ -15,7 +16,6 @@ from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.branch_symmetry import Numbering
-from tests.brute_force import brute_force
 
 FOUR = ((0, 1, 2, 3), 3.0)
 
