@@ -18,8 +18,12 @@ import numpy as np
 from ddlopt.analysis.aggregation_front import Count, front
 from ddlopt.instances import load
 from ddlopt.instances.generators.aggregation_graph import fat_tree, leaf_spine, random_graph, torus
-from ddlopt.models.aggregation import GraphAggregation, GraphInstance, PlainGraph, RateLevels, RateMessages
+from ddlopt.models.aggregation import GraphInstance
 from ddlopt.models.aggregation.bounds_graph import graph_bound
+from ddlopt.models.aggregation.graph_aggregation import GraphAggregation
+from ddlopt.models.aggregation.graph_plain import PlainGraph
+from ddlopt.models.aggregation.rate_levels import RateLevels
+from ddlopt.models.aggregation.rate_messages import RateMessages
 from ddlopt.solvers.aggregation.graph_search import GraphSearch
 from ddlopt.solvers.aggregation.graph_trees import GraphTrees
 from ddlopt.solvers.contracts import Limits, Method, Result

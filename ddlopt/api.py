@@ -7,15 +7,12 @@ from typing import Any
 
 from ddlopt import instances
 from ddlopt.analysis.compare import PairProgress, refuted, run
-from ddlopt.instances import generators, readers
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
-from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.foreign import checked
-from ddlopt.solvers.opened import Opened
 
 AUTO = "auto"
 """The name that stands for :func:`default_method` where a method is asked for."""
@@ -216,7 +213,7 @@ def generate(family_name: str, kind: str, *, seed: int = 0, **options: Any) -> I
     InstanceError
         If the numbers make no instance.
     """
-    return generators.generate(family_name, kind, seed, **options)
+    return instances.generate(family_name, kind, seed, **options)
 
 
 def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
@@ -231,7 +228,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
     InstanceError
         If the file cannot be read or is something else.
     """
-    return readers.convert(path, source_format, **options)
+    return instances.convert(path, source_format, **options)
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
@@ -254,6 +251,8 @@ def _method(method: str | Method | None, instance: Instance, solver: str) -> Met
 
 def _opened(method: Method, opening: Method, instance: Instance) -> Method:
     """The method with another one before it."""
+    from ddlopt.solvers.opened import Opened
+
     for each in (opening, method):
         reason = each.refuses(instance)
         if reason is not None:
@@ -287,6 +286,8 @@ def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str])
             made.append(_method(method, instance, solver))
         except SolverMissingError as missing:  # the others may still answer
             made.append(_Missing(str(method), instance.family, solver, str(missing)))
+    from ddlopt.solvers.exact import Exact
+
     return made if any(isinstance(each, Exact | _Missing) for each in made) else made[:1]
 
 

@@ -1,11 +1,18 @@
-"""What the models are measured on: the bundled library, generators, readers of other formats, training jobs."""
+"""What the models are measured on: the bundled library, generators, readers of other formats, training jobs.
 
-from ddlopt.instances.generators import generate, kinds, options_of
-from ddlopt.instances.library import best, find, full_name, library_folder, load, names
-from ddlopt.instances.library.keep import store_best
-from ddlopt.instances.library.records import record
-from ddlopt.instances.readers import FORMATS, convert
-from ddlopt.instances.schema import schema
+Everything here is imported on first use: to read one instance takes no generator and no reader.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ddlopt.instances.generators import generate, kinds, options_of
+    from ddlopt.instances.library import best, find, full_name, library_folder, load, names
+    from ddlopt.instances.library.keep import store_best
+    from ddlopt.instances.library.records import record
+    from ddlopt.instances.readers import FORMATS, convert
+    from ddlopt.instances.schema import schema
 
 __all__ = [
     "FORMATS",
@@ -23,3 +30,24 @@ __all__ = [
     "schema",
     "store_best",
 ]
+
+_HOMES = {
+    "generators": {"generate", "kinds", "options_of"},
+    "library": {"best", "find", "full_name", "library_folder", "load", "names"},
+    "library.keep": {"store_best"},
+    "library.records": {"record"},
+    "readers": {"FORMATS", "convert"},
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'ddlopt.instances' has no attribute '{name}'")
+    home = next((module for module, names in _HOMES.items() if name in names), name)
+    value = getattr(import_module(f"ddlopt.instances.{home}"), name)
+    globals()[name] = value  # also over a module of that name, which the import has left here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

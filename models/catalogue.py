@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from ddlopt.models.contracts import Evaluation, Instance, Solution
@@ -26,59 +27,69 @@ class Family:
     bound: Callable[[Any], float | None]
 
 
+def _later(module: str, name: str = "bound") -> Callable[[Any], float | None]:
+    """A family's bound, imported when it is asked for: what it is calculated with takes its time to import."""
+
+    def bound(instance: Any) -> float | None:
+        found: float | None = getattr(import_module(module), name)(instance)
+        return found
+
+    return bound
+
+
 def _topology() -> Family:
     from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
-    from ddlopt.models.topology.bounds import lower_bound
 
     title = "optical links, rings and routes for one training job"
-    return Family("topology", title, TopologyInstance, TopologyDesign, evaluate, lower_bound)
+    bound = _later("ddlopt.models.topology.bounds", "lower_bound")
+    return Family("topology", title, TopologyInstance, TopologyDesign, evaluate, bound)
 
 
 def _scheduling() -> Family:
     from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-    from ddlopt.models.scheduling.bounds import bound
 
     title = "ring all-reduce jobs on a cluster over time"
+    bound = _later("ddlopt.models.scheduling.bounds")
     return Family("scheduling", title, SchedulingInstance, Schedule, evaluate, bound)
 
 
 def _compression() -> Family:
     from ddlopt.models.compression import CompressionAnswer, CompressionProblem, evaluate
-    from ddlopt.models.compression.bounds import bound
 
     title = "which gradients to compress, how, and which to send as sufficient factors"
+    bound = _later("ddlopt.models.compression.bounds")
     return Family("compression", title, CompressionProblem, CompressionAnswer, evaluate, bound)
 
 
 def _codesign() -> Family:
     from ddlopt.models.codesign import CodesignInstance, CodesignPlan, evaluate
-    from ddlopt.models.codesign.bounds import lower_bound
 
     title = "parallelization strategy, optical links, rings and routes for one training job together"
-    return Family("codesign", title, CodesignInstance, CodesignPlan, evaluate, lower_bound)
+    bound = _later("ddlopt.models.codesign.bounds", "lower_bound")
+    return Family("codesign", title, CodesignInstance, CodesignPlan, evaluate, bound)
 
 
 def _deployment() -> Family:
     from ddlopt.models.deployment import DeploymentAnswer, DeploymentProblem, evaluate
-    from ddlopt.models.deployment.bounds import bound
 
     title = "where operators run: deployment on unlike devices, partition into stages, strategies within operators"
+    bound = _later("ddlopt.models.deployment.bounds")
     return Family("deployment", title, DeploymentProblem, DeploymentAnswer, evaluate, bound)
 
 
 def _aggregation() -> Family:
     from ddlopt.models.aggregation import AggregationAnswer, AggregationProblem, evaluate
-    from ddlopt.models.aggregation.bounds import bound
 
     title = "in-network aggregation: what switches add up, where, with how much memory, and in which tables"
+    bound = _later("ddlopt.models.aggregation.bounds")
     return Family("aggregation", title, AggregationProblem, AggregationAnswer, evaluate, bound)
 
 
 def _gossip() -> Family:
     from ddlopt.models.gossip import GossipAnswer, GossipProblem, evaluate
-    from ddlopt.models.gossip.bounds import bound
 
     title = "gossip: who averages with whom, with which weights, and how often"
+    bound = _later("ddlopt.models.gossip.bounds")
     return Family("gossip", title, GossipProblem, GossipAnswer, evaluate, bound)
 
 

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import pyomo.environ as pyo
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -27,6 +26,9 @@ from pydantic import (
 )
 
 from ddlopt.models.errors import DdloptError, InstanceError, SolutionError
+
+if TYPE_CHECKING:
+    import pyomo.environ as pyo
 
 Number = float | Fraction
 """A figure of an evaluation: a float, or a Fraction in exact arithmetic."""
@@ -360,13 +362,13 @@ class Formulation(Protocol):
     def scope(self, instance: Any) -> str | None:
         """The class of solutions searched where it is smaller than all (e.g. ``"circulant"``); None for all of them."""
 
-    def build(self, block: pyo.Block, instance: Any) -> None:
+    def build(self, block: "pyo.Block", instance: Any) -> None:
         """Fill ``block`` with the model of ``instance``."""
 
-    def start(self, block: pyo.Block, instance: Any, solution: Any) -> None:
+    def start(self, block: "pyo.Block", instance: Any, solution: Any) -> None:
         """Set variable values of a built ``block`` from a solution; those not set are left to the solver."""
 
-    def read(self, block: pyo.Block, instance: Any) -> Any:
+    def read(self, block: "pyo.Block", instance: Any) -> Any:
         """The solution that the variable values describe; fails loudly where they describe none."""
 
     def objective_value(self, instance: Any, value: float) -> float:

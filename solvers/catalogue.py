@@ -15,7 +15,6 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.foreign import checked
 from ddlopt.solvers.makers import Maker
 
@@ -92,6 +91,8 @@ def formulation_named(name: str, family: str) -> Formulation:
     UnknownNameError
         If the family has no such method, or it is no formulation.
     """
+    from ddlopt.solvers.exact import Exact
+
     exact = {entry.name: entry for entry in entries(family) if entry.kind == "exact"}
     made = exact[name].make("highs") if name in exact else None
     if isinstance(made, Exact):

@@ -6,7 +6,6 @@ from typing import Any
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, Status, compiled, kernels_of
-from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.finish import finish
 from ddlopt.solvers.heuristic import Timed
 
@@ -14,8 +13,11 @@ from ddlopt.solvers.heuristic import Timed
 def checked(method: Method) -> Method:
     """The method itself where its ``solve`` is one of ours, which check; else :class:`Foreign`."""
     kind = type(method)
-    ours = kind.__module__.startswith("ddlopt.") or getattr(kind, "solve", None) in (Timed.solve, Exact.solve)
-    return method if ours else Foreign(method)
+    if kind.__module__.startswith("ddlopt."):
+        return method
+    from ddlopt.solvers.exact import Exact
+
+    return method if getattr(kind, "solve", None) in (Timed.solve, Exact.solve) else Foreign(method)
 
 
 @dataclass(frozen=True)

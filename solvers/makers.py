@@ -4,9 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.exact import Exact
 
 Maker = Callable[[str], Method]
 """Gives a method, with the solver of that name behind it where it is an exact one."""
@@ -16,6 +14,9 @@ def formulation(family: str, name: str, module: str, kind: str, **options: Any) 
     """An exact method: a formulation of ``ddlopt.models.<family>`` and a solver."""
 
     def make(solver: str) -> Method:
+        from ddlopt.solvers.backends import backend
+        from ddlopt.solvers.exact import Exact
+
         made = getattr(import_module(f"ddlopt.models.{family}.{module}"), kind)(**options)
         return Exact(name, family, made, backend(solver))
 

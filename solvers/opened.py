@@ -71,14 +71,16 @@ class Opened:
 
     def _solve(self, instance: Any, limits: Limits, seed: int, progress: ProgressCallback | None, start: Any) -> Result:
         began = time.perf_counter()
-        model = self.model(instance)
         try:
             share = None if limits.time_s is None else OPENING_SHARE * limits.time_s
             first = self.opening.solve(instance, dataclasses.replace(limits, time_s=share), seed, progress, start)
         except (NotApplicableError, InfeasibleError):
-            return dataclasses.replace(model.solve(instance, limits, seed, progress, start), method=self.name)
+            alone = self.model(instance).solve(instance, limits, seed, progress, start)
+            return dataclasses.replace(alone, method=self.name)
         opened_s = time.perf_counter() - began
-        if first.status is Status.OPTIMAL or first.interrupted or model.refuses(instance) is not None:
+        settled = first.status is Status.OPTIMAL or first.interrupted
+        model = None if settled else self.model(instance)
+        if model is None or model.refuses(instance) is not None:
             message = f"by {first.method}: {first.message}".rstrip(": ")
             return dataclasses.replace(first, method=self.name, message=message)
         left = None if limits.time_s is None else max(1e-3, limits.time_s - opened_s)

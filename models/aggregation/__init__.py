@@ -2,12 +2,8 @@
 
 from ddlopt.models.aggregation.evaluate import evaluate
 from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance, GraphJob, GraphLink, GraphNode
-from ddlopt.models.aggregation.graph_aggregation import GraphAggregation
-from ddlopt.models.aggregation.graph_plain import PlainGraph
 from ddlopt.models.aggregation.hot import HotInstance, HotJob, HotSet, HotSwitch
 from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
-from ddlopt.models.aggregation.rate_levels import RateLevels
-from ddlopt.models.aggregation.rate_messages import RateMessages
 from ddlopt.models.aggregation.registers import Placement, RegisterInstance
 from ddlopt.models.aggregation.slots import SlotJob, SlotLink, SlotPlan, SlotsInstance, SlotSwitch
 from ddlopt.models.aggregation.table import LookupFunction, LookupTables, TableInstance
@@ -18,7 +14,6 @@ __all__ = [
     "AggregationAnswer",
     "AggregationProblem",
     "AggregationTrees",
-    "GraphAggregation",
     "GraphInstance",
     "GraphJob",
     "GraphLink",
@@ -30,9 +25,6 @@ __all__ = [
     "LookupFunction",
     "LookupTables",
     "Placement",
-    "PlainGraph",
-    "RateLevels",
-    "RateMessages",
     "RegisterInstance",
     "SlotJob",
     "SlotLink",

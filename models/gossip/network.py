@@ -1,15 +1,17 @@
 """Who can talk to whom: the connected graph of workers that problems of the family share."""
 
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
-from scipy import sparse
 
 from ddlopt.models.contracts import Part
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from scipy import sparse
 
 
 class Network(Part):
@@ -50,6 +52,8 @@ class Network(Part):
         return self
 
     def _refuse_parts(self) -> None:
+        import networkx as nx
+
         parts = sorted(nx.connected_components(self.graph), key=min)
         if len(parts) > 1:
             raise ValueError(
@@ -58,8 +62,10 @@ class Network(Part):
             )
 
     @cached_property
-    def graph(self) -> nx.Graph:
+    def graph(self) -> "nx.Graph":
         """The same in networkx."""
+        import networkx as nx
+
         graph = nx.Graph()
         graph.add_nodes_from(range(self.nodes))
         graph.add_edges_from(self.edges)
@@ -71,8 +77,10 @@ class Network(Part):
         return np.array(self.edges, dtype=np.int64)
 
     @cached_property
-    def incidence(self) -> sparse.csr_array:
+    def incidence(self) -> "sparse.csr_array":
         """(n, m) vectors of the edges as columns: 1 at the first end, −1 at the second."""
+        from scipy import sparse
+
         m = len(self.edges)
         signs, columns = np.tile([1.0, -1.0], m), np.repeat(np.arange(m), 2)
         return sparse.csr_array((signs, (self.ends.ravel(), columns)), shape=(self.nodes, m))

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -191,6 +190,8 @@ class _Network:
         return costs
 
     def _assignment(self, members: Array, between: Array) -> tuple[Array, Array, float, float]:
+        from scipy.optimize import linear_sum_assignment
+
         try:
             rows, columns = linear_sum_assignment(between)
         except ValueError:

@@ -10,10 +10,9 @@ NSDI 2023, Theorem 1 and Algorithm 2.
 """
 
 from collections.abc import Sequence
-from math import gcd
+from math import gcd, isqrt
 
 import numpy as np
-from sympy import divisors, primerange
 
 
 def totients(k: int) -> tuple[int, ...]:
@@ -47,7 +46,7 @@ def totient_perms(k: int, primes_only: bool = False) -> tuple[int, ...]:
     """
     if not primes_only or k < 2:
         return totients(k)
-    return (1, *(int(p) for p in primerange(2, k) if k % p))
+    return (1, *(p for p in _primes_below(k) if k % p))
 
 
 def ring(members: Sequence[int], p: int) -> tuple[int, ...]:
@@ -78,7 +77,7 @@ def coset(servers: int, size: int, start: int) -> tuple[int, ...]:
         If ``size`` does not divide ``servers``.
     """
     if size < 1 or servers % size:
-        raise ValueError(f"{servers} servers have no subgroup of {size}; use one of {divisors(servers)}")
+        raise ValueError(f"{servers} servers have no subgroup of {size}; use one of {_divisors(servers)}")
     stride = servers // size
     return tuple(range(start % stride, servers, stride))
 
@@ -99,4 +98,13 @@ def coset_generators(servers: int) -> dict[int, tuple[int, ...]]:
     >>> coset_generators(6)
     {2: (3,), 3: (2, 4), 6: (1, 5)}
     """
-    return {k: tuple(servers // k * p for p in totients(k)) for k in divisors(servers) if k > 1}
+    return {k: tuple(servers // k * p for p in totients(k)) for k in _divisors(servers) if k > 1}
+
+
+def _divisors(n: int) -> list[int]:
+    """All divisors, in order; SymPy has them too, and takes longer to import than to count to n."""
+    return [k for k in range(1, n + 1) if n % k == 0]
+
+
+def _primes_below(k: int) -> list[int]:
+    return [p for p in range(2, k) if all(p % q for q in range(2, isqrt(p) + 1))]

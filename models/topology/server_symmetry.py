@@ -7,12 +7,14 @@ numbering of each set of such twins is enough.
 from collections import deque
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyomo.environ as pyo
 
 from ddlopt.models.topology.instance import TopologyInstance
+
+if TYPE_CHECKING:
+    import pyomo.environ as pyo
 
 Pair = tuple[int, int]
 
@@ -37,13 +39,15 @@ def interchangeable(instance: TopologyInstance) -> list[tuple[int, ...]]:
     return [tuple(twins) for twins in classes if len(twins) > 1]
 
 
-def add_numbering(block: pyo.Block, instance: TopologyInstance) -> None:
+def add_numbering(block: "pyo.Block", instance: TopologyInstance) -> None:
     """Constrain ``joined[i, j]`` so that twins are numbered as :func:`renumbering` numbers them.
 
     If all servers are twins and must reach each other, they are numbered breadth first from server 0: the first
     in-neighbour of j precedes j, and nobody after j has an earlier one. Otherwise the twins next to one chosen server
     come before those that are not.
     """
+    import pyomo.environ as pyo
+
     classes, n = interchangeable(instance), instance.servers
     if _breadth_first(instance, classes):
         block.FOUND = pyo.RangeSet(1, n - 1, doc="servers but the first")

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
-
-import pyomo.environ as pyo
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
+
+if TYPE_CHECKING:
+    import pyomo.environ as pyo
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Backend(Protocol):
 
     def solve(
         self,
-        model: pyo.ConcreteModel,
+        model: "pyo.ConcreteModel",
         limits: Limits,
         seed: int = 0,
         progress: ProgressCallback | None = None,

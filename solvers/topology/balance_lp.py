@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from ddlopt.models.errors import SolverError
@@ -90,6 +89,8 @@ class _Problem:
 
     def solve(self, columns: list[RingColumn]) -> tuple[float, Floats, Floats, Floats, Floats]:
         """Congestion (bytes), flow (n, n * d), shares, arc lengths (n * d,), price of each group's cheapest ring."""
+        from scipy.optimize import linprog
+
         (n, d), m, groups = self.heads.shape, len(self.arcs), len(self.job.sizes)
         flows = self.loads.shape[1]
         shares = np.zeros((groups, len(columns)))

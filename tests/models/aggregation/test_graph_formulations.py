@@ -8,9 +8,11 @@ import pytest
 from aggregation_graph_cases import optimum, random_instance, star
 
 from ddlopt.instances.generators.aggregation_graph import fat_tree
-from ddlopt.models.aggregation import GraphAggregation, GraphInstance, PlainGraph, RateLevels, evaluate
+from ddlopt.models.aggregation import GraphInstance, evaluate
+from ddlopt.models.aggregation.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph_network import job_network
-from ddlopt.models.aggregation.rate_levels import rate_levels
+from ddlopt.models.aggregation.graph_plain import PlainGraph
+from ddlopt.models.aggregation.rate_levels import RateLevels, rate_levels
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

@@ -8,10 +8,10 @@ import pytest
 from aggregation_graph_cases import optimum, random_instance, star
 
 from ddlopt.instances.generators.aggregation_graph import leaf_spine
-from ddlopt.models.aggregation import GraphInstance, RateMessages, evaluate
+from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.bounds_graph import graph_bound, most_rates
 from ddlopt.models.aggregation.graph_network import job_network
-from ddlopt.models.aggregation.rate_messages import job_levels
+from ddlopt.models.aggregation.rate_messages import RateMessages, job_levels
 from ddlopt.solvers.aggregation.graph_methods import best
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
