@@ -1,4 +1,4 @@
-"""A library of one instance, and designs for it."""
+"""The bundled instances as made, a library of one instance, and designs for it."""
 
 from functools import cache
 
@@ -14,14 +14,14 @@ def library_of_one(folder, monkeypatch):
     family = folder / "topology"
     family.mkdir()
     monkeypatch.setattr(library, "library_folder", lambda name: folder / name)
-    (family / "tiny-n4-d2.json").write_text(_text())
+    (family / "tiny-n4-d2.json").write_text(text_of(bundled("topology")["tiny-n4-d2"]))
     return family
 
 
 @cache
-def _text():
-    (instance,) = (each for each in made("topology") if each.name == "tiny-n4-d2")
-    return text_of(instance)
+def bundled(family):
+    """The bundled instances of a family, as made, by name."""
+    return {instance.name: instance for instance in made(family)}
 
 
 def ring_design(count, **more):

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("ddlopt", "models", "solvers", "instances", "analysis")
 SOURCES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
@@ -22,15 +20,20 @@ def imported(file):
             yield "." * node.level + (node.module or "")
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_imports_are_written_from_ddlopt(file):
-    wrong = [name for name in imported(file) if name.startswith(".") or name.split(".")[0] in ROOMS[1:]]
+def test_imports_are_written_from_ddlopt():
+    wrong = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in SOURCES
+        for name in imported(file)
+        if name.startswith(".") or name.split(".")[0] in ROOMS[1:]
+    ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_a_file_can_be_held_in_mind(file):
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+def test_a_file_can_be_held_in_mind():
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in SOURCES}
+    assert len(lengths) > 500
+    assert {file.as_posix(): lines for file, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
 def test_the_front_door_is_light():

@@ -20,46 +20,9 @@ from ddlopt.models.files import write_whole
 from ddlopt.models.topology import TopologyInstance
 
 RUN = Run(method="by-hand", seed=3, version="0.0.1", date=datetime.date(2026, 1, 2), seconds=4.5)
-REMEDY = "python -m ddlopt.analysis.records --index"
-SIMPLE_BYTES = 40_000
-"""Instances in larger files take seconds for a combinatorial bound."""
-
-
-def by_effort(name):
-    family, stem = name.split("/")
-    large = (library_folder(family) / f"{stem}.json").stat().st_size > SIMPLE_BYTES
-    return pytest.param(name, marks=[pytest.mark.slow] if large else [])
 
 
 # The library as it is ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", names())
-def test_best_known_solution_is_as_recorded(name):
-    solution, instance, known = best(name), load(name), record(name)
-    assert solution is not None, f"no best known solution of {name} is stored"
-    assert known is not None, f"what is recorded of {name} is about another instance; run {REMEDY}"
-    assert known.found is not None, f"what is recorded of {name} is about another solution; run {REMEDY}"
-    assert solution.instance_digest == instance.digest
-    evaluate = catalogue.family(instance.family).evaluate
-    rounded, exact = evaluate(instance, solution), evaluate(instance, solution, exact=True)
-    assert rounded.violations == exact.violations == ()
-    assert float(rounded.objective) == pytest.approx(float(exact.objective), rel=1e-9)
-    assert known.found.objective == float(exact.objective)
-    if known.bound is not None:
-        beyond = known.bound.value - known.found.objective
-        assert (beyond if instance.sense == "minimize" else -beyond) <= 0, "a bound passes the solution"
-
-
-@pytest.mark.parametrize("name", [by_effort(name) for name in names()])
-def test_recorded_bound_is_no_weaker_than_the_combinatorial_one(name):
-    instance, known = load(name), record(name)
-    combinatorial = catalogue.family(instance.family).bound(instance)
-    if combinatorial is not None:
-        assert known.bound is not None
-        weaker = combinatorial - known.bound.value
-        slack = 1e-9 * abs(combinatorial) + keep._TOLERANCE * abs(known.found.objective)
-        assert (weaker if instance.sense == "minimize" else -weaker) <= slack, f"run {REMEDY}"
 
 
 def test_records_are_of_bundled_instances_and_as_they_are_written():
