@@ -28,3 +28,9 @@ def some(values, default, of=None):
 def seeds(default, total):
     """Seeds 0, 1, ..., ``total`` - 1, of which the first ``default`` are in the default tests."""
     return some(range(total), default)
+
+
+def spread(values, step):
+    """All values as parameters, of which every ``step``-th is in the default tests."""
+    values = list(values)
+    return some(values, values[::step])

@@ -118,6 +118,7 @@ def test_bad_options_are_one_clear_line(options, line):
     assert "\n" not in str(problem.value)
 
 
+@pytest.mark.slow
 def test_many_operators():
     instance = random_graph(np.random.default_rng(0), 20_000, "any", width=1)
     assert instance.size == 20_000

@@ -67,6 +67,7 @@ def test_a_plan_run_for_real_has_the_errors_of_its_first_step():
     assert 0 < run.error < 1
 
 
+@pytest.mark.slow
 def test_training_works_with_compression_and_feedback():
     settings = [Setting("top_k", ratio=0.05) if each.ndim == 3 else Setting("none") for each in TAKEN[0].gradients]
     plain = run_plan([Setting("none")] * len(settings), Training(), first=0, steps=60)

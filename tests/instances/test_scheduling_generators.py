@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from volume import slow
 
 from ddlopt.instances.generators import generate as generate_any
 from ddlopt.instances.generators.clusters import gpu_servers, leaf_spine, network_of, random_graph, star
@@ -223,7 +224,7 @@ def test_contention_slows_the_horizon():
 
 
 def greedy(instance):
-    return Gadget().solve(instance, Limits(time_s=20)).objective
+    return Gadget().solve(instance, Limits()).objective
 
 
 def optimum(instance):
@@ -246,7 +247,7 @@ def optimum(instance):
 
 
 @pytest.mark.parametrize("edge", [0.02, 1e-6])
-@pytest.mark.parametrize("sizes", [{}, {"jobs": 12, "slots": 4, "gpus": 6}, {"jobs": 16, "slots": 16, "gpus": 3}])
+@pytest.mark.parametrize("sizes", [{"jobs": 12, "slots": 4, "gpus": 6}, {"jobs": 16, "slots": 16, "gpus": 3}, slow({})])
 def test_greedy_gets_half_when_jobs_leave(sizes, edge):
     instance = generate("departures", edge=edge, **sizes)
     assert min(job.utility.value for job in instance.jobs) < max(job.utility.value for job in instance.jobs)

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from shared_data import shared_data
+from volume import some
 
 import ddlopt
 from ddlopt.cli import run
@@ -48,6 +49,7 @@ def whole_philly():
     return path, convert(path, "philly")
 
 
+@pytest.mark.slow
 def test_all_of_philly(whole_philly):
     path, instance = whole_philly
     with path.open() as file:
@@ -66,7 +68,7 @@ def test_all_of_philly(whole_philly):
     assert instance.server_count * 8 >= 128
 
 
-@pytest.mark.parametrize(("cluster", "count"), [("ee9e8c", 1511), ("0e4a51", 1435), (103959, 1934)])
+@pytest.mark.parametrize(("cluster", "count"), some([("0e4a51", 1435), ("ee9e8c", 1511), (103959, 1934)], 1))
 def test_virtual_clusters_of_philly(cluster, count, whole_philly):
     path, everything = whole_philly
     instance = convert(path, "philly", virtual_cluster=cluster)

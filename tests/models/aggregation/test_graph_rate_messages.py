@@ -1,11 +1,13 @@
 """Rates of jobs that need not merge: the integer program against all answers, its relaxation, levels and refusals."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from aggregation_graph_cases import optimum, random_instance, star
+from volume import spread
 
 from ddlopt.instances.generators.aggregation_graph import leaf_spine
 from ddlopt.models.aggregation import GraphInstance, evaluate
@@ -30,8 +32,7 @@ def narrow() -> GraphInstance:
     return leaf_spine(np.random.default_rng(4), **sizes, slots=1, goal="rates")
 
 
-@pytest.mark.parametrize("aggregators", ["own", None, 1])
-@pytest.mark.parametrize("connections", ["own", 1, 2])
+@pytest.mark.parametrize(("connections", "aggregators"), spread(itertools.product(["own", 1, 2], ["own", None, 1]), 4))
 def test_rates_are_the_best_of_all_answers(aggregators: Any, connections: Any) -> None:
     given = {"aggregators": aggregators, "connections": connections}
     limits = {name: value for name, value in given.items() if value != "own"}

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pyomo.environ as pyo
 import pytest
 from tree_cases import answer, optimum, random_tree
+from volume import seeds
 
 from ddlopt.instances.library.aggregation_tree import example
 from ddlopt.models.aggregation import AggregationProblem, TreeInstance, evaluate
@@ -125,7 +126,7 @@ def test_the_worked_example():
         assert evaluate(example(), answer(example(), switches)).objective == value
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(4, 30))
 def test_programs_and_bound_against_enumeration(seed):
     jobs = 1 + seed % 2
     tree = random_tree(seed, nodes=6 if jobs == 1 else 4, jobs=jobs)

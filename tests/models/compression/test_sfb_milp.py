@@ -6,6 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from sfb_brute_force import all_best
+from volume import slow
 
 import ddlopt
 from ddlopt.instances.generators.compression_sfb_random import random_graph
@@ -35,9 +36,10 @@ def operator(name, time_s=0.0, gradient_bytes=0.0, **more):
 @pytest.mark.parametrize(
     "budgets", [{}, {"memory_part": 0.3}, {"compute_part": 0.2}, {"memory_part": 0.4, "compute_part": 0.1}]
 )
-def test_optimum_is_that_of_enumeration(cost_model, broadcast, budgets):
+@pytest.mark.parametrize("graphs", [range(1, 3), slow(range(4))])
+def test_optimum_is_that_of_enumeration(cost_model, broadcast, budgets, graphs):
     binding = 0
-    for seed in range(4):
+    for seed in graphs:
         drawn = {"shape": ("any", "training")[seed % 2], "mixed_replicas": seed > 1, "network_gigabit_per_s": 1.0}
         drawn |= {"cost_model": cost_model, "broadcast": broadcast}
         instance = graph(seed, **drawn, **budgets)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from partition_cases import optimum, several
+from volume import slow
 
 from ddlopt.models.deployment.evaluate_partition import evaluate_partition
 from ddlopt.models.deployment.latency_partition import LatencyPartition
@@ -43,9 +44,10 @@ def agrees(formulation: Any, instance: PartitionInstance, best: float | None) ->
 
 
 @pytest.mark.parametrize("fields", [{}, {"separate_passes": True}, {"contiguous": True}])
-def test_largest_load_is_that_of_all_partitions(fields: dict[str, Any]) -> None:
+@pytest.mark.parametrize("cases", [2, slow(7)])
+def test_largest_load_is_that_of_all_partitions(fields: dict[str, Any], cases: int) -> None:
     infeasible = 0
-    for instance in [*several(7, 100, **fields), *several(8, 100, processors=0, memory_bytes=4, **fields)]:
+    for instance in [*several(cases, 100, **fields), *several(8, 100, processors=0, memory_bytes=4, **fields)]:
         best = optimum(instance)
         infeasible += best is None
         agrees(MaxLoadPartition(), instance, best)
@@ -57,10 +59,11 @@ def test_largest_load_is_that_of_all_partitions(fields: dict[str, Any]) -> None:
     assert infeasible
 
 
+@pytest.mark.parametrize("cases", [4, slow(12)])
 @pytest.mark.parametrize("subgraphs", [1, 2])
-def test_latency_is_that_of_all_partitions(subgraphs: int) -> None:
+def test_latency_is_that_of_all_partitions(subgraphs: int, cases: int) -> None:
     covered = 0
-    for instance in several(12, 300, goal="latency", subgraphs=subgraphs):
+    for instance in several(cases, 300, goal="latency", subgraphs=subgraphs):
         best = optimum(instance)
         agrees(PlainLatency(), instance, best)
         model = LatencyPartition()

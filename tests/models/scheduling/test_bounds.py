@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, choices, job_rates, random_instance, slot_energy_j
 from scipy.optimize import linprog
+from volume import slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -42,11 +43,12 @@ FEATURES = {
 }
 
 
+@pytest.mark.parametrize("cases", [8, slow(30)])
 @pytest.mark.parametrize("features", FEATURES)
-def test_no_schedule_is_better(features):
+def test_no_schedule_is_better(features, cases):
     rng = np.random.default_rng(len(features))
     ratios = []
-    for _ in range(30):
+    for _ in range(cases):
         instance = random_instance(rng, **FEATURES[features])
         best = brute_force(instance).objective
         above = bound(instance)
@@ -142,13 +144,14 @@ def _relaxation(instance):
     return -solved.fun, np.maximum(prices, 0.0)
 
 
+@pytest.mark.parametrize("cases", [5, slow(15)])
 @pytest.mark.parametrize("resources", [("gpu",), ("cpu", "gpu")])
 @pytest.mark.parametrize("objective", ["utility", "max_min"])
-def test_strong_duality(resources, objective):
+def test_strong_duality(resources, objective, cases):
     """At the shadow prices of the linear relaxation the bound is its optimum, and nowhere is it less."""
     rng = np.random.default_rng(7)
     binding = 0
-    for _ in range(15):
+    for _ in range(cases):
         instance = _instance(rng, resources=resources, objective=objective, deadlines=objective == "utility")
         optimum, prices = _relaxation(instance)
         priced = PricedJobs(instance)
@@ -158,7 +161,7 @@ def test_strong_duality(resources, objective):
         for found, part in ((quick_bound(instance), 1e-2), (lagrangian_bound(instance, 2000), 1e-4)):
             assert optimum * (1 - 1e-9) <= found.bound <= optimum * (1 + part)
             assert priced.answer(found.prices).bound == pytest.approx(found.bound, rel=1e-9)
-    assert binding >= 8
+    assert binding > cases / 2
 
 
 def test_the_relaxation_is_solved_where_prices_are_all_there_is():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
 from scipy.optimize import linprog
+from volume import slow
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import (
@@ -139,10 +140,11 @@ SHAPES = {
 }
 
 
+@pytest.mark.parametrize("cases", [4, slow(12)])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_schedule_beats_the_bound(shape):
+def test_no_schedule_beats_the_bound(shape, cases):
     rng, sharp = np.random.default_rng(2), 0
-    for _ in range(12):
+    for _ in range(cases):
         instance = random_instance(rng, **SHAPES[shape])
         problem, value, bound = solved(instance)
         best = brute_force(instance).objective
@@ -155,7 +157,7 @@ def test_no_schedule_beats_the_bound(shape):
                 dual.save_value(dual.value * rng.uniform(0, 3, np.shape(dual.value)) + rng.uniform(0, 0.1))
         assert MODEL.bound(problem, instance) >= best - 1e-9  # any prices give a bound
         assert MODEL.bound(MODEL.problem(instance), instance) >= best - 1e-9  # none at all do, too
-    assert sharp >= 3
+    assert sharp >= cases / 4
 
 
 def test_hopeless_jobs_are_worth_nothing():

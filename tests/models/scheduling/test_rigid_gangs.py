@@ -5,6 +5,7 @@ import pyomo.environ as pyo
 import pytest
 from gang_brute_force import LINEAR, all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow, some
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance, evaluate
@@ -52,10 +53,11 @@ def contended(jobs, servers=(2, 2, 2), slots=9, rules=None, **fields):
     return SchedulingInstance.from_data(data | fields)
 
 
+@pytest.mark.parametrize("cases", [6, slow(15)])
 @pytest.mark.parametrize("objective", ["makespan", "completion"])
-def test_starts_give_the_optimum_of_all_orders(objective):
+def test_starts_give_the_optimum_of_all_orders(objective, cases):
     rng = np.random.default_rng(1)
-    for case in range(15):
+    for case in range(cases):
         fields = {"arrivals": case % 2 == 0, "deadlines": case % 3 == 0, "weights": True, "slots": 40}
         problem = random_gangs(rng, gpus=4, objective=objective, **fields)
         optimum = all_orders(problem)[objective == "completion"]
@@ -67,11 +69,12 @@ def test_starts_give_the_optimum_of_all_orders(objective):
             assert result.objective == pytest.approx(optimum)
 
 
+@pytest.mark.parametrize("cases", [6, slow(12)])
 @pytest.mark.parametrize("contention", [False, True])
 @pytest.mark.parametrize("objective", ["makespan", "completion"])
-def test_places_give_the_optimum_of_brute_force(objective, contention):
+def test_places_give_the_optimum_of_brute_force(objective, contention, cases):
     rng = np.random.default_rng(2)
-    for case in range(12):
+    for case in range(cases):
         problem = random_instance(
             rng,
             slots=4,
@@ -105,7 +108,7 @@ MEETING = {
 }
 
 
-@pytest.mark.parametrize("name", MEETING)
+@pytest.mark.parametrize("name", some(MEETING, ["two-that-meet", "a-late-one", "completion"]))
 def test_contention_that_matters_gives_the_optimum_of_brute_force(name):
     jobs, fields = MEETING[name]
     problem = contended(jobs, **fields)

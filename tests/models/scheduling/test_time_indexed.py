@@ -1,11 +1,13 @@
 """The time-indexed model against trying everything, against itself in another form, and in its options."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
+from volume import spread
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.scheduling import (
@@ -98,9 +100,9 @@ def check_start(instance, best):
     assert float(again.objective) == pytest.approx(best.objective, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("preemptive", [True, False], ids=["preemptive", "one-piece"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize(
+    ("feature", "objective", "preemptive"), spread(itertools.product(FEATURES, OBJECTIVES, [True, False]), 5)
+)
 def test_equals_brute_force(feature, objective, preemptive):
     for seed in range(2):
         instance = random_instance(
