@@ -8,8 +8,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.models.contracts import Number
 from ddlopt.models.errors import InfeasibleError
@@ -148,6 +146,9 @@ class _Network:
             direct[self._tails, self._heads] = lengths
             np.fill_diagonal(direct, 0)
             return direct, None
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
         graph = csr_array((lengths, (self._tails, self._heads)), shape=(n, n))
         if not want_trees:
             return dijkstra(graph), None

@@ -12,7 +12,6 @@ from ddlopt.models.topology.bounds import lower_bound
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance_kernel import seed_kernels
-from ddlopt.solvers.topology.balance_lp import polish
 from ddlopt.solvers.topology.link_annealing import anneal_congestion, anneal_volume
 from ddlopt.solvers.topology.link_starts import (
     LinkStart,
@@ -168,7 +167,7 @@ class _Search:
         self.pool.append((found.congestion_bytes, replace(start, rings=rings)))
         self.pool.sort(key=lambda entry: entry[0])
         promising = self.best is None or found.congestion_bytes < self.best.congestion_bytes * _PROMISING
-        self._keep(polish(found) if promising and self.polishable else found)
+        self._keep(_polished(found) if promising and self.polishable else found)
 
     def _keep(self, found: Balance) -> None:
         if self.best is not None and found.congestion_bytes >= self.best.congestion_bytes * (1 - 1e-9):
@@ -200,7 +199,7 @@ class _Search:
         for group, members, _, _ in best.rings:
             rings.setdefault(group, []).append(members)
         if self.polishable:
-            best = polish(best)
+            best = _polished(best)
         elif self.instance.iteration_time_s(best.congestion_bytes) > self.bound_s * (1 + _REACHED):
             accurate = balance(self.job, best.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
             best = min(best, accurate, key=lambda found: found.congestion_bytes)
@@ -212,3 +211,10 @@ class _Search:
             "routing_gap": 1 - best.bound_bytes / best.congestion_bytes,
         }
         return best.design(), details
+
+
+def _polished(found: Balance) -> Balance:
+    """The same, routed by linear programming, which is imported with its first use."""
+    from ddlopt.solvers.topology.balance_lp import polish
+
+    return polish(found)
