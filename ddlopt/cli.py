@@ -49,11 +49,18 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    max_file_mb: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Read files of up to N megabytes, unpacked, in place of 64.")
+    ] = None,
 ) -> None:
-    pass
+    if max_file_mb is not None:
+        from ddlopt.models.reading import reading_up_to
+
+        context.with_resource(reading_up_to(max_file_mb * 2**20))
 
 
 @app.command("list")

@@ -3,11 +3,9 @@
 Nothing here knows a family or a solver.
 """
 
-import gzip
 import hashlib
 import json
 import reprlib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -26,6 +24,7 @@ from pydantic import (
 )
 
 from ddlopt.models.errors import DdloptError, InstanceError, SolutionError
+from ddlopt.models.reading import UnreadableError, parsed, read_text
 
 if TYPE_CHECKING:
     import pyomo.environ as pyo
@@ -138,13 +137,6 @@ Matrix = Annotated[
 """A read-only (n, n) float64 array that travels through JSON as rows or as a list of entries."""
 
 
-def read_text(path: str | Path) -> str:
-    """Text of a UTF-8 file, unpacked where its name ends in ``.gz``."""
-    path = Path(path)
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-
-
 class Part(BaseModel):
     """A frozen piece of a document that refuses what it does not know."""
 
@@ -200,9 +192,7 @@ class _Document(BaseModel):
         if not text.strip():
             raise cls.error(f"{origin}: is empty; expected a {cls.kind} in JSON")
         try:
-            data = json.loads(text, parse_constant=_refuse_constant)
-        except RecursionError:
-            raise cls.error(f"{origin}: not valid JSON: nested too deeply") from None
+            data = parsed(text)
         except ValueError as problem:
             raise cls.error(f"{origin}: not valid JSON: {problem}") from None
         return cls.from_data(data, origin)
@@ -212,9 +202,8 @@ class _Document(BaseModel):
         """Read from a ``.json`` or ``.json.gz`` file."""
         try:
             text = read_text(path)
-        except (OSError, UnicodeDecodeError, EOFError, zlib.error) as problem:
-            reason = getattr(problem, "strerror", None) or str(problem)
-            raise cls.error(f"{path}: cannot be read: {reason}") from None
+        except UnreadableError as problem:
+            raise cls.error(f"{path}: cannot be read: {problem}") from None
         return cls.from_json(text, str(path))
 
     def to_json(self, indent: int | None = 1) -> str:
@@ -232,10 +221,6 @@ class _Document(BaseModel):
 
     def __hash__(self) -> int:
         return hash(self.digest)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number that JSON knows; every figure must be finite")
 
 
 _PLAIN_WORDS = {

@@ -1,8 +1,21 @@
 """The exceptions that ddlopt raises on purpose; each is also the fitting built-in."""
 
 
+def plain(text: str) -> str:
+    """The text with what could steer a terminal, or is no character, written as an escape; line feeds become spaces."""
+    if text.isprintable():
+        return text
+    spaced = text.replace("\n", " ")
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape", "backslashreplace").decode() for each in spaced
+    )
+
+
 class DdloptError(Exception):
     """Anything that ddlopt raises on purpose; its message is one line that says what to mend."""
+
+    def __str__(self) -> str:
+        return plain(super().__str__())
 
 
 class InstanceError(DdloptError, ValueError):

@@ -1,6 +1,5 @@
 """The bundled instances, their best known solutions, and the way from a name or a file to an instance."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,8 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from ddlopt.models.catalogue import FAMILY_NAMES, family
-from ddlopt.models.contracts import Instance, Solution, read_text
+from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import InstanceError, UnknownNameError
+from ddlopt.models.reading import parsed, read_text
 
 RECORDS = "records.json"
 """The file in a family's folder that is no instance."""
@@ -132,7 +132,7 @@ def best_file(full: str) -> Path | None:
 def _read(path: Path) -> Instance:
     """Read a file of whatever family it says it is."""
     try:
-        data = json.loads(read_text(path))
+        data = parsed(read_text(path))
         its_family = data.get("family", FAMILY_NAMES[0]) if isinstance(data, Mapping) else FAMILY_NAMES[0]
     except Exception:  # the family's own reader says what is wrong
         its_family = FAMILY_NAMES[0]

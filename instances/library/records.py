@@ -16,9 +16,10 @@ from typing import Self
 from pydantic import TypeAdapter, ValidationError
 
 from ddlopt.instances import library
-from ddlopt.models.contracts import Part, read_text
+from ddlopt.models.contracts import Part
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.files import write_whole
+from ddlopt.models.reading import read_text
 
 UNKNOWN = "unknown"
 """The method of a solution that nobody has noted."""

@@ -17,6 +17,7 @@ from flatbuffers import encode, number_types, packer
 from flatbuffers.table import Table
 
 from ddlopt.models.errors import InstanceError
+from ddlopt.models.reading import UnreadableError, read_bytes
 from ddlopt.models.topology import TopologyInstance
 
 _INT16, _UINT32 = number_types.Int16Flags, number_types.Uint32Flags
@@ -78,9 +79,9 @@ def read_flexnet(path: str | Path, degree: int = 4) -> TopologyInstance:
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
-    except OSError as problem:
-        raise InstanceError(f"{path}: cannot be read: {problem.strerror}") from None
+        data = read_bytes(path)
+    except UnreadableError as problem:
+        raise InstanceError(f"{path}: cannot be read: {problem}") from None
     try:
         fields = _fields(data)
     except (struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError) as problem:

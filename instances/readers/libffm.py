@@ -19,6 +19,10 @@ from ddlopt.models.aggregation.hot import HotInstance, HotJob, HotSwitch
 from ddlopt.models.aggregation.problem import AggregationProblem
 from ddlopt.models.aggregation.registers import RegisterInstance
 from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.models.reading import UnreadableError, opened
+
+_LONGEST_LINE = 2**20
+"""Bytes of a row; logs have a few thousand."""
 
 
 @checked
@@ -176,11 +180,13 @@ def rows_of(path: Path) -> Iterator[set[int]]:
     """Features of each row whose value is not 0; blank lines are skipped."""
     number = 0
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+        with opened(path) as packed, gzip.open(packed) if path.suffix == ".gz" else packed as file:
+            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), start=1):
+                if len(line) > _LONGEST_LINE:
+                    raise UnreadableError(f"line {number} has more than {_LONGEST_LINE} bytes")
                 if line.strip():
                     yield _features(f"{path}: line {number}", line.decode("utf-8"))
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as problem:
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error, UnreadableError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         after = f", after line {number}" if number else ""
         raise InstanceError(f"{path}: cannot be read{after}: {reason}") from None

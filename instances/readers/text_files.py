@@ -1,13 +1,11 @@
 """The text, or the object in JSON, of a file of somebody else's, or one line on why there is none."""
 
-import json
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ddlopt.models.contracts import read_text
 from ddlopt.models.errors import DdloptError, InstanceError
+from ddlopt.models.reading import UnreadableError, parsed, read_text
 
 
 def text_of(path: str | Path, error: type[DdloptError] = InstanceError) -> str:
@@ -20,8 +18,8 @@ def text_of(path: str | Path, error: type[DdloptError] = InstanceError) -> str:
     """
     try:
         return read_text(path)
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as problem:
-        raise error(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+    except UnreadableError as problem:
+        raise error(f"{path}: cannot be read: {problem}") from None
 
 
 def object_of(path: Path, expected: str, error: type[DdloptError] = InstanceError) -> Mapping[str, Any]:
@@ -34,8 +32,8 @@ def object_of(path: Path, expected: str, error: type[DdloptError] = InstanceErro
     """
     text = text_of(path, error)
     try:
-        data = json.loads(text)
-    except (RecursionError, ValueError) as problem:
+        data = parsed(text)
+    except ValueError as problem:
         raise error(f"{path}: cannot be read: {problem}") from None
     if not isinstance(data, Mapping):
         raise error(f"{path}: expected {expected}")

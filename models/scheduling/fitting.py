@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from ddlopt.models.contracts import read_text
 from ddlopt.models.errors import InstanceError
+from ddlopt.models.reading import UnreadableError, read_text
 from ddlopt.models.scheduling.timing import PolluxTiming, RingTiming
 
 _FASTEST_BYTES_PER_S = 1e18
@@ -188,8 +188,8 @@ def read_measurements(path: str | Path) -> list[Measurement]:
     """
     try:
         text = read_text(path)
-    except (OSError, UnicodeDecodeError, EOFError) as problem:
-        raise InstanceError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+    except UnreadableError as problem:
+        raise InstanceError(f"{path}: cannot be read: {problem}") from None
     rows = csv.DictReader(text.removeprefix("\ufeff").splitlines())
     missing = [name for name in ("workers", "bytes", "sync_s") if name not in (rows.fieldnames or ())]
     if missing:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ddlopt.models.errors import SolutionError
+from ddlopt.models.reading import UnreadableError, read_text
 
 Pairs = Iterator[tuple[str, float]]
 Columns = Callable[[str], Sequence[str]]
 """Names of the model's columns in the order in which its file in a format, ``lp`` or ``mps``, has them."""
 
-_LARGEST_FILE = 1 << 30
 _NUMBER = r"([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)"
 
 
@@ -115,12 +115,10 @@ def read_values(path: str | Path, columns: Columns) -> Answer:
 
 def _lines(path: Path) -> list[str]:
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise SolutionError(f"{path} is larger than any solution ({_LARGEST_FILE} bytes)")
         # Only line feeds end a line: splitlines() would take other control characters for ends too.
-        return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise SolutionError(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+        return read_text(path).rstrip("\n").split("\n")
+    except UnreadableError as problem:
+        raise SolutionError(f"{path} cannot be read: {problem}") from None
 
 
 def _highs(lines: Lines, _: Columns) -> Pairs:

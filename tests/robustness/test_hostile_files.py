@@ -1,0 +1,106 @@
+"""Files that somebody means ill with: without end, without a writer, with two meanings, with half of a character."""
+
+import gzip
+import io
+import os
+from contextlib import redirect_stdout
+
+import pytest
+
+import ddlopt
+from ddlopt.models.contracts import Solution
+from ddlopt.models.errors import DdloptError, InstanceError, StoreError, plain
+from ddlopt.models.reading import UnreadableError, parsed, read_bytes, reading_up_to
+
+START = '{"family": "topology", "name": "x", '
+
+
+def bomb(path, size):
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(size // 2**20):
+            file.write(b"[" * 2**20)
+    return path
+
+
+HOSTILE = {
+    "twice.json": (b'{"family": "topology", "family": "gossip"}', "the key 'family' stands twice"),
+    "half.json": (START.encode() + b'"source": "\\ud800"}', r"half of a character (U+D800)"),
+    "halves.json": (START.encode() + b'"source": "\\udc00\\ud800"}', r"half of a character (U+DC00)"),
+    "deep.json": (b"[" * 200_000, "nested too deeply"),
+    "digits.json": (b'{"family": ' + b"9" * 5000 + b"}", "digits"),
+    "nan.json": (START.encode() + b'"degree": NaN}', "NaN is not a number"),
+    "bytes.json": (b"\xff\xfe\x00", "utf-8"),
+    "no.json.gz": (b"123", "no gzip file"),
+    "cut.json.gz": (gzip.compress(b"{}" * 1000)[:-12], "truncated"),
+    "after.json.gz": (gzip.compress(b"{}") + b"rubbish", "no gzip file"),
+    "empty.json.gz": (b"", "empty"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_one_line_for_each(tmp_path, name):
+    content, said = HOSTILE[name]
+    (tmp_path / name).write_bytes(content)
+    for read in (ddlopt.load, Solution.from_file):
+        with pytest.raises(DdloptError) as told:
+            read(tmp_path / name)
+        assert said in str(told.value)
+        assert "\n" not in str(told.value)
+
+
+def test_what_unpacks_without_end_is_not_unpacked(tmp_path):
+    path = bomb(tmp_path / "bomb.json.gz", 80 * 2**20)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(InstanceError, match=r"more than 67108864 bytes; ddlopt --max-file-mb N"):
+        ddlopt.load(path)
+
+
+def test_the_limit_can_be_lifted(tmp_path):
+    path = tmp_path / "file.json.gz"
+    path.write_bytes(gzip.compress(b" " * 3000) + gzip.compress(b"{}") + b"\0" * 100)
+    with reading_up_to(3001), pytest.raises(UnreadableError, match="more than 3001 bytes"):
+        read_bytes(path)
+    with reading_up_to(3002):
+        assert read_bytes(path) == b" " * 3000 + b"{}"
+
+
+def test_the_limit_of_the_command_line_ends_with_it(tmp_path, call):
+    path = tmp_path / "large.json"
+    path.write_bytes(b" " * (2 * 2**20))
+    code, _, told = call("--max-file-mb", "1", "show", path)
+    assert code == 2
+    assert "more than 1048576 bytes" in told
+    code, _, told = call("show", path)
+    assert "is empty" in told
+
+
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path), lambda path: path.mkdir()], ids=["pipe", "folder"])
+def test_only_regular_files_are_read(tmp_path, make):
+    make(tmp_path / "odd.json")
+    with pytest.raises(UnreadableError):
+        read_bytes(tmp_path / "odd.json")
+
+
+def test_no_device_is_read():
+    with pytest.raises(UnreadableError, match="no regular file"):
+        read_bytes("/dev/zero")
+
+
+def test_whole_characters_of_two_halves_are_read():
+    assert parsed('"\\ud83d\\ude00"') == "\N{GRINNING FACE}"
+
+
+def test_no_message_steers_a_terminal(tmp_path, call):
+    path = tmp_path / "colour.json"
+    path.write_text('{"family": "topology", "name": "a\\u001b[31mred", "\\u001b]0;title\\u0007": 1}')
+    code, _, told = call("show", path)
+    assert code == 2
+    assert all(each.isprintable() or each == "\n" for each in told)
+
+
+def test_errors_print_whatever_they_say():
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")) as out:
+        print(StoreError("a\x1b[31mb\n\ud800"))
+        out.seek(0)
+        assert out.read() == "a\\x1b[31mb \\ud800\n"
+    assert plain("é ∑") == "é ∑"
