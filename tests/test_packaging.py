@@ -8,6 +8,7 @@ import tarfile
 import tomllib
 import zipfile
 from email.parser import Parser
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,16 @@ ROOMS = {package: ROOT / folder for package, folder in SETUP["package-dir"].item
 """Top-level packages and the folders they are installed from."""
 
 
+@cache
 def tree() -> dict[str, Path]:
     """Everything to be installed: path inside the wheel, file in the tree."""
-    found = {}
-    for package, folder in ROOMS.items():
-        for pattern in ("*.py", "*.json", "*.json.gz", "INDEX.md", "*.html", "*.css", "*.js", "*.npz", "py.typed"):
-            for file in folder.rglob(pattern):
-                found[f"{package.replace('.', '/')}/{file.relative_to(folder).as_posix()}"] = file
-    return found
+    ends = (".py", ".json", ".json.gz", "INDEX.md", ".html", ".css", ".js", ".npz", "py.typed")
+    return {
+        f"{package.replace('.', '/')}/{file.relative_to(folder).as_posix()}": file
+        for package, folder in ROOMS.items()
+        for file in folder.rglob("*.*")
+        if file.name.endswith(ends)
+    }
 
 
 @pytest.fixture

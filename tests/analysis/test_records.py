@@ -179,6 +179,7 @@ def test_what_contradicts_the_library_is_refused(own_library, store):
 # The index ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_index_is_what_the_records_say():
     committed = index_file().read_text(encoding="utf-8")
     assert committed == index_text(), "run python -m ddlopt.analysis.records --index"

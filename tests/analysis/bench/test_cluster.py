@@ -22,6 +22,7 @@ def test_nobody_answers():
         nobody.__enter__()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_no_result(tmp_path, odd_methods):
     from distributed import LocalCluster
 

@@ -1,6 +1,7 @@
 """Suites: what they name exists, and every method of theirs answers something."""
 
 import pytest
+from volume import slow
 
 from ddlopt import instances
 from ddlopt.analysis.bench import plan
@@ -27,12 +28,13 @@ def test_sizes_of_suites():
     assert set(members(["library"])[0]) == set(instances.names())
 
 
-def test_all_that_the_default_suite_names_does_something():
-    names, methods = members(["default"])
+@pytest.mark.parametrize("suite", ["quick", slow("default")])
+def test_all_that_a_suite_names_does_something(suite):
+    names, methods = members([suite])
     tasks = plan(names, methods, [0], Limits(1.0))
     answered = {(task.family, task.method) for task in tasks}
     assert {task.instance for task in tasks} == set(names)
-    for family, part in SUITES["default"].parts.items():
+    for family, part in SUITES[suite].parts.items():
         assert {(family, method) for method in part.methods if method != "auto"} <= answered
 
 

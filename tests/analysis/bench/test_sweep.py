@@ -1,6 +1,5 @@
 """Sweeps: what is done, what is stored, and what happens when solves or sweeps die."""
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -9,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from volume import slow
 
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, isolated, plan
@@ -81,9 +81,9 @@ def test_keys_are_the_same_in_every_process():
         "from ddlopt.analysis.bench import plan; from ddlopt.solvers.contracts import Limits;"
         f"print(*(task.key for task in plan({names}, ['auto', 'all-exact', 'all-heuristics'], [0], Limits(1.0))))"
     )
-    keys = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)]
-    assert keys[0] == keys[1]
-    assert len(keys[0].split()) > 20
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    assert there == [task.key for task in plan(names, ["auto", "all-exact", "all-heuristics"], [0], Limits(1.0))]
+    assert len(there) > 20
 
 
 def test_a_file_has_the_key_of_the_library_instance(tmp_path):
@@ -132,12 +132,13 @@ def test_methods_of_other_packages_are_listed(odd_methods):
     assert result.objective == 12
 
 
-def bench(path, odd_methods, *more):
-    words = [DDLOPT, "bench", "topology/tiny-n4-d2*", "--methods", "slow:seconds=0.5", "--seeds", "0-4", "--jobs", "2"]
-    environment = os.environ | {"PYTHONPATH": str(odd_methods)}
-    return subprocess.Popen(
-        [*words, "--store", path, *more], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+BENCH = ("bench", "topology/tiny-n4-d2*", "--methods", "slow:seconds=0.5", "--seeds", "0-2", "--jobs", "2", "--store")
+SOLVES = 6
+
+
+def bench(path, *more):
+    words = [DDLOPT, *BENCH, path, *more]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def rows(path):
@@ -157,27 +158,27 @@ def wait_for(condition, seconds=60):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_is_killed_goes_on(tmp_path, odd_methods, how):
+@pytest.mark.parametrize("how", [signal.SIGKILL, slow(signal.SIGINT)])
+def test_a_sweep_that_is_killed_goes_on(tmp_path, odd_methods, call, how):
     path = tmp_path / "results.sqlite"
-    first = bench(path, odd_methods)
-    wait_for(lambda: path.exists() and len(rows(path)) >= 3)
+    first = bench(path)
+    wait_for(lambda: path.exists() and len(rows(path)) >= 2)
     first.send_signal(how)
     _, err = first.communicate()
     kept = rows(path)
-    assert 3 <= len(kept) < 10
+    assert 2 <= len(kept) < SOLVES
     if how == signal.SIGINT:
         assert first.returncode == 130
         assert "interrupted; " in err
-    second = bench(path, odd_methods)
-    out, _ = second.communicate()
-    assert second.returncode == 0
-    assert f"now: {10 - len(kept)} feasible" in out
+    code, out, _ = call(*BENCH, path)
+    assert code == 0
+    assert f"now: {SOLVES - len(kept)} feasible" in out
     now = rows(path)
-    assert len(now) == 10
+    assert len(now) == SOLVES
     assert kept.items() <= now.items()
 
 
+@pytest.mark.slow
 def test_solves_do_not_run_the_script_that_sweeps(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(
@@ -204,11 +205,12 @@ def processes_with(setting):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_no_solve_outlives_its_sweep(tmp_path, odd_methods, monkeypatch):
     mark = f"SWEEP={tmp_path}"
     monkeypatch.setenv(*mark.split("="))
-    sweep = bench(tmp_path / "results.sqlite", odd_methods, "--methods", "slow:seconds=1000", "--time-limit", "1000")
+    sweep = bench(tmp_path / "results.sqlite", "--methods", "slow:seconds=1000", "--time-limit", "1000")
     wait_for(lambda: len(processes_with(mark)) >= 5)  # the sweep, two of multiprocessing's, two solves
     sweep.kill()
     sweep.wait()
@@ -216,12 +218,11 @@ def test_no_solve_outlives_its_sweep(tmp_path, odd_methods, monkeypatch):
     sweep.communicate()
 
 
-def test_two_sweeps_on_one_store(tmp_path, odd_methods):
+def test_two_sweeps_on_one_store(tmp_path, odd_methods, call):
     path = tmp_path / "results.sqlite"
     with Store(path):
-        second = bench(path, odd_methods)
-        _, err = second.communicate()
-        assert second.returncode == 2
+        code, _, err = call(*BENCH, path)
+        assert code == 2
         assert err == f"ddlopt: {path} is in use by another sweep; wait for it, or give another store\n"
     # Reading is always possible.
     with Store(path), Store(path, write=False) as reading:
