@@ -7,7 +7,17 @@ from typing import Any
 
 from ddlopt.models.contracts import Instance, Sense
 from ddlopt.models.errors import DdloptError
-from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint, better, empty_result, provenance
+from ddlopt.solvers.contracts import (
+    Limits,
+    Method,
+    Result,
+    Status,
+    TracePoint,
+    better,
+    compiled,
+    empty_result,
+    provenance,
+)
 
 _SLACK = 1e-5
 """Relative difference between a bound and an objective that is laid to tolerances of solvers."""
@@ -77,9 +87,12 @@ def attempt(
             progress(instance.name, method.name, point)
 
     started = time.perf_counter()
-    watch(TracePoint(0.0, None, None))
     try:
-        return method.solve(instance, limits, seed, watch)
+        compile_s = compiled(method, instance)
+        started = time.perf_counter()
+        watch(TracePoint(0.0, None, None))
+        result = method.solve(instance, limits, seed, watch)
+        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
     except Exception as problem:  # whatever one method does must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
         return empty_result(

@@ -133,6 +133,7 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
         "scope_bound",
         "scope_gap",
         "runtime_s",
+        "compile_s",
         "checked",
         "message",
         "sense",

@@ -1,7 +1,8 @@
 """The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
 from ddlopt.solvers.foreign import checked
 
 AUTO = "auto"
@@ -116,7 +117,10 @@ def solve(
         if start is not None:
             raise OptionError("start and start_from cannot both be given")
         chosen = _opened(chosen, _method(start_from, problem, solver), problem)
-    return chosen.solve(problem, limits, seed, progress, None if start is None else _solution(problem, start))
+    beginning = None if start is None else _solution(problem, start)
+    compile_s = compiled(chosen, problem)
+    result = chosen.solve(problem, limits, seed, progress, beginning)
+    return replace(result, compile_s=compile_s + result.compile_s)
 
 
 def compare(
@@ -160,12 +164,16 @@ def compare(
     UnknownNameError, InstanceError, OptionError
         Before anything is solved. The limits are those of :func:`solve`, for each pair.
     """
+    from ddlopt.analysis.warm_up import warm_up
+
     limits = _limits(time_limit, gap, threads, seed)
     problems = [load(name) for name in names]
     solvers = [solver] if isinstance(solver, str) else list(solver)
     pairs = [
         (problem, method) for problem in problems for name in methods for method in _by_solver(name, problem, solvers)
     ]
+    with suppress(Exception):  # what goes wrong with one method is for its result to say
+        warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})
     results = []
     for result in run(pairs, limits, seed, progress):
         results.append(result)

@@ -319,6 +319,7 @@ def schema(
 
 app.command()(sweeps.bench)
 app.command()(sweeps.results)
+app.command()(sweeps.warm_up)
 app.command()(sweeps.report)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)

@@ -46,6 +46,7 @@ def bench(
     from ddlopt.analysis.bench.suites import members
     from ddlopt.analysis.bench.sweep import Sweep
     from ddlopt.analysis.bench.tasks import plan
+    from ddlopt.analysis.warm_up import warm_up
     from ddlopt.solvers.contracts import Limits
 
     if memory is not None and not 0 < memory < math.inf:
@@ -66,6 +67,8 @@ def bench(
             f"{len(tasks)} solves of {len(names)} instances, at most {len(tasks) * time_limit / 3600:.1f} h of solving"
         )
         return
+    if cluster is None:
+        warm_up({module for task in tasks for module in task.kernels}, jobs)
     with executor_of(cluster) as (executor, width), Store(store) as opened:
         if again:
             opened.forget(words(again))
@@ -78,6 +81,22 @@ def bench(
             raise typer.Exit(INTERRUPTED) from None
     told = ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "nothing was left to do"
     print(f"{len(tasks)} results in {store}; now: {told}")
+
+
+def warm_up(
+    wanted: Annotated[
+        list[str] | None, typer.Argument(metavar="[FAMILY|METHOD…]", help="Only for these; everything by default.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Modules at a time; by default one a core.")
+    ] = None,
+) -> None:
+    """Compile ahead what methods would compile before their first solve; it is kept on disk."""
+    from ddlopt.analysis.warm_up import kernel_modules, warm_up
+
+    modules = kernel_modules(wanted or ())
+    compiled = warm_up(modules, jobs, each=tell)
+    print(f"{compiled} of {len(modules)} modules of kernels were compiled, the others were ready")
 
 
 def results(

@@ -96,7 +96,8 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
     def _stamp(self) -> None:
         """Have the files of this kernel and of all that it calls answer to what they are made of."""
-        for each in (self, *_called(self.py_func, set())):
+        called: list[Any] = [self, *_called(self.py_func, set())]
+        for each in called:
             cache_file = getattr(each._cache, "_cache_file", None)
             if cache_file is not None:
                 cache_file._source_stamp = digest(each)

@@ -1,6 +1,7 @@
 """One solve in a process of its own, with limits on time and memory that hold whatever the method does."""
 
 import json
+import math
 import multiprocessing
 import os
 import resource
@@ -16,16 +17,18 @@ from typing import Any
 
 from ddlopt.analysis.bench.rows import Finished, ended, no_outcome, run_row
 from ddlopt.analysis.bench.tasks import Task
+from ddlopt.models.compilation import compile_kernels
 
 GRACE = 0.25, 15.0
 """Part of the time limit, and seconds, that a solve may take beyond its limit before it is killed."""
 _START_S = 300.0
-"""What a process may take to begin; its limit counts from then on."""
+"""What a process may take to begin, the compiling of kernels not counted; its limit counts from then on."""
 _POLL_S = 0.2
+_COMPILES = "compiles"
 _BEGUN = "begun"
 _OF_RESULT = (
-    "status", "objective", "bound", "gap", "checked", "scope", "scope_bound", "runtime_s", "message", "trace",
-    "solution",
+    "status", "objective", "bound", "gap", "checked", "scope", "scope_bound", "runtime_s", "compile_s", "message",
+    "trace", "solution",
 )  # fmt: skip
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -55,20 +58,22 @@ def solve_isolated(
     child = _Child(task)
     points: list[list[float | None]] = []
     outcome: dict[str, Any] | None = None
-    limit = None if task.limits.time_s is None else task.limits.time_s * (1 + GRACE[0]) + GRACE[1]
-    killed, since = False, began + _START_S
+    limit = math.inf if task.limits.time_s is None else task.limits.time_s * (1 + GRACE[0]) + GRACE[1]
+    killed, until = False, began + _START_S + limit
     try:
         while outcome is None:
             if stopped is not None and stopped():
                 return None
-            if limit is not None and time.perf_counter() - since > limit:
+            if time.perf_counter() > until:
                 killed = True
                 break
             message = child.next_message(_POLL_S)
             if message is _ENDED:
                 break
-            if message == _BEGUN:
-                since = time.perf_counter()
+            if message == _COMPILES:
+                until = math.inf
+            elif message == _BEGUN:
+                until = time.perf_counter() + limit
             elif isinstance(message, list):
                 points.append(message)
             elif isinstance(message, dict):
@@ -183,12 +188,15 @@ def serve(pipe: Connection) -> None:
     """Solve the task that comes over the pipe; send trace points, then the outcome."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the sweep's to handle
     task: Task = pipe.recv()
+    pipe.send(_COMPILES)
+    compile_s = compile_kernels(task.kernels, tell=None)
     if task.memory_bytes is not None:
         resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
     pipe.send(_BEGUN)
     news = _News(pipe)
     try:
         outcome = _solved(task, news)
+        outcome["compile_s"] += compile_s
     except MemoryError:
         outcome = _short_of_memory(task)
     news.stop()

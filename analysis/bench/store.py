@@ -70,6 +70,9 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE runs ADD COLUMN answer_s REAL;
     """,
+    """
+    ALTER TABLE runs ADD COLUMN compile_s REAL NOT NULL DEFAULT 0;
+    """,
 )
 """What brings a store from version k to version k + 1; never changed, only added to."""
 

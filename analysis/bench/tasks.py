@@ -14,7 +14,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Method, provenance
+from ddlopt.solvers.contracts import Limits, Method, kernels_of, provenance
 from ddlopt.solvers.exact import Exact
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
@@ -43,6 +43,8 @@ class Task:
         Address space that the process may have.
     versions : dict
         Of what may change an outcome.
+    kernels : tuple of str
+        Modules whose kernels are compiled before the solve.
     """
 
     instance: str
@@ -56,12 +58,13 @@ class Task:
     limits: Limits
     memory_bytes: int | None
     versions: dict[str, str]
+    kernels: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """SHA-256 of all that decides the outcome; where the instance comes from is not part of it."""
         decisive = dataclasses.asdict(self)
-        for name in ("instance", "text"):
+        for name in ("instance", "text", "kernels"):
             del decisive[name]
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), default=str)
         return hashlib.sha256(canonical.encode()).hexdigest()
@@ -132,7 +135,7 @@ def plan(
             for seed in seeds:
                 task = Task(
                     name, text, instance.digest, instance.family, asked, options_of(method), used, seed, limits,
-                    memory_bytes, versions,
+                    memory_bytes, versions, kernels_of(method, instance),
                 )  # fmt: skip
                 tasks.setdefault(task.key, task)
     if not tasks:

@@ -1,0 +1,132 @@
+"""Compiling ahead, for when nobody waits: the kernels of families or methods, several processes at a time."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+
+from ddlopt import instances
+from ddlopt.instances.library import library_folder
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.compilation import left_to_compile, to_stderr
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import SolverError, UnknownNameError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.contracts import kernels_of
+
+_MOST_BYTES = 50_000
+"""Size of a file up to which a bundled instance is asked what methods need for it."""
+_IMPORTS_KERNELS = "from ddlopt.models.kernels import"
+
+
+def kernel_modules(wanted: Sequence[str] = ()) -> tuple[str, ...]:
+    """Modules of kernels that families or methods need.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Families (``topology``), methods (``link-exchange``, ``topology/link-exchange``) or both; empty: everything.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is neither a family nor a method of a name.
+    """
+    found: dict[str, None] = {}
+    for name in wanted or FAMILY_NAMES:
+        if name in FAMILY_NAMES:
+            found |= dict.fromkeys(_in_folders_of(name))
+        methods = [
+            (family, method)
+            for family in FAMILY_NAMES
+            for method in catalogue.method_names(family)
+            if name in (family, method, f"{family}/{method}")
+        ]
+        if not methods:
+            raise UnknownNameError(f"there is no family and no method '{name}'; see `ddlopt list`")
+        for family, method in methods:
+            found |= dict.fromkeys(_of_method(family, method))
+    return tuple(found)
+
+
+def warm_up(
+    modules: Iterable[str],
+    jobs: int | None = None,
+    told: Callable[[str], None] = to_stderr,
+    each: Callable[[str], None] | None = None,
+) -> int:
+    """Compile the kernels of modules, each module in a process of its own; how many had to be.
+
+    Parameters
+    ----------
+    modules : iterable of str
+    jobs : int, optional
+        Processes at a time; by default one a core.
+    told : callable
+        Called with a line when it begins, if there is anything to compile.
+    each : callable, optional
+        Called with a line for each module that is done.
+
+    Raises
+    ------
+    SolverError
+        If the kernels of a module cannot be compiled.
+    """
+    left = left_to_compile(modules)
+    if not left:
+        return 0
+    width = min(len(left), jobs or os.cpu_count() or 1)
+    least_s = max(sum(left.values()) / width, max(left.values()))
+    told(f"compiling kernels, once, about {max(1.0, least_s):.0f} s")
+    longest_first = sorted(left, key=lambda name: -left[name])
+    with ThreadPoolExecutor(width) as executor:
+        futures = {executor.submit(_compile, name): name for name in longest_first}
+        for done, future in enumerate(as_completed(futures), start=1):
+            problem = future.result()
+            if problem:
+                executor.shutdown(cancel_futures=True)
+                raise SolverError(f"the kernels of {futures[future]} cannot be compiled: {problem}")
+            if each is not None:
+                each(f"{done} of {len(left)}: {futures[future].removeprefix('ddlopt.')}")
+    return len(left)
+
+
+def _compile(module: str) -> str | None:
+    """The last line of what went wrong; None if nothing did."""
+    code = f"from ddlopt.models.compilation import compile_kernels; compile_kernels(['{module}'], tell=None)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1] if run.returncode else None
+
+
+def _of_method(family: str, name: str) -> set[str]:
+    """What a method needs for any of the bundled instances that it covers and that are not large."""
+    method = catalogue.method(name, family)
+    return {
+        module
+        for instance in _small(family)
+        if method.refuses(instance) is None
+        for module in kernels_of(method, instance)
+    }
+
+
+@cache
+def _small(family: str) -> tuple[Instance, ...]:
+    folder = Path(str(library_folder(family)))
+    files = {name: folder / f"{name.partition('/')[2]}.json" for name in instances.names(family)}
+    return tuple(instances.load(name) for name, file in files.items() if file.stat().st_size < _MOST_BYTES)
+
+
+def _in_folders_of(family: str) -> set[str]:
+    """Modules with kernels in the family's folders."""
+    found = set()
+    for room in (f"ddlopt.models.{family}", f"ddlopt.solvers.{family}"):
+        for module in walk_packages(import_module(room).__path__, f"{room}."):
+            spec = module.module_finder.find_spec(module.name, None)
+            if spec is not None and spec.origin and _IMPORTS_KERNELS in Path(spec.origin).read_text():
+                found.add(module.name)
+    return found
