@@ -14,7 +14,6 @@ from ddlopt.solvers.contracts import (
     Status,
     TracePoint,
     better,
-    compiled,
     empty_result,
     provenance,
 )
@@ -87,12 +86,9 @@ def attempt(
             progress(instance.name, method.name, point)
 
     started = time.perf_counter()
+    watch(TracePoint(0.0, None, None))
     try:
-        compile_s = compiled(method, instance)
-        started = time.perf_counter()
-        watch(TracePoint(0.0, None, None))
-        result = method.solve(instance, limits, seed, watch)
-        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
+        return method.solve(instance, limits, seed, watch)
     except Exception as problem:  # whatever one method does must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
         return empty_result(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.foreign import checked
 
 AUTO = "auto"
@@ -118,9 +118,7 @@ def solve(
             raise OptionError("start and start_from cannot both be given")
         chosen = _opened(chosen, _method(start_from, problem, solver), problem)
     beginning = None if start is None else _solution(problem, start)
-    compile_s = compiled(chosen, problem)
-    result = chosen.solve(problem, limits, seed, progress, beginning)
-    return replace(result, compile_s=compile_s + result.compile_s)
+    return chosen.solve(problem, limits, seed, progress, beginning)
 
 
 def compare(
