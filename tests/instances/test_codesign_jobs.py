@@ -6,6 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from shared_data import shared_data
+from volume import slow
 
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign_jobs import network_job, usual_groups, usual_subsets
@@ -155,7 +156,7 @@ def test_identical_tables_may_be_on_any_server():
 
 
 @pytest.mark.parametrize("job", [job for job in JOBS if job != "dlrm-stress"])
-@pytest.mark.parametrize("servers", [12, 16])
+@pytest.mark.parametrize("servers", [12, slow(16)])
 def test_what_is_data_parallel_is_the_job_known_already(job, servers):
     instance = generate("codesign", "job", job=job, servers=servers)
     known = topoopt_job(job, servers)

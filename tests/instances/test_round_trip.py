@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,15 +44,21 @@ def instances(draw):
     )
 
 
-@given(instances())
-@settings(max_examples=100, deadline=None)
-def test_json_gives_the_instance_back(instance):
+def gives_the_instance_back(instance):
     for text in (instance.to_json(), instance.to_json(indent=None), text_of(instance)):
         back = TopologyInstance.from_json(text)
         assert back == instance
         assert back.digest == instance.digest
         assert np.array_equal(back.traffic_bytes, instance.traffic_bytes)
         assert back.model_dump(exclude={"traffic_bytes"}) == instance.model_dump(exclude={"traffic_bytes"})
+
+
+test_json_gives_the_instance_back = settings(max_examples=20, deadline=None)(
+    given(instances())(gives_the_instance_back)
+)
+test_json_gives_the_instance_back_often = pytest.mark.slow(
+    settings(max_examples=100, deadline=None)(given(instances())(gives_the_instance_back))
+)
 
 
 @given(instances())

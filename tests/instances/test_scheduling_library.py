@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ddlopt.instances import library_folder, load, names
+from ddlopt.instances import library_folder, names
 from ddlopt.instances.generators.scheduling_tiny import FEATURES
 from ddlopt.instances.library.scheduling_instances import instances
 from ddlopt.models.scheduling import Run, Schedule, evaluate
@@ -15,12 +15,9 @@ MUST_FINISH = [name for name, instance in ALL.items() if instance.objective in (
 
 
 def test_files_are_small_and_say_where_they_are_from():
-    assert set(names("scheduling")) == {f"scheduling/{name}" for name in ALL}
     files = [library_folder("scheduling") / f"{name}.json" for name in ALL]
     assert sum(file.stat().st_size for file in files) < 2_000_000
-    for name, instance in ALL.items():
-        assert instance.source.startswith("generated: kind "), name
-        assert load(f"scheduling/{name}") == instance
+    assert {instance.source.partition(":")[0] for instance in ALL.values()} == {"generated", "philly.csv"}
 
 
 def test_only_codesign_shares_names_with_another_family():
