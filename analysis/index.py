@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ddlopt import instances
-from ddlopt.analysis.tables import NONE, PROVEN, gap_text, objective_text
+from ddlopt.analysis.listing import write_listing
+from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.analysis.views import sizes
 from ddlopt.instances import library
+from ddlopt.instances.index import PROVEN
 from ddlopt.instances.library.records import COMBINATORIAL, Record, Run, read
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Instance
@@ -32,10 +34,11 @@ def index_text() -> str:
 
 
 def write_index() -> bool:
-    """Write the index beside the families' folders; whether that changed it."""
+    """Write the index and ``index.json`` beside the families' folders; whether that changed either."""
     path, text = index_file(), index_text()
+    listed = write_listing()
     if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return False
+        return listed
     write_whole(path, text)
     return True
 

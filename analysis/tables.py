@@ -2,53 +2,22 @@
 
 import csv
 import io
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
+from ddlopt.analysis.fitted import FittedTable
+from ddlopt.analysis.texts import NONE, gap_text, json_text, objective_text, time_text
 from ddlopt.analysis.views import sizes
+from ddlopt.instances.index import PROVEN
 from ddlopt.models.contracts import Instance
 from ddlopt.solvers.contracts import Result, Status
 
-NONE = "–"
-"""What a table shows where there is no figure."""
+__all__ = [
+    "NONE", "cells", "csv_text", "gap_text", "json_text", "markdown", "notes", "objective_text", "status_text", "table",
+    "time_text",
+]  # fmt: skip
 
-PROVEN = 1e-4
-"""Relative gap up to which a table calls something proven."""
-
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _LEFT = {"instance", "method", "solver", "status", "checked"}
 _COLOURS = {Status.OPTIMAL: "green", Status.REFERENCE: "dim", Status.ERROR: "red", Status.NO_SOLUTION: "red"}
-
-
-def time_text(seconds: float | None, like: float | None = None, digits: int = 6) -> str:
-    """Seconds in the unit that suits ``like`` (by default themselves), to so many significant digits."""
-    if seconds is None:
-        return NONE
-    size = abs(seconds if like is None else like)
-    factor, unit = next((pair for pair in _UNITS if size >= pair[0]), _UNITS[0] if size == 0 else _UNITS[-1])
-    return f"{seconds / factor:.{digits}g} {unit}"
-
-
-def objective_text(value: float | None, unit: str, like: float | None = None, digits: int = 6) -> str:
-    """An objective or bound in its unit; seconds as :func:`time_text` writes them."""
-    if value is None or unit == "s":
-        return time_text(value, like, digits)
-    return f"{value:.{digits}g} {unit}".rstrip()
-
-
-def gap_text(gap: float | None) -> str:
-    """A relative gap in percent; never 0 where it is not."""
-    if gap is None:
-        return NONE
-    if gap > 0 and gap < 5e-5:
-        return "<0.01 %" if gap > 1e-9 else "0 %"
-    return f"{100 * gap:.2f} %" if gap else "0 %"
 
 
 def status_text(result: Result) -> str:
@@ -96,21 +65,19 @@ def _with_solver(row: dict[str, str], solver: str) -> dict[str, str]:
     return dict([*items[:place], ("solver", solver), *items[place:]])
 
 
-def table(results: Sequence[Result], instances: Iterable[Instance] = (), title: str | None = None) -> Table:
-    """A table for the terminal; a line between instances."""
+def table(results: Sequence[Result], instances: Iterable[Instance] = (), title: str | None = None) -> FittedTable:
+    """A table for the terminal; a line between instances, which stand above their rows where it is narrow."""
     headers, rows = _rows(results, instances)
-    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for header in headers:
-        text = header in _LEFT
-        drawn.add_column(header, justify="left" if text else "right", no_wrap=not text, overflow="fold")
-    for place, (result, row) in enumerate(zip(results, rows, strict=True)):
-        last = place + 1 == len(results) or results[place + 1].instance != result.instance
-        style = _COLOURS.get(result.status, "")
-        drawn.add_row(
-            *(Text(row.get(header, NONE), style=style if header == "status" else "") for header in headers),
-            end_section=last,
-        )
-    return drawn
+    colours = {(place, "status"): _COLOURS.get(result.status, "") for place, result in enumerate(results)}
+    return FittedTable(
+        [{header: row.get(header, NONE) for header in headers} for row in rows],
+        left=frozenset(_LEFT),
+        head=headers[: headers.index("method")] if "method" in headers else (),
+        drop=("checked", "time", "bound"),
+        fold=("status", "method"),
+        styles=colours,
+        title=title,
+    )
 
 
 def markdown(results: Sequence[Result], instances: Iterable[Instance] = ()) -> str:
@@ -153,21 +120,6 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
             + [result.provenance.get("seed", "")]
         )
     return text.getvalue()
-
-
-def json_text(data: Any) -> str:
-    """JSON text of plain data; a figure that is not finite becomes null."""
-    return json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False, default=str)
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, Mapping):
-        return {str(key): _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    if isinstance(data, float):
-        return float(data) if math.isfinite(data) else None
-    return _finite(data.tolist()) if hasattr(data, "tolist") else data
 
 
 def notes(results: Iterable[Result]) -> list[str]:

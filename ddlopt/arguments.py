@@ -11,11 +11,18 @@ from typing import Annotated, Any
 
 import typer
 
+from ddlopt import completion
+
 NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes beside 0, which is an answer."""
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="A bundled instance (see `ddlopt list`) or a .json file.")
+    str,
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="A bundled instance (see `ddlopt list`) or a .json file.",
+        autocompletion=completion.instances,
+    ),
 ]
 Solver = Annotated[str, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds after which the best found is returned.")]

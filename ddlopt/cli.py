@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import exchange, experiments, sweeps
+from ddlopt import completion, exchange, experiments, library, sweeps
 from ddlopt.arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -32,7 +32,6 @@ from ddlopt.arguments import (
 )
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Mathematical-optimization models for distributed deep learning: optima, heuristics, certified gaps.",
@@ -63,68 +62,20 @@ def _options(
         context.with_resource(reading_up_to(max_file_mb * 2**20))
 
 
-@app.command("list")
-def list_(family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="Only this family.")] = None) -> None:
-    """List instances and methods."""
-    from rich.table import Table
-
-    import ddlopt
-    from ddlopt.analysis.views import sizes
-    from ddlopt.display import out_console
-
-    console = out_console()
-    for name in [family] if family else ddlopt.families():
-        known = [ddlopt.load(instance) for instance in ddlopt.names(name)]
-        headers = list(sizes(known[0])) if known else []
-        instances = Table(title=f"{name}: instances", title_justify="left")
-        for header in ("instance", *headers, "source"):
-            instances.add_column(header, justify="right" if header in headers else "left", no_wrap=True, max_width=72)
-        for full, instance in zip(ddlopt.names(name), known, strict=True):
-            instances.add_row(full, *(str(size) for size in sizes(instance).values()), instance.source)
-        methods = Table("method", "kind", "what it does", title=f"{name}: methods", title_justify="left")
-        for row in ddlopt.describe(name):
-            methods.add_row(*row)
-        console.print(instances)
-        console.print(methods)
-
-
-@app.command()
-def show(name: Name) -> None:
-    """Show an instance, its best known solution and the methods that cover it."""
-    from rich.table import Table
-
-    import ddlopt
-    from ddlopt import instances
-    from ddlopt.analysis.tables import objective_text
-    from ddlopt.display import best_known, fields, out_console
-    from ddlopt.models.catalogue import family
-    from ddlopt.solvers import catalogue
-
-    instance = ddlopt.load(name)
-    table = Table(show_header=False, box=None)
-    for field, value in fields(instance):
-        table.add_row(field, value)
-    table.add_row("digest", instance.digest)
-    bound = family(instance.family).bound(instance)
-    table.add_row("bound without a solver", objective_text(bound, instance.objective_unit))
-    if instances.find(name):
-        for field, value in best_known(name, instance):
-            table.add_row(field, value)
-    covering = [
-        method
-        for method in ddlopt.methods(instance.family)
-        if catalogue.method(method, instance.family).refuses(instance) is None
-    ]
-    table.add_row("methods", ", ".join(covering))
-    table.add_row("method by default", ddlopt.default_method(instance))
-    out_console().print(table)
+app.command("list")(library.list_)
+app.command()(library.show)
 
 
 @app.command()
 def solve(
     name: Name,
     method: Annotated[
-        str | None, typer.Option(metavar="M", help="See `ddlopt list`; by default the best exact one.")
+        str | None,
+        typer.Option(
+            metavar="M",
+            help="See `ddlopt list --methods`; by default the best exact one.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     solver: Solver = "highs",
     time_limit: TimeLimit = None,
@@ -133,7 +84,12 @@ def solve(
     seed: Seed = 0,
     start: Annotated[Path | None, typer.Option(metavar="FILE", help="A solution to begin from.")] = None,
     start_from: Annotated[
-        str | None, typer.Option(metavar="M", help="A method whose solution to begin from, e.g. a heuristic.")
+        str | None,
+        typer.Option(
+            metavar="M",
+            help="A method whose solution to begin from, e.g. a heuristic.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the solution here.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the solution (.png, .svg, .pdf).")] = None,
@@ -178,8 +134,20 @@ def solve(
 
 @app.command()
 def compare(
-    names: Annotated[list[str], typer.Argument(metavar="NAME|FILE…", help="Bundled instances or .json files.")],
-    methods: Annotated[str, typer.Option(metavar="A,B,…", help="Methods; `auto` is the family's choice for the size.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME|FILE…", help="Bundled instances or .json files.", autocompletion=completion.instances
+        ),
+    ],
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,…",
+            help="Methods; `auto` is the family's choice for the size.",
+            autocompletion=completion.methods,
+        ),
+    ],
     solvers: Annotated[
         str, typer.Option("--solvers", "--solver", metavar="S,S,…", help="Solvers behind formulations, side by side.")
     ] = "highs",
@@ -269,7 +237,7 @@ def check(
 
 @app.command()
 def generate(
-    family: Annotated[str, typer.Argument(metavar="FAMILY")],
+    family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
     kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …")],
     servers: Annotated[int | None, typer.Option(metavar="N", help="Servers.")] = None,
     degree: Annotated[int | None, typer.Option(metavar="D", help="Interfaces of each server.")] = None,
@@ -306,7 +274,7 @@ def convert(
 
 @app.command()
 def schema(
-    family: Annotated[str, typer.Argument(metavar="FAMILY")],
+    family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
     solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
     out: Out = None,
 ) -> None:

@@ -1,28 +1,23 @@
 """What the command line shows: the live line during a solve, and an instance at a glance."""
 
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from pydantic import BaseModel
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ddlopt.analysis.index import gap_of, run_text
-from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
-from ddlopt.instances import record
+from ddlopt.analysis.fitted import out_console
+from ddlopt.analysis.texts import NONE, gap_text, objective_text, time_text
 from ddlopt.models.contracts import Evaluation, Instance, Sense
 from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
 
-_WIDE = 240
-
-
-def out_console() -> Console:
-    """Standard output; tables are not squeezed where it is a file or a pipe."""
-    return Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False)
+__all__ = ["LiveLine", "out_console", "profile", "quantity", "verdict"]
 
 
 class LiveLine:
@@ -95,24 +90,86 @@ def verdict(instance: Instance, evaluation: Evaluation, exact: bool = False) -> 
     return "\n".join(lines)
 
 
-def best_known(name: str, instance: Instance) -> Iterator[tuple[str, str]]:
-    """What the library records of a bundled instance, by name: its best known solution and its best bound."""
-    known = record(name)
-    if known is None:
-        return
-    unit, objective = instance.objective_unit, None if known.found is None else known.found.objective
-    if known.found is not None:
-        yield "best known solution", f"{objective_text(objective, unit)} by {run_text(known.found)}"
-    if known.bound is not None:
-        gap = gap_text(gap_of(known, instance))
-        bound = objective_text(known.bound.value, unit, like=objective)
-        yield "best known bound", f"{bound} by {run_text(known.bound)}; gap {gap}"
+_TOLD_ELSEWHERE = {"family", "problem", "name", "source"}
+_DEPTH = 2
+"""How many levels of parts within parts are told."""
 
 
-def fields(instance: Instance) -> Iterator[tuple[str, str]]:
-    """Name and value of an instance's fields, the units written out."""
+def profile(instance: Instance) -> Iterator[tuple[str, str]]:
+    """Sizes, ranges and totals of an instance: a row for each field, and for each field of its parts."""
     for name in type(instance).model_fields:
-        yield name, quantity(name, getattr(instance, name))
+        if name not in _TOLD_ELSEWHERE:
+            yield from _summary(name, [getattr(instance, name)])
+
+
+def _summary(path: str, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """What a field is, in one part or in many."""
+    name, values = path.rpartition(".")[2], [value for value in values if value is not None]
+    match next(iter(values), None):
+        case None:
+            return
+        case BaseModel():
+            yield from _parts(path, values)
+        case tuple() | list():
+            flat = [each for value in values for each in value]
+            if not flat and "." in path:
+                return
+            count = str(len(flat)) if len(values) == 1 else f"{_range('', [len(value) for value in values])} each"
+            if flat and all(isinstance(each, BaseModel) for each in flat):
+                named = [str(each.name) for each in flat if getattr(each, "name", None)]
+                yield path, count + (f": {_some(named)}" if named and len(values) == 1 else "")
+                yield from _parts(path, flat)
+            elif flat and all(isinstance(each, int | float) for each in flat):
+                yield path, f"{count}: {_range(name, flat)}"
+            else:
+                yield path, quantity(name, values[0]) if len(values) == 1 else count
+        case np.ndarray():
+            yield path, "; ".join(quantity(name, value) for value in values[:1])
+        case dict():
+            keys = dict.fromkeys(key for value in values for key in value)
+            own = {key: _figures([value[key] for value in values if key in value]) for key in keys}
+            yield path, "; ".join(f"{key} {_range(name, figures)}" for key, figures in own.items() if figures)
+        case bool() | str():
+            counts = Counter(map(str, values))
+            one = len(counts) == 1
+            yield path, next(iter(counts)) if one else ", ".join(f"{each} × {times}" for each, times in counts.items())
+        case int() | float():
+            yield path, _range(name, values)
+        case other:
+            yield path, str(other)
+
+
+def _parts(path: str, parts: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    if path.count(".") >= _DEPTH:
+        return
+    fields = dict.fromkeys(field for kind in dict.fromkeys(map(type, parts)) for field in kind.model_fields)
+    for field in fields:
+        if field != "name":
+            yield from _summary(f"{path}.{field}", [getattr(part, field, None) for part in parts])
+
+
+def _figures(values: Iterable[Any]) -> list[float]:
+    """All figures, out of lists too."""
+    found: list[float] = []
+    for value in values:
+        found += (
+            _figures(value) if isinstance(value, tuple | list) else [value] if isinstance(value, int | float) else []
+        )
+    return found
+
+
+def _range(name: str, values: Sequence[float]) -> str:
+    """Smallest and largest of some figures, and their sum where that means something."""
+    low, high = min(values), max(values)
+    if len(values) == 1:
+        return quantity(name, low)
+    adds_up = name.endswith(("_bytes", "_s", "_flops")) and "_per_" not in name
+    total = f", {quantity(name, sum(values))} in all" if adds_up and high > low else ""
+    return (f"{quantity(name, low)} to {quantity(name, high)}" if low < high else quantity(name, low)) + total
+
+
+def _some(words: Sequence[str]) -> str:
+    return ", ".join(words[:3]) + (", …" if len(words) > 3 else "")
 
 
 def quantity(name: str, value: Any) -> str:
@@ -123,15 +180,16 @@ def quantity(name: str, value: Any) -> str:
         case bool() | str():
             return str(value) or NONE
         case np.ndarray():
-            used = f"{np.count_nonzero(value)} of {value.size} entries, {quantity(name, float(value.sum()))} in all"
-            return f"{' × '.join(map(str, value.shape))}: {used}"
+            used = value[value != 0]
+            told = f"{' × '.join(map(str, value.shape))}: {used.size} of {value.size} entries"
+            return told + (f", {_range(name, used.tolist())}" if used.size else "")
         case tuple() | list():
             return f"{len(value)}" + (f": {_first(value)}" if value else "")
         case float() | int() if name.endswith("_bytes_per_s"):
             return f"{_bytes(value)}/s" + (f" ({8 * value / 1e9:.6g} Gb/s)" if value >= 1e6 else "")
         case float() | int() if name.endswith("_bytes"):
             return _bytes(value)
-        case float() | int() if name.endswith("_s"):
+        case float() | int() if name.endswith("_s") and "_per_" not in name:
             return time_text(value)
         case float():
             return f"{value:.6g}"

@@ -25,10 +25,15 @@ def _methods(family: str) -> Any:
 
 def entries(family: str | None = None) -> tuple[Entry, ...]:
     """The methods of a family, or all; those of other packages last."""
-    own = [entry for name in FAMILY_NAMES if family in (None, name) for entry in _methods(name).ENTRIES]
+    own = own_entries(family)
     taken = {(entry.family, entry.name) for entry in own}
     others = _plugins(tuple(sys.path))
     return (*own, *(entry for entry in others if family in (None, entry.family) and _is_new(entry, taken)))
+
+
+def own_entries(family: str | None = None) -> tuple[Entry, ...]:
+    """The methods of ddlopt itself, of a family or all."""
+    return tuple(entry for name in FAMILY_NAMES if family in (None, name) for entry in _methods(name).ENTRIES)
 
 
 def _is_new(entry: Entry, taken: set[tuple[str, str]]) -> bool:

@@ -51,7 +51,7 @@ def test_show_names_the_options_of_a_menu(call):
     code, out, _ = call("show", "compression/measured-digits-w8-1g")
     assert code == 0
     assert " 8: 9 (none, fp16, top_k 10 %, top_k 1 %, …); 11 (none, fp16" in out
-    assert "nodes 8, gpus_per_node 1, intra nvlink, intra_bandwidth_bytes_per_s 125 MB/s (1 Gb/s)" in out
+    assert "cluster.intra_bandwidth_bytes_per_s  125 MB/s (1 Gb/s)" in out
     assert "None" not in out
 
 

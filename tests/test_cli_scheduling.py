@@ -40,7 +40,7 @@ def test_comparison_as_csv(call):
 def test_show_says_what_is_known(call):
     code, out, _ = call("show", TINY)
     assert code == 0
-    assert "method by default" in out
+    assert "by default" in out
     assert "exact" in out
 
 

@@ -23,7 +23,7 @@ ROOMS = {package: ROOT / folder for package, folder in SETUP["package-dir"].item
 @cache
 def tree() -> dict[str, Path]:
     """Everything to be installed: path inside the wheel, file in the tree."""
-    ends = (".py", ".json", ".json.gz", "INDEX.md", ".html", ".css", ".js", ".npz", "py.typed")
+    ends = (".py", ".json", ".json.gz", "INDEX.md", "index.json", ".html", ".css", ".js", ".npz", "py.typed")
     return {
         f"{package.replace('.', '/')}/{file.relative_to(folder).as_posix()}": file
         for package, folder in ROOMS.items()

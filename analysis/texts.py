@@ -1,0 +1,51 @@
+"""Figures in words, and data as JSON: what every table and page writes; nothing heavy is imported for it."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+NONE = "–"
+"""What a table shows where there is no figure."""
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def time_text(seconds: float | None, like: float | None = None, digits: int = 6) -> str:
+    """Seconds in the unit that suits ``like`` (by default themselves), to so many significant digits."""
+    if seconds is None:
+        return NONE
+    size = abs(seconds if like is None else like)
+    factor, unit = next((pair for pair in _UNITS if size >= pair[0]), _UNITS[0] if size == 0 else _UNITS[-1])
+    return f"{seconds / factor:.{digits}g} {unit}"
+
+
+def objective_text(value: float | None, unit: str, like: float | None = None, digits: int = 6) -> str:
+    """An objective or bound in its unit; seconds as :func:`time_text` writes them."""
+    if value is None or unit == "s":
+        return time_text(value, like, digits)
+    return f"{value:.{digits}g} {unit}".rstrip()
+
+
+def gap_text(gap: float | None) -> str:
+    """A relative gap in percent; never 0 where it is not."""
+    if gap is None:
+        return NONE
+    if gap > 0 and gap < 5e-5:
+        return "<0.01 %" if gap > 1e-9 else "0 %"
+    return f"{100 * gap:.2f} %" if gap else "0 %"
+
+
+def json_text(data: Any) -> str:
+    """JSON text of plain data; a figure that is not finite becomes null."""
+    return json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(key): _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    if isinstance(data, float):
+        return float(data) if math.isfinite(data) else None
+    return _finite(data.tolist()) if hasattr(data, "tolist") else data

@@ -1,0 +1,116 @@
+"""What is known of every bundled instance, from one small file beside the library: ``library/index.json``.
+
+To list four hundred instances, or to complete their names, nothing else need be read and nothing heavy imported. The
+file is written by :mod:`ddlopt.analysis.listing` together with ``INDEX.md``; the instances and their records are the
+truth, and a test holds that it says the same.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FILE = Path(__file__).parent / "library" / "index.json"
+
+PROVEN = 1e-4
+"""Relative gap up to which a solution is called proven."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One statement with one class of instances; a family is a topic with one problem or several.
+
+    Parameters
+    ----------
+    name : str
+        ``"topology"``, or ``"aggregation/hot"`` in a family of several problems.
+    decides : str
+        One line for people.
+    counts : str
+        What the size of an instance is the number of.
+    limits : str
+        What keeps the objective from being any better, for people.
+    """
+
+    name: str
+    decides: str
+    counts: str
+    limits: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What is known of a bundled instance.
+
+    Parameters
+    ----------
+    name : str
+        As :func:`ddlopt.load` takes it.
+    problem : str
+        Of a :class:`Problem`.
+    size : int
+        How many of what the problem counts.
+    sizes : mapping
+        Sizes by column header, for tables.
+    sense, unit : str
+        Of the objective.
+    objective, bound, gap : float or None
+        Of the best known solution, and the best bound on every one.
+    found_by, bound_by : str or None
+        Methods.
+    source, licence : str
+        Where the figures come from, and the SPDX identifier of their licence.
+    digest : str
+        Of the instance that all this was said of.
+    methods : tuple of str
+        Those of ddlopt that cover it.
+    default_method : str
+    """
+
+    name: str
+    problem: str
+    size: int
+    sizes: Mapping[str, int | str]
+    sense: str
+    unit: str
+    objective: float | None
+    bound: float | None
+    gap: float | None
+    found_by: str | None
+    bound_by: str | None
+    source: str
+    licence: str
+    digest: str
+    methods: tuple[str, ...]
+    default_method: str
+
+    @property
+    def family(self) -> str:
+        """Of the problem."""
+        return self.problem.partition("/")[0]
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best known solution is optimal up to :data:`PROVEN`."""
+        return self.gap is not None and self.gap <= PROVEN
+
+
+@dataclass(frozen=True)
+class Index:
+    """All problems and all bundled instances, by name, in the order in which they are listed."""
+
+    problems: Mapping[str, Problem]
+    instances: Mapping[str, Listed]
+
+
+@cache
+def read(file: Path = FILE) -> Index:
+    """The index; an empty one where there is no file."""
+    data = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"problems": {}, "instances": {}}
+    problems = {name: Problem(name, **fields) for name, fields in data["problems"].items()}
+    listed = {
+        name: Listed(name, **{**fields, "methods": tuple(fields["methods"])})
+        for name, fields in data["instances"].items()
+    }
+    return Index(problems, listed)
