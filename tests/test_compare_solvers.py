@@ -10,7 +10,8 @@ from export_cases import covered, optimum, smallest
 import ddlopt
 from ddlopt.analysis.compare import refuted
 from ddlopt.models.errors import SolverError
-from ddlopt.solvers.backends import DRIVERS, Highs, PyomoSolver
+from ddlopt.solvers.backends import Highs, PyomoSolver
+from ddlopt.solvers.backends.pyomo_any import DRIVERS
 from ddlopt.solvers.contracts import Status
 
 TINY = "topology/tiny-n4-d2"
