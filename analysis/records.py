@@ -8,7 +8,6 @@ written to. An interruption loses nothing, and what is settled is left alone whe
 import argparse
 import datetime
 import json
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -164,8 +163,7 @@ def _is_worth_it(run: Mapping[str, Any], name: str, instance: Instance) -> bool:
 
 
 def _solution(store: Store, run: Mapping[str, Any], instance: Instance) -> Solution:
-    (row,) = store.rows(["solution"], rowid=run["id"])
-    return family(instance.family).solution.from_json(zlib.decompress(row["solution"]).decode(), str(store.path))
+    return family(instance.family).solution.from_json(store.solution(run["id"]) or "", str(store.path))
 
 
 def _run_of(row: Mapping[str, Any]) -> Run:

@@ -109,6 +109,7 @@ def results(
 
     with Store(store, write=False) as opened:
         write(opened, out)
+        tell_skipped(opened)
 
 
 def report(
@@ -129,6 +130,15 @@ def report(
 
     with Store(store, write=False) as opened:
         print(write_report(opened, out, title, baseline, target_gap, pictures))
+        tell_skipped(opened)
+
+
+def tell_skipped(store: Any) -> None:
+    """Say which rows of a store were left out, the first few by name."""
+    told = [f"{name}: {fault}" for name, fault in store.skipped.items()]
+    if told:
+        more = f"; and {len(told) - 3} more" if len(told) > 3 else ""
+        tell(f"ddlopt: {len(told)} rows of {store.path} are left out: {'; '.join(told[:3])}{more}")
 
 
 def _watched(sweep: Any) -> Counter[str]:

@@ -18,7 +18,7 @@ from typing import IO, Any
 MOST_BYTES = 64 * 2**20
 """Unpacked bytes of a file that are read unless :func:`reading_up_to` says otherwise."""
 _CHUNK = 2**20
-_GZIP = 16 + zlib.MAX_WBITS
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 _most: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
 
@@ -76,10 +76,10 @@ def opened(path: str | Path) -> IO[bytes]:
 
 
 def unpacked(data: bytes) -> bytes:
-    """What gzip has packed, in one or more members; as much as is allowed, or an :class:`UnreadableError`."""
+    """What gzip or zlib has packed, in one or more members; as much as is allowed, or an :class:`UnreadableError`."""
     most, parts, size = _most.get(), [], 0
     while data:
-        member = zlib.decompressobj(_GZIP)
+        member = zlib.decompressobj(_GZIP_OR_ZLIB)
         while not member.eof:
             try:
                 part = member.decompress(data, min(_CHUNK, most - size + 1))

@@ -11,8 +11,10 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from ddlopt.models.errors import OptionError, StoreError
+from ddlopt.analysis.bench.soundness import fault_of_instance, fault_of_run
+from ddlopt.models.errors import OptionError, StoreError, plain
 from ddlopt.models.files import writable
+from ddlopt.models.reading import UnreadableError, parsed, unpacked
 from ddlopt.solvers.contracts import Status
 
 _APPLICATION = 0x64646C6F
@@ -76,6 +78,9 @@ MIGRATIONS: tuple[str, ...] = (
 )
 """What brings a store from version k to version k + 1; never changed, only added to."""
 
+_DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite has to say of a damaged file; its message may be no text itself."""
+
 NESTED = ("options", "versions", "machine", "details", "trace")
 """Columns of ``runs`` that are JSON."""
 
@@ -96,7 +101,8 @@ class Store:
         Made if there is no such file.
     write : bool
         Lock the store against other sweeps. Where it is only read, one of an older version is brought up to date in
-        memory and stays as it is in the file.
+        memory and stays as it is in the file, and rows that cannot be what a solve came to are left out; ``skipped``
+        says which, and why.
 
     Raises
     ------
@@ -107,6 +113,8 @@ class Store:
 
     def __init__(self, path: str | Path, write: bool = True) -> None:
         self.path = Path(path)
+        self.skipped: dict[str, str] = {}
+        self._left_out: tuple[int, ...] | None = () if write else None
         if not write and not self.path.is_file():
             raise StoreError(f"{self.path}: there is no such store")
         self._lock = FileLock(f"{writable(self.path)}.lock") if write else None
@@ -119,7 +127,7 @@ class Store:
                 ) from None
         try:
             self._connection = self._opened(write)
-        except sqlite3.DatabaseError as problem:
+        except _DAMAGED as problem:
             self._release()
             raise StoreError(f"{self.path} is not a store of results, or is damaged: {problem}") from None
         except StoreError:
@@ -130,6 +138,7 @@ class Store:
         mode = "rwc" if write else "ro"
         connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)
         connection.row_factory = sqlite3.Row
+        connection.text_factory = _text
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
@@ -176,7 +185,7 @@ class Store:
             yield
         except sqlite3.OperationalError as problem:
             raise StoreError(f"{self.path} cannot be used: {problem}") from None
-        except sqlite3.DatabaseError as problem:
+        except _DAMAGED as problem:
             raise StoreError(f"{self.path} is damaged: {problem}") from None
 
     def keys(self) -> set[str]:
@@ -199,13 +208,15 @@ class Store:
 
     def runs(self, solutions: bool = False) -> Iterator[dict[str, Any]]:
         """All runs in the order of their keys' insertion, with lists and mappings as such."""
-        for row in self.rows(["*"]):
+        for row in self.rows(["rowid", "*"]):
             run = dict(row)
-            packed = run.pop("solution")
+            number = run.pop("rowid")
+            del run["solution"]
             for name in NESTED:
                 run[name] = json.loads(run[name])
             if solutions:
-                run["solution"] = None if packed is None else json.loads(zlib.decompress(packed))
+                text = self.solution(number)
+                run["solution"] = None if text is None else parsed(text)
             yield run
 
     @contextmanager
@@ -223,16 +234,56 @@ class Store:
 
     def rows(self, columns: Iterable[str], **equal: Any) -> Iterator[sqlite3.Row]:
         """Columns of the runs, as they are stored; of those alone whose other columns equal the values given."""
+        left_out = self._screened()
         wanted = " AND ".join(f"{name} = :{name}" for name in equal) or "1"
         names = ", ".join(columns)
+        but = f"AND rowid NOT IN ({', '.join(map(str, left_out))})" if left_out else ""
         with self._access():
-            yield from self._connection.execute(f"SELECT {names} FROM runs WHERE {wanted} ORDER BY rowid", equal)
+            yield from self._connection.execute(f"SELECT {names} FROM runs WHERE {wanted} {but} ORDER BY rowid", equal)
+
+    def solution(self, rowid: int) -> str | None:
+        """The JSON text of the solution of a run; None where there is none.
+
+        Raises
+        ------
+        StoreError
+            If it is damaged.
+        """
+        (row,) = self.rows(["solution"], rowid=rowid)
+        if row["solution"] is None:
+            return None
+        try:
+            return unpacked(row["solution"]).decode("utf-8")
+        except (TypeError, UnicodeDecodeError, UnreadableError) as problem:
+            raise StoreError(f"{self.path}: the solution of row {rowid} is damaged: {problem}") from None
 
     def instances(self) -> dict[str, dict[str, Any]]:
         """Instances by digest."""
+        self._screened()
         with self._access():
             rows = [dict(row) for row in self._connection.execute("SELECT * FROM instances")]
-        return {row["digest"]: row | {"sizes": json.loads(row["sizes"])} for row in rows}
+        return {row["digest"]: row | {"sizes": json.loads(row["sizes"])} for row in rows if not fault_of_instance(row)}
+
+    def _screened(self) -> tuple[int, ...]:
+        """Rows of ``runs`` that are left out; found at the first reading."""
+        if self._left_out is None:
+            left_out: list[int] = []
+            with self._access():
+                # An index that says something else than its table would give other rows to another question.
+                (said,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if said != "ok":
+                    raise StoreError(f"{self.path} is damaged: {plain(said)}")
+                known = [dict(row) for row in self._connection.execute("SELECT * FROM instances")]
+                faults = {str(row["name"]): fault_of_instance(row) for row in known}
+                self.skipped |= {f"instance {plain(name)}": fault for name, fault in faults.items() if fault}
+                digests = {row["digest"] for row in known if not fault_of_instance(row)}
+                for row in self._connection.execute("SELECT rowid AS rowid, * FROM runs ORDER BY rowid"):
+                    fault = fault_of_run(dict(row), STATUSES, digests)
+                    if fault is not None:
+                        left_out.append(row["rowid"])
+                        self.skipped[f"row {row['rowid']}"] = fault
+            self._left_out = tuple(left_out)
+        return self._left_out
 
     def forget(self, statuses: Iterable[str]) -> int:
         """Delete the runs that ended so, to have them done again; how many there were.
@@ -249,6 +300,11 @@ class Store:
         marks = ", ".join("?" * len(wanted))
         with self._access():
             return self._connection.execute(f"DELETE FROM runs WHERE status IN ({marks})", wanted).rowcount
+
+
+def _text(data: bytes) -> str:
+    """Text of the store; what is none is told apart later, row by row."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:

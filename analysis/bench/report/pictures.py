@@ -1,7 +1,6 @@
 """A picture of the best solution of an instance, where the library has the instance and the family can be drawn."""
 
 import struct
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,13 +44,11 @@ class Painter:
             return Picture(None, f"Solutions of the family {family} are not drawn.")
         if self._left <= 0:
             return Picture(None, "Not drawn: the report has as many pictures as were asked for.")
-        row = next(self._store.rows(["solution"], rowid=int(best["id"])))
-        if row["solution"] is None:
-            return Picture(None, "The store has no solution to draw.")
         try:
-            size = self._draw(
-                best, zlib.decompress(row["solution"]).decode(), self._folder / "pictures" / f"{name}.png"
-            )
+            solution = self._store.solution(int(best["id"]))
+            if solution is None:
+                return Picture(None, "The store has no solution to draw.")
+            size = self._draw(best, solution, self._folder / "pictures" / f"{name}.png")
         except Exception as problem:  # a picture less must not lose the report
             why = " ".join(f"{problem}".split()) or type(problem).__name__
             return Picture(None, f"The best solution cannot be drawn: {why}")

@@ -1,0 +1,150 @@
+"""Whether a row of a store can be what a solve came to: stores travel, and anybody can write to one."""
+
+import json
+import math
+from collections.abc import Callable, Container, Mapping
+from typing import Any
+
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.errors import plain
+
+_SHOWN = 40
+"""Characters of a value that a message shows."""
+
+Check = Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _is_figure(value: Any) -> bool:
+    return value is None or _is_finite(value)
+
+
+def _is_time(value: Any) -> bool:
+    return _is_finite(value) and value >= 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _or_none(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _is_json(kind: type) -> Check:
+    def check(value: Any) -> bool:
+        try:
+            return isinstance(json.loads(value), kind)
+        except (TypeError, ValueError, RecursionError):
+            return False
+
+    return check
+
+
+def _is_machine(value: Any) -> bool:
+    if not _is_json(dict)(value):
+        return False
+    found = json.loads(value)
+    known = {"cpu": _is_text, "system": _is_text, "cores": _is_finite, "memory_bytes": _is_finite}
+    return not found or all(name in found and check(found[name]) for name, check in known.items())
+
+
+def _is_trace(value: Any) -> bool:
+    try:
+        points = json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(points, list) and all(
+        isinstance(point, list) and len(point) == 3 and _is_time(point[0]) and all(map(_is_figure, point[1:]))
+        for point in points
+    )
+
+
+_INSTANCE: dict[str, Check] = {
+    "digest": _is_text,
+    "name": _is_text,
+    "family": lambda value: value in FAMILY_NAMES,
+    "sense": lambda value: value in ("minimize", "maximize"),
+    "unit": _is_text,
+    "sizes": _is_json(dict),
+    "source": _is_text,
+    "best_objective": _is_figure,
+}
+_RUN: dict[str, Check] = {
+    "key": _is_text,
+    "instance_digest": _is_text,
+    "instance": _is_text,
+    "family": lambda value: value in FAMILY_NAMES,
+    "method": _is_text,
+    "options": _is_json(dict),
+    "solver": _is_text,
+    "seed": _is_count,
+    "time_limit_s": _or_none(_is_time),
+    "gap_limit": _is_time,
+    "threads": _is_count,
+    "memory_limit_bytes": _or_none(_is_count),
+    "objective": _is_figure,
+    "bound": _is_figure,
+    "gap": _or_none(_is_time),
+    "checked": lambda value: value in (0, 1),
+    "scope": _or_none(_is_text),
+    "scope_bound": _is_figure,
+    "runtime_s": _is_time,
+    "wall_s": _is_time,
+    "answer_s": _or_none(_is_time),
+    "peak_memory_bytes": _or_none(_is_count),
+    "message": _is_text,
+    "host": _is_text,
+    "finished": _is_text,
+    "versions": _is_json(dict),
+    "machine": _is_machine,
+    "revision": _or_none(_is_text),
+    "details": _is_json(dict),
+    "trace": _is_trace,
+}
+
+
+def fault_of_run(row: Mapping[str, Any], statuses: Container[str], digests: Container[str]) -> str | None:
+    """Why a row of ``runs`` is no outcome of a solve; None if it may be one."""
+    if row.get("status") not in statuses:
+        return _said("status", row.get("status"))
+    fault = _fault(row, _RUN)
+    if fault is None and row["instance_digest"] not in digests:
+        return "its instance is not in the store"
+    return fault
+
+
+def fault_of_instance(row: Mapping[str, Any]) -> str | None:
+    """Why a row of ``instances`` is none; None if it may be one."""
+    return _fault(row, _INSTANCE)
+
+
+def _fault(row: Mapping[str, Any], checks: Mapping[str, Check]) -> str | None:
+    for name, check in checks.items():
+        if name not in row:
+            return f"it has no {name}"
+        if not check(row[name]):
+            return _said(name, row[name])
+        if isinstance(row[name], str) and not _is_utf8(row[name]):
+            return f"{name} is no text"
+    return None
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _said(name: str, value: Any) -> str:
+    shown = plain(repr(value))
+    return f"{name} is {shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + '…'}"
