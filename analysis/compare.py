@@ -88,7 +88,9 @@ def attempt(
     started = time.perf_counter()
     watch(TracePoint(0.0, None, None))
     try:
-        return method.solve(instance, limits, seed, watch)
+        result = method.solve(instance, limits, seed, watch)
+        watch(TracePoint(result.runtime_s, result.objective, result.bound))  # many heuristics tell nothing before
+        return result
     except Exception as problem:  # whatever one method does must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
         return empty_result(

@@ -30,10 +30,10 @@ class FittedTable:
         Text by header; a row need not have every column.
     left : set of str
         Columns that begin at the left; figures end at the right.
-    head : sequence of str
-        Where the table is too wide, these columns go first: into a line above the rows that agree in them.
     fold : sequence of str
-        Columns whose words then go on several lines.
+        Columns whose words go on several lines where the table is too wide.
+    head : sequence of str
+        Columns that then go into a line above the rows that agree in them.
     drop : sequence of str
         Columns that go where it is still too wide, one after the other.
     styles : mapping
@@ -47,9 +47,9 @@ class FittedTable:
 
     rows: Sequence[Mapping[str, str]]
     left: frozenset[str] = frozenset()
-    drop: Sequence[str] = ()
     fold: Sequence[str] = ()
     head: Sequence[str] = ()
+    drop: Sequence[str] = ()
     styles: Mapping[tuple[int, str], str] | None = None
     title: str | None = None
     empty: str = "–"
@@ -65,7 +65,7 @@ class FittedTable:
         """Draw the table for the width of the console."""
         headers, width = self.headers, options.max_width
         heads: list[str] = []
-        if self._width(headers) > width:
+        if self._least(headers) > width:
             heads = [header for header in self.head if header in headers]
             headers = [header for header in headers if header not in heads]
         for header in self.drop:
@@ -115,9 +115,6 @@ class FittedTable:
 
     def _natural(self, header: str) -> int:
         return max([cell_len(header), *(cell_len(row.get(header, self.empty)) for row in self.rows)])
-
-    def _width(self, headers: Sequence[str]) -> int:
-        return sum(self._natural(header) + _PADDING for header in headers) + _EDGES
 
     def _least(self, headers: Sequence[str]) -> int:
         """Width where all that can be is folded, but not too far."""

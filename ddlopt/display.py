@@ -3,12 +3,14 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from pydantic import BaseModel
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
@@ -20,22 +22,54 @@ from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
 __all__ = ["LiveLine", "out_console", "profile", "quantity", "verdict"]
 
 
-class LiveLine:
-    """A line with incumbent, bound, gap and elapsed time on a terminal; silent where standard error is none.
+_LINES = 8
+"""Solves that are shown at once, the last ones."""
 
-    ``instances`` tell sense and unit of their objectives; those of an instance that is not among them are taken to be
-    seconds to be minimised.
+
+@dataclass
+class _Solve:
+    """What is known of a solve that runs, or has ended."""
+
+    instance: str
+    method: str
+    sense: Sense
+    unit: str
+    started: float
+    ended: float | None = None
+    known: TracePoint = field(default_factory=lambda: TracePoint(0.0, None, None))
+
+    def text(self, width: int) -> str:
+        """All that goes on a line; where it is narrow without the bound, then without the instance."""
+        best = objective_text(self.known.incumbent, self.unit)
+        bound = objective_text(self.known.bound, self.unit, like=self.known.incumbent)
+        gap = gap_text(relative_gap(self.known.incumbent, self.known.bound, self.sense))
+        elapsed = f"{(self.ended or time.perf_counter()) - self.started:.0f} s"
+        figures = [f"best {best}", f"bound {bound}", f"gap {gap}", elapsed]
+        few = [figures[0], *figures[2:]]
+        whole, fewer, alone, least = (
+            "  ".join(parts)
+            for parts in (
+                (self.instance, self.method, *figures),
+                (self.instance, self.method, *few),
+                (self.method, *figures),
+                (self.method, *few),
+            )
+        )
+        return next((line for line in (whole, fewer, alone) if cell_len(line) <= width), least)
+
+
+class LiveLine:
+    """A line for each solve with incumbent, bound, gap and elapsed time on a terminal; silent where there is none.
+
+    Those that have ended stay above the one that runs. ``instances`` tell sense and unit of their objectives; those of
+    an instance that is not among them are taken to be seconds to be minimised.
     """
 
     def __init__(self, instances: Iterable[Instance] = (), console: Console | None = None) -> None:
         self._objectives = {instance.name: (instance.sense, instance.objective_unit) for instance in instances}
-        self._sense: Sense = "minimize"
-        self._unit = "s"
         self._console = console or Console(stderr=True)
         self._live = Live(self, console=self._console, refresh_per_second=5, transient=True)
-        self._label = ""
-        self._started = time.perf_counter()
-        self._known = TracePoint(0.0, None, None)
+        self._solves: list[_Solve] = []
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -49,13 +83,17 @@ class LiveLine:
             self._live.stop()
 
     def __call__(self, instance: str, method: str, point: TracePoint) -> None:
-        """Note what is known; the first point of a pair starts its clock."""
-        label = f"{instance}  {method}"
-        if label != self._label:
-            self._label, self._started, self._known = label, time.perf_counter(), TracePoint(0.0, None, None)
-            self._sense, self._unit = self._objectives.get(instance, ("minimize", "s"))
-        known = self._known
-        self._known = TracePoint(
+        """Note what is known; the first point of a pair starts its clock and ends that of the pair before."""
+        last = self._solves[-1] if self._solves else None
+        if last is None or (last.instance, last.method) != (instance, method):
+            now = time.perf_counter()
+            if last is not None:
+                last.ended = now
+            sense, unit = self._objectives.get(instance, ("minimize", "s"))
+            last = _Solve(instance, method, sense, unit, now)
+            self._solves = [*self._solves[1 - _LINES :], last]
+        known = last.known
+        last.known = TracePoint(
             point.time_s,
             known.incumbent if point.incumbent is None else point.incumbent,
             known.bound if point.bound is None else point.bound,
@@ -66,18 +104,16 @@ class LiveLine:
         self(instance, method, TracePoint(0.0, None, None))
         return lambda point: self(instance, method, point)
 
-    def __rich__(self) -> Text:
-        known = self._known
-        gap = gap_text(relative_gap(known.incumbent, known.bound, self._sense))
-        best = objective_text(known.incumbent, self._unit)
-        bound = objective_text(known.bound, self._unit, like=known.incumbent)
-        elapsed = time.perf_counter() - self._started
-        return Text(
-            f"{self._label}  best {best}  bound {bound}  gap {gap}  {elapsed:.0f} s",
-            style="cyan",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+    def lines(self, width: int) -> list[str]:
+        """What is shown, the solve that runs last."""
+        return [solve.text(width) for solve in self._solves]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Solves that have ended are dimmed."""
+        *ended, running = self.lines(options.max_width) or [""]
+        for line in ended:
+            yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+        yield Text(running, style="cyan", no_wrap=True, overflow="ellipsis")
 
 
 def verdict(instance: Instance, evaluation: Evaluation, exact: bool = False) -> str:
@@ -142,10 +178,10 @@ def _summary(path: str, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
 def _parts(path: str, parts: Sequence[Any]) -> Iterator[tuple[str, str]]:
     if path.count(".") >= _DEPTH:
         return
-    fields = dict.fromkeys(field for kind in dict.fromkeys(map(type, parts)) for field in kind.model_fields)
-    for field in fields:
-        if field != "name":
-            yield from _summary(f"{path}.{field}", [getattr(part, field, None) for part in parts])
+    names = dict.fromkeys(name for kind in dict.fromkeys(map(type, parts)) for name in kind.model_fields)
+    for name in names:
+        if name != "name":
+            yield from _summary(f"{path}.{name}", [getattr(part, name, None) for part in parts])
 
 
 def _figures(values: Iterable[Any]) -> list[float]:
