@@ -89,7 +89,8 @@ def attempt(
     watch(TracePoint(0.0, None, None))
     try:
         result = method.solve(instance, limits, seed, watch)
-        watch(TracePoint(result.runtime_s, result.objective, result.bound))  # many heuristics tell nothing before
+        if result.objective is not None:  # many heuristics tell nothing before
+            watch(TracePoint(result.runtime_s, result.objective, result.bound))
         return result
     except Exception as problem:  # whatever one method does must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
