@@ -16,22 +16,28 @@ from ddlopt.solvers.exact import Exact, build_model
 TIGHT = "1e-7"
 
 
+FORMULATIONS = [
+    (entry.family, entry.name)
+    for entry in catalogue.entries()
+    if entry.kind == "exact" and isinstance(entry.make("highs"), Exact)
+]
+"""(family, name) of all."""
+
+LONG = {"joint-milp", "latency-plain", "max-load-plain", "min-congestion", "rate-messages", "rigid-gangs"}
+"""Those that take some solver longest, although another of their problem is quick; by the slow tests only."""
+
+
 @cache
-def smallest():
-    """(family, name of the formulation) -> name of the smallest instance whose objective is no constant."""
-    found = {}
-    for family in ddlopt.families():
-        methods = {entry.name: entry.make("highs") for entry in catalogue.entries(family) if entry.kind == "exact"}
-        formulations = {name: method for name, method in methods.items() if isinstance(method, Exact)}
-        by_size = sorted(ddlopt.names(family), key=lambda name: (_bytes(family, name), name))
-        for name, method in formulations.items():
-            found[family, name] = next((each for each in by_size if _asks_something(method, load(each))), None)
-    return found
+def smallest(family, formulation):
+    """Name of the smallest instance whose objective is no constant; None if the formulation covers none."""
+    method = catalogue.method(formulation, family)
+    by_size = sorted(ddlopt.names(family), key=lambda name: (_bytes(family, name), name))
+    return next((name for name in by_size if _asks_something(method, load(name))), None)
 
 
-def covered():
-    """Of these, the formulations that have an instance."""
-    return [pair for pair, name in smallest().items() if name is not None]
+def of_smallest(family, formulation):
+    """That name; the test is skipped where there is none."""
+    return smallest(family, formulation) or pytest.skip("it covers no bundled instance")
 
 
 def _bytes(family, name):

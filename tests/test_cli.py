@@ -257,13 +257,30 @@ def test_a_closed_pipe_is_no_drama():
         assert process.stderr.read() == b""
 
 
+STARTED = "import sys; from ddlopt.cli import main; print('started', file=sys.stderr, flush=True); main()"
+"""The installed command, saying when it is there to take a signal."""
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_control_c_ends_with_what_was_found(tmp_path):
     """A search that would take hours is interrupted as soon as there is something to return."""
     out = tmp_path / "found.json"
-    words = [DDLOPT, "solve", "topology/danoint", "--method", "rings-and-routes", "--json", "--out", out]
+    words = [
+        sys.executable,
+        "-c",
+        STARTED,
+        "solve",
+        "topology/danoint",
+        "--method",
+        "rings-and-routes",
+        "--json",
+        "--out",
+        out,
+    ]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr.readline() == "started\n"
         time.sleep(5)
         process.send_signal(signal.SIGINT)
         text, complaint = process.communicate(timeout=120)

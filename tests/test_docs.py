@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from doc_blocks import PAGES, ROOT, Block, all_blocks, blocks
+from volume import some
 
 import ddlopt
 from ddlopt.cli import app
@@ -27,6 +28,8 @@ NOT_RUN, SLOW, SHORTENED, VARYING = 10, 1, 2, 3
 
 Each says why. Only ever make these smaller, or find a very good reason.
 """
+QUICK = ("README.md", "docs/gossip_matchings.md", "docs/own_instance.md")
+"""Pages that the default tests work through; the slow ones take all."""
 _SECONDS = re.compile(r"\b\d+\.\d+ s(?= +(yes|no|–|-) *$)", re.MULTILINE)
 
 
@@ -145,7 +148,7 @@ def runs(page: str, slow: bool) -> bool:
     return any(block.language in ("python", "console") for block in followed(page, slow))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if runs(page, slow=False)])
+@pytest.mark.parametrize("page", some([page for page in PAGES if runs(page, slow=False)], QUICK))
 def test_page(page, tmp_path, call, monkeypatch):
     read(page, False, tmp_path, call, monkeypatch)
 

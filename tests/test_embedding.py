@@ -10,12 +10,30 @@ import embedding_cases
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from volume import some
 
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status
 
 CASES = [case for case in embedding_cases.cases() if case.name not in embedding_cases.HARD]
+LIGHT = {
+    "FixedLinks",
+    "RingsAndRoutes, open",
+    "Configurations",
+    "milp",
+    "StrategiesOnRoutes",
+    "strategy-selection",
+    "hot-plain",
+    "tree",
+    "graph",
+    "rate-messages",
+    "table-milp",
+    "exchange-path",
+    "circulant-gap",
+    "EdgeColouring",
+}
+"""Of every problem one that is solved quickly, where there is one."""
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 TIGHT = Limits(gap=1e-7)
 SIGN = {"minimize": 1, "maximize": -1}
@@ -55,7 +73,7 @@ def alone(formulation, instance):
     return model
 
 
-@every_case
+@pytest.mark.parametrize("case", some(CASES, [case for case in CASES if case.name in LIGHT]), ids=str)
 def test_several_in_one_host_are_the_sum_of_their_parts(case):
     neighbour = CASES[(CASES.index(case) + 1) % len(CASES)]
     built = [*embedding_cases.two_of(case), embedding_cases.smallest(neighbour)]
@@ -138,6 +156,7 @@ def written(tmp_path_factory):
     return folders
 
 
+@pytest.mark.slow
 @every_case
 @pytest.mark.parametrize("kind", ["mps", "lp"])
 def test_files_are_the_same_to_the_byte(written, case, kind):

@@ -1,6 +1,7 @@
 """The gallery of embeddings: every example runs and prints what the page shows, and the page lists every port."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("embed_*.py"))
+QUICK = ("embed_aggregation.py", "embed_compression.py")
+"""Examples that the default tests run, in their own process."""
 
 
 def words(text):
@@ -19,13 +22,31 @@ def words(text):
     return [re.sub(r"\[[^]]*\]|[\d.]+", "#", line).split() for line in lines]
 
 
+def shown(name):
+    """What the page says that an example prints."""
+    found = re.search(rf"\(\.\./examples/{name}\) prints\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    assert found, f"docs/embedding.md does not show what examples/{name} prints"
+    return words(found[1])
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_example_prints_what_the_page_shows(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+    assert words(capsys.readouterr().out) == shown(name)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_prints_what_the_page_shows(name, tmp_path):
-    shown = re.search(rf"\(\.\./examples/{name}\) prints\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-    assert shown, f"docs/embedding.md does not show what examples/{name} prints"
     run = subprocess.run([sys.executable, ROOT / "examples" / name], capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert words(run.stdout) == words(shown[1])
+    assert words(run.stdout) == shown(name)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_page_shows_what_every_example_prints(name):
+    assert shown(name)
 
 
 def test_the_table_has_every_port_of_every_formulation():

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["own_instance", "own_heuristic"])
 def test_examples_run(script, tmp_path):
     words = [sys.executable, ROOT / "examples" / f"{script}.py"]
@@ -21,6 +22,7 @@ def test_examples_run(script, tmp_path):
     assert run.stdout
 
 
+@pytest.mark.slow
 def test_the_example_that_trains_runs(tmp_path):
     pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
     words = [sys.executable, ROOT / "examples" / "run_plan.py", "--steps", "1", "--train", "2"]
@@ -30,6 +32,7 @@ def test_the_example_that_trains_runs(tmp_path):
     assert "accuracy after 2 steps with the plan and error feedback" in run.stdout
 
 
+@pytest.mark.slow
 def test_the_demo_draws_its_pictures(tmp_path):
     words = [sys.executable, ROOT / "examples" / "demo.py", "--time-limit", "2", "--instances", "topology/tiny-n4-d2"]
     run = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from tree_cases import answer, optima, optimum, random_tree
+from volume import seeds
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation_tree import example
@@ -76,7 +77,7 @@ def test_tables_have_the_optimum_of_every_budget(shape, splits):
     assert (max(parts) > 1) == (splits == 4 and shape != "path")
 
 
-@pytest.mark.parametrize("seed", range(45))
+@pytest.mark.parametrize("seed", seeds(6, 45))
 def test_every_method_against_enumeration(seed):
     jobs = 1 + seed % 3
     tree = random_tree(100 + seed, nodes=(7, 4, 3)[jobs - 1], jobs=jobs)
@@ -93,7 +94,7 @@ def test_every_method_against_enumeration(seed):
             assert found.solution == method.solve(tree, EXACT, seed=seed).solution
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_larger_trees_against_the_integer_program(seed):
     options = {"nodes": 60, "budget": 6 + seed, "capable": 0.6, "depth": 0.2 * seed}
     tree = generate("tree-random", seed, **options)

@@ -5,15 +5,16 @@ import json
 import highspy
 import numpy as np
 import pytest
-from export_cases import PROGRAMS, covered, load, optimum, smallest
+from export_cases import FORMULATIONS, LONG, PROGRAMS, load, of_smallest, optimum, smallest
 from scipy.sparse import csr_array
+from volume import slow, some
 
 import ddlopt
 from ddlopt.solvers.backends.files import read_solution, write_model
 from ddlopt.solvers.catalogue import formulation_named
 
-QUICK = ("highs mps", "scip lp", "scip nl", "cbc mps", "glpk lp", "gurobi mps")
-LONG = (
+USUAL = ("highs mps", "scip lp", "scip nl", "cbc mps", "glpk lp", "gurobi mps")
+OTHER = (
     "highs lp",
     "highs-table mps",
     "scip mps",
@@ -23,23 +24,31 @@ LONG = (
     "glpk-printed lp",
     "gurobi lp",
 )
-WAYS = [*QUICK, *(pytest.param(way, marks=pytest.mark.slow) for way in LONG)]
 """Solver and format."""
+QUICK = [pair for pair in FORMULATIONS if pair[1] not in LONG]
+
+
+def trips():
+    """All formulations all ways; in the default tests each is read back from one, and two, of each sense, from more."""
+    for family, name in FORMULATIONS:
+        for way in (*USUAL, *OTHER):
+            often = name in ("rings-and-routes", "time-indexed") and way in USUAL
+            quick = often or ((family, name) in QUICK and way == USUAL[0])
+            yield (family, name, way) if quick else slow(family, name, way)
 
 
 @pytest.mark.parametrize("family", ddlopt.families())
 def test_every_formulation_has_an_instance(family):
-    without = [name for (of, name), instance in smallest().items() if of == family and instance is None]
-    if without:
-        pytest.skip(f"no bundled instance is covered by {', '.join(without)}")
-    assert any(of == family for of, _ in smallest())
+    found = {name: smallest(of, name) for of, name in FORMULATIONS if of == family}
+    assert found
+    if None in found.values():
+        pytest.skip(f"no bundled instance is covered by {', '.join(name for name in found if found[name] is None)}")
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("family", "formulation"), covered(), ids=lambda each: each)
+@pytest.mark.parametrize(("family", "formulation", "way"), trips())
 def test_round_trip(family, formulation, way, tmp_path):
     program, kind = way.split()
-    name = smallest()[family, formulation]
+    name = of_smallest(family, formulation)
     instance, form = load(name), formulation_named(formulation, family)
     model = write_model(form, instance, tmp_path / f"model.{kind}")[0]
     PROGRAMS[program](model, tmp_path / "answer.sol")
@@ -50,9 +59,9 @@ def test_round_trip(family, formulation, way, tmp_path):
     assert float(evaluation.objective) == pytest.approx(optimum(name, formulation), rel=accuracy)
 
 
-@pytest.mark.parametrize(("family", "formulation"), covered(), ids=lambda each: each)
+@pytest.mark.parametrize(("family", "formulation"), some(FORMULATIONS, QUICK))
 def test_json_is_the_same_model(family, formulation, tmp_path):
-    name = smallest()[family, formulation]
+    name = of_smallest(family, formulation)
     instance, form = load(name), formulation_named(formulation, family)
     (path,) = write_model(form, instance, tmp_path / "model.json")
     highs = model_of(json.loads(path.read_text()))

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from volume import slow
 
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
@@ -58,12 +59,12 @@ def drawn(seed, **options):
 @pytest.mark.parametrize(
     ("seed", "options"),
     [
-        (1, {"degree": 1}),
-        (2, {"overlap": "full", "degree": 1}),
+        slow(1, {"degree": 1}),
+        slow(2, {"overlap": "full", "degree": 1}),
         (3, {"optics": "duplex"}),
         (4, {"memory_slack": 1.0, "traffic": 0.5}),
-        (5, {"host_forwarding": False, "degree": 3}),
-        (6, {"parallel_links": False, "overlap": "full"}),
+        slow(5, {"host_forwarding": False, "degree": 3}),
+        slow(6, {"parallel_links": False, "overlap": "full"}),
     ],
 )
 def test_joint_is_the_best_of_all_choices(seed, options):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
+from volume import slow
 
 from ddlopt.models.compression import Operator, SfbInstance, Tensor
 from ddlopt.models.errors import SolverMissingError, UnknownNameError
@@ -25,9 +26,10 @@ SFB = {
 @pytest.mark.parametrize(
     ("goal", "budget"), [("time", False), ("time", True), ("error", False)], ids=["time", "budget", "error"]
 )
-def test_timelines(goal, budget, fusion):
+@pytest.mark.parametrize("cases", [2, slow(6)])
+def test_timelines(goal, budget, fusion, cases):
     rng = np.random.default_rng([11, budget, fusion])
-    for _ in range(6):
+    for _ in range(cases):
         instance = random_timeline_case(rng, fusion=fusion, goal=goal, budget=budget)
         best, _ = brute_force(instance)
         result = Best().solve(instance, Limits(gap=1e-9))

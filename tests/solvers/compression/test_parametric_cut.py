@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sfb_brute_force import selections
 from sfb_cases import changed, drawn, optima
+from volume import seeds
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import SfbSelection, evaluate
@@ -31,7 +32,7 @@ def budgeted(seed, operators=9, part=0.35, **fields):
     return changed(instance, **{name: part * whole[name] for name in BUDGETS[seed % 3]})
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(6, 24))
 def test_solution_bound_and_optimum(seed):
     instance = budgeted(seed, duplication_penalty_s=0.1 * (seed % 2))
     least, _ = optima(instance)
@@ -73,7 +74,7 @@ def test_the_bound_of_prices_is_at_least_the_linear_relaxation(seed):
 
 
 @pytest.mark.parametrize("resource", ["memory_bytes", "compute_s"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_the_frontier_is_the_lower_hull_of_all_selections(seed, resource):
     instance = drawn(seed)
     corners = frontier(instance, resource)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from shared_data import shared_data
 from strategy_cases import enumerated, random_case
+from volume import slow
 
 from ddlopt.instances.generators.deployment_strategies import training, tree
 from ddlopt.instances.readers.iopddl import read_iopddl
@@ -33,13 +34,15 @@ def _outcome(method, instance):
         return None
 
 
-@pytest.mark.parametrize("which", ["best", "strategy-selection"])
-def test_exact_methods_against_enumeration(which):
+@pytest.mark.parametrize(
+    ("which", "cases"), [("best", 20), ("strategy-selection", 12), slow("best", 60), slow("strategy-selection", 25)]
+)
+def test_exact_methods_against_enumeration(which, cases):
     """Forbidden pairs, parallel edges, memory, pins, aliases; whole costs and others; also where there is no answer."""
     entries = {entry.name: entry.make for entry in ENTRIES}
     method = best(None, "highs") if which == "best" else entries[which]("highs")
     answered = without = 0
-    for seed in range(60 if which == "best" else 25):
+    for seed in range(cases):
         instance = random_case(seed, nodes=6)
         optimum = enumerated(instance)
         result = _outcome(method, instance)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance, evaluate
@@ -134,10 +135,11 @@ FEATURES = (
 )
 
 
+@pytest.mark.parametrize("cases", [16, slow(48)])
 @pytest.mark.parametrize("method", ALL, ids=lambda method: method.name)
-def test_never_above_the_optimum(method):
+def test_never_above_the_optimum(method, cases):
     met = 0
-    for seed in range(48):
+    for seed in range(cases):
         problem = random_instance(np.random.default_rng(seed), **FEATURES[seed % len(FEATURES)])
         if method.refuses(problem) is not None:
             continue
@@ -152,4 +154,4 @@ def test_never_above_the_optimum(method):
         ahead = checked.objective - brute_force(problem).objective
         assert (ahead if problem.sense == "maximize" else -ahead) <= 1e-9 * abs(checked.objective)
         met += 1
-    assert met >= 20
+    assert met >= 5 * cases / 12

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError, SolutionError
@@ -58,11 +59,12 @@ SHAPES = {
 }
 
 
+@pytest.mark.parametrize("cases", [3, slow(10)])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_between_greedy_and_the_optimum(shape):
+def test_between_greedy_and_the_optimum(shape, cases):
     rng = np.random.default_rng(0)
     ratios = []
-    for _ in range(10):
+    for _ in range(cases):
         instance = random_instance(rng, **SHAPES[shape])
         result = METHOD.solve(instance, Limits(time_s=60))
         best = brute_force(instance).objective

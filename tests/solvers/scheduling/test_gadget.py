@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -57,9 +58,10 @@ def solve(instance, oracle="auto", seed=0):
         {"places": (4,), "latency": True, "pollux": True},
     ],
 )
-def test_in_one_slot_the_knapsack_is_the_optimum(kind):
+@pytest.mark.parametrize("cases", [8, slow(40)])
+def test_in_one_slot_the_knapsack_is_the_optimum(kind, cases):
     rng = np.random.default_rng(7)
-    for _ in range(40):
+    for _ in range(cases):
         drawn = random_instance(rng, slots=1, jobs=4, **kind)
         assert Gadget(oracle="knapsack").refuses(drawn) is None
         assert solve(drawn, "knapsack")[0] == pytest.approx(brute_force(drawn).objective, rel=1e-9)
@@ -157,10 +159,11 @@ def test_the_pool_bounds_every_slot_even_where_resources_have_no_common_part():
 
 @pytest.mark.parametrize("objective", ["makespan", "completion", "max_min"])
 @pytest.mark.parametrize("kind", [{}, {"places": (2, 2), "network": "star"}, {"preemptive": False}])
-def test_other_objectives_have_gains_that_lead_near_their_optimum(objective, kind):
+@pytest.mark.parametrize("cases", [4, slow(15)])
+def test_other_objectives_have_gains_that_lead_near_their_optimum(objective, kind, cases):
     rng = np.random.default_rng(6)
     ratios = []
-    while len(ratios) < 15:
+    while len(ratios) < cases:
         drawn = random_instance(rng, objective=objective, slots=4, **kind)
         best = brute_force(drawn)
         if best is None or best.objective == 0:
@@ -274,9 +277,10 @@ NETWORKS = [
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_in_one_slot_the_embedding_is_the_optimum_and_its_bound_meets_it(kind):
+@pytest.mark.parametrize("cases", [3, slow(8)])
+def test_in_one_slot_the_embedding_is_the_optimum_and_its_bound_meets_it(kind, cases):
     rng = np.random.default_rng(30)
-    for _ in range(8):
+    for _ in range(cases):
         drawn = random_instance(rng, slots=1, jobs=4, **kind)
         best = brute_force(drawn).objective
         result = Gadget(oracle="embedding").solve(drawn, Limits())
@@ -286,9 +290,10 @@ def test_in_one_slot_the_embedding_is_the_optimum_and_its_bound_meets_it(kind):
 
 @pytest.mark.parametrize("kind", [*NETWORKS, {"places": (2, 2), "network": "tree", "preemptive": False}])
 @pytest.mark.parametrize("oracle", ["embedding", "rounding"])
-def test_models_of_slots_give_schedules_within_their_guarantee(oracle, kind):
+@pytest.mark.parametrize("cases", [2, slow(6)])
+def test_models_of_slots_give_schedules_within_their_guarantee(oracle, kind, cases):
     rng = np.random.default_rng(31)
-    for _ in range(6):
+    for _ in range(cases):
         drawn = random_instance(rng, slots=3, deadlines=True, **kind)
         value, _, details = solve(drawn, oracle)
         best = brute_force(drawn).objective

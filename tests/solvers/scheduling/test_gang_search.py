@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gang_brute_force import all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import InfeasibleError, OptionError
@@ -87,11 +88,12 @@ def test_objective_counts_lateness_and_what_is_past_the_target():
     assert gang_kernels.objective_of(starts, slots, late, 9) == (6.0 + 2 * gang_kernels.LATE, 2 * gang_kernels.LATE)
 
 
+@pytest.mark.parametrize("cases", [20, slow(60)])
 @pytest.mark.parametrize("contention", [False, True])
-def test_simulated_ends_are_those_of_the_check(contention):
+def test_simulated_ends_are_those_of_the_check(contention, cases):
     rng = np.random.default_rng(2)
     split_together = 0
-    for _ in range(60):
+    for _ in range(cases):
         kind = {"contention": True, "places": (2, 3, 2)} if contention else {"uneven": True, "places": (3, 2, 4)}
         problem = rigid(random_instance(rng, jobs=5, slots=6, preemptive=False, **kind))
         data = problem.model_dump() | {"slots": 500, "objective": "makespan"}
@@ -111,7 +113,7 @@ def test_simulated_ends_are_those_of_the_check(contention):
         assert checked.violations == ()
         assert checked.objective == (starts + slots).max() * problem.slot_s
         split_together += sum(len(run.workers) > 1 for run in runs) > 1
-    assert split_together > 5
+    assert split_together > cases / 12
 
 
 def simulated(jobs, servers, order, flags, **fields):
@@ -181,10 +183,11 @@ def test_simulated_jobs_go_on_until_the_check_counts_them_as_finished():
     assert (wanted < 1).all()
 
 
+@pytest.mark.parametrize("cases", [8, slow(40)])
 @pytest.mark.parametrize("objective", ["makespan", "completion"])
-def test_small_instances_are_solved(objective):
+def test_small_instances_are_solved(objective, cases):
     rng = np.random.default_rng(3)
-    for case in range(40):
+    for case in range(cases):
         problem = random_gangs(
             rng, gpus=5, objective=objective, arrivals=case % 2 == 0, deadlines=case % 4 == 0, weights=True
         )

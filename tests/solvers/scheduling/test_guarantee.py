@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.models.scheduling import Schedule, evaluate
 from ddlopt.solvers.contracts import Limits
@@ -29,10 +30,11 @@ KINDS = [
 ]
 
 
-def test_the_greedy_has_its_part_of_the_optimum():
+@pytest.mark.parametrize("cases", [24, slow(200)])
+def test_the_greedy_has_its_part_of_the_optimum(cases):
     rng = np.random.default_rng(1)
     parts = []
-    for number in range(200):
+    for number in range(cases):
         drawn = random_instance(rng, **KINDS[number % len(KINDS)])
         best = brute_force(drawn).objective
         value, _, details = greedy(drawn)
@@ -47,10 +49,11 @@ def test_the_greedy_has_its_part_of_the_optimum():
 @pytest.mark.parametrize(
     "kind", [{"places": (2, 2), "network": "star"}, {"places": (2, 1, 1), "network": "mesh"}, {"uneven": True}]
 )
-def test_with_the_ratio_that_an_oracle_proves_of_itself(kind):
+@pytest.mark.parametrize("cases", [6, slow(25)])
+def test_with_the_ratio_that_an_oracle_proves_of_itself(kind, cases):
     rng = np.random.default_rng(2)
     proven = []
-    for _ in range(25):
+    for _ in range(cases):
         drawn = random_instance(rng, deadlines=True, **kind)
         value, _, details = greedy(drawn, "packing")
         beta = details["smallest_beta"]
@@ -74,10 +77,11 @@ def test_with_the_ratio_that_an_oracle_proves_of_itself(kind):
         {"utilities": ("all_or_nothing", "capped")},
     ],
 )
-def test_the_bound_afterwards_holds_for_the_optimum_whatever_the_schedule(kind):
+@pytest.mark.parametrize("cases", [6, slow(25)])
+def test_the_bound_afterwards_holds_for_the_optimum_whatever_the_schedule(kind, cases):
     rng = np.random.default_rng(3)
     sharper = 0
-    for number in range(25):
+    for number in range(cases):
         drawn = random_instance(rng, **kind)
         best = brute_force(drawn).objective
         value, schedule, details = greedy(drawn)
@@ -89,7 +93,7 @@ def test_the_bound_afterwards_holds_for_the_optimum_whatever_the_schedule(kind):
         if refusal(drawn) is None:
             # It is never worse than what the guarantee says beforehand.
             assert bound <= value * (1 + 1 / details["smallest_beta"]) * (1 + 1e-8)
-    assert sharper > 5
+    assert sharper > cases / 5
 
 
 def _clock():

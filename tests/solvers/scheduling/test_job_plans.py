@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
+from volume import slow
 
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import NotApplicableError
@@ -28,9 +29,10 @@ def without_idle_power(instance):
     return instance.model_copy(update={"servers": servers})
 
 
+@pytest.mark.parametrize("cases", [2, slow(4)])
 @pytest.mark.parametrize("feature", FEATURES)
-def test_finds_the_optimum_of_tiny_instances_and_never_more(feature):
-    for seed in range(4):
+def test_finds_the_optimum_of_tiny_instances_and_never_more(feature, cases):
+    for seed in range(cases):
         options = {"utilities": CONCAVE} | FEATURES[feature]
         instance = without_idle_power(random_instance(np.random.default_rng(seed), **options))
         best = brute_force(instance).objective

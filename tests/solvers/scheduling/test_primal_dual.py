@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -55,11 +56,12 @@ def solve(instance, **options):
         {"preemptive": False, "slots": 4},
     ],
 )
+@pytest.mark.parametrize("cases", [4, slow(12)])
 @pytest.mark.parametrize("fill", [False, True])
-def test_plans_fit_and_are_worth_something(kind, fill):
+def test_plans_fit_and_are_worth_something(kind, fill, cases):
     rng = np.random.default_rng(20)
     parts = []
-    for _ in range(12):
+    for _ in range(cases):
         drawn = random_instance(rng, **kind)
         best = brute_force(drawn).objective
         value, _, _ = solve(drawn, fill=fill)

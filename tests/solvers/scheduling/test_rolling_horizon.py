@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
@@ -41,10 +42,10 @@ def solve(instance, method):
         {"objective": "max_min"},
     ],
 )
-@pytest.mark.parametrize("commit", [1, None])
-def test_one_window_that_knows_all_is_the_optimum(kind, commit):
+@pytest.mark.parametrize(("commit", "cases"), [(1, 1), (None, 1), slow(1, 6), slow(None, 6)])
+def test_one_window_that_knows_all_is_the_optimum(kind, commit, cases):
     rng = np.random.default_rng(10)
-    for _ in range(6):
+    for _ in range(cases):
         drawn = random_instance(rng, **kind)
         slots = drawn.slots
         value, _, details = solve(drawn, RollingHorizon(slots, commit or slots, clairvoyant=True))

@@ -7,6 +7,7 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance
 from scipy.optimize import linprog
 from slot_cases import RING, changed, cluster, job, star
+from volume import seeds
 
 from ddlopt.models.scheduling import Contention, Run, Schedule, evaluate
 from ddlopt.models.scheduling.slot_widths import slot_data
@@ -23,7 +24,7 @@ CLUSTERS = {
     "tree": {"places": (1, 2, 1), "network": "tree", "min_workers": True, "pollux": True},
     "mesh": {"places": (2, 1, 2), "network": "mesh", "min_workers": True},
 }
-SEEDS = range(8)
+SEEDS = seeds(2, 8)
 
 
 def instance_of(name, seed, **fields):
@@ -137,7 +138,7 @@ def test_weights_are_those_of_a_solution_of_the_relaxation():
     assert relaxation.weights @ gains == pytest.approx(relaxation.value)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(10, 40))
 def test_best_places_against_trying_all(seed):
     """Nested cuts {0, 1}, {2}, {0, 1, 2} inside a cluster of four servers."""
     rng = np.random.default_rng(seed)

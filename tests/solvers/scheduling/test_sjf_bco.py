@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gang_brute_force import gang_instance
 from scheduling_brute_force import brute_force, random_instance
+from volume import slow
 
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import OptionError, SolverError
@@ -155,9 +156,10 @@ def test_runs_are_in_one_piece_at_one_width(method):
 
 @pytest.mark.parametrize("method", [SjfBco(), ListScheduling()], ids=lambda method: method.name)
 @pytest.mark.parametrize("objective", ["utility", "makespan", "completion", "max_min"])
-def test_nobody_beats_the_optimum(method, objective):
+@pytest.mark.parametrize("cases", [4, slow(12)])
+def test_nobody_beats_the_optimum(method, objective, cases):
     rng = np.random.default_rng(3)
-    for case in range(12):
+    for case in range(cases):
         problem = random_instance(
             rng,
             places=((2, 2), (4,))[case % 2],

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from full_routing import best_routing
+from volume import seeds
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
@@ -104,7 +105,7 @@ def random_symmetric_job(seed):
     return invariants, job(by_offset(group, offsets), degree, **more)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(6, 24))
 def test_agrees_with_the_formulation(seed):
     invariants, instance = random_symmetric_job(seed)
     formulation = CirculantDesign(invariants)

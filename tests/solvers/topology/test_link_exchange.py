@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from volume import some
 
 from ddlopt.instances import load
 from ddlopt.models.errors import OptionError
@@ -122,7 +123,7 @@ GRID = [
 ]
 
 
-@pytest.mark.parametrize(("n", "d", "optics", "parallel", "forwarding", "jobs"), GRID)
+@pytest.mark.parametrize(("n", "d", "optics", "parallel", "forwarding", "jobs"), some(GRID, GRID[::5]))
 def test_every_kind_of_instance_gets_a_checked_design(n, d, optics, parallel, forwarding, jobs):
     rng = np.random.default_rng(n)
     traffic = np.zeros((n, n))

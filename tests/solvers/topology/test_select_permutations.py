@@ -51,13 +51,13 @@ def test_released_rule(size, count, both_ways, expected):
     assert choose_geometric(totients(size), count, both_ways) == expected
 
 
-@pytest.mark.parametrize("size", range(2, 60))
 @pytest.mark.parametrize("both_ways", [True, False])
-def test_released_rule_always_gives_distinct_candidates(size, both_ways):
-    for count in range(1, size):
-        chosen = choose_geometric(totients(size), count, both_ways)
-        assert len(set(chosen)) == len(chosen) == min(count, len(totients(size)))
-        assert set(chosen) <= set(totients(size))
+def test_released_rule_always_gives_distinct_candidates(both_ways):
+    for size in range(2, 60):
+        for count in range(1, size):
+            chosen = choose_geometric(totients(size), count, both_ways)
+            assert len(set(chosen)) == len(chosen) == min(count, len(totients(size)))
+            assert set(chosen) <= set(totients(size))
 
 
 def congestion(n, generators):
