@@ -11,7 +11,7 @@ from ddlopt.solvers.aggregation import graph_routers
 from ddlopt.solvers.aggregation.graph_negotiation import GraphNegotiation
 from ddlopt.solvers.contracts import Limits, Status
 
-LIMITS = Limits(time_s=60)
+LIMITS = Limits(time_s=600)
 
 
 @pytest.mark.parametrize("pairs", [graph_routers.MOST_PAIRS, 0], ids=["by program", "worker by worker"])

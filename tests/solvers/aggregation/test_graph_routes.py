@@ -20,7 +20,7 @@ from ddlopt.solvers.aggregation.graph_search_methods import ENTRIES, strategy
 from ddlopt.solvers.aggregation.graph_strategies import STRATEGIES, ShortestRoutes, aggregated
 from ddlopt.solvers.contracts import Limits, Status, better
 
-LIMITS = Limits(time_s=20)
+LIMITS = Limits(time_s=600)
 SEARCH = GraphSearch(rounds=300)
 GOALS = ("utilization", "congestion", "rates")
 

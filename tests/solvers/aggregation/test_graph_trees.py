@@ -19,7 +19,7 @@ from ddlopt.solvers.aggregation.graph_trees import GraphTrees
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 
-LIMITS = Limits(time_s=60)
+LIMITS = Limits(time_s=600)
 
 
 @pytest.mark.parametrize("goal", ["utilization", "congestion"])

@@ -28,7 +28,7 @@ OPENINGS = {
 @pytest.mark.parametrize("name", OPENINGS)
 def test_exact_opens_with_the_best_heuristic_that_covers_the_instance(name):
     instance = OPENINGS[name]()
-    result = method("exact", "scheduling").solve(instance, Limits(time_s=20.0))
+    result = method("exact", "scheduling").solve(instance, Limits())
     assert result.status is Status.OPTIMAL
     assert name in result.message.replace(":", "").replace(",", "").split()[:2]
     refused = [other for other in OPENINGS if method(other, "scheduling").refuses(instance) is not None]

@@ -143,9 +143,10 @@ def test_threads_prove_the_same_and_may_be_given():
     assert threading.active_count() <= before
 
 
+@pytest.mark.slow
 def test_stops_when_the_time_is_up_with_a_bound_that_a_certificate_shows():
     instance = make_instance(9, 2, 1)
-    result, certificate = BranchAndBound(opening=0.01).certified(instance, Limits(time_s=1.0))
+    result, certificate = BranchAndBound(opening=0.01).certified(instance, Limits(time_s=3.0))
     assert result.status is Status.FEASIBLE
     assert 0 < certificate.bound_bytes <= result.bound * (1 + 1e-6)
     assert check_certificate(instance, certificate).complete
