@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ddlopt.models.contracts import Instance, Sense
-from ddlopt.models.errors import DdloptError
+from ddlopt.models.contracts import Evidence, Instance, Sense
+from ddlopt.models.errors import DdloptError, InfeasibleError
 from ddlopt.solvers.contracts import (
     Limits,
     Method,
@@ -62,7 +62,7 @@ def _refuted(result: Result, results: Sequence[Result]) -> Result:
             if bound is not None and other.objective is not None and _disproves(other.objective, bound, result.sense):
                 by = " by ".join([other.method, *_solver_of(other)])
                 message = f"its {name.replace('_', ' ')} is {bound:.9g}, but {by} has {other.objective:.9g}"
-                without: dict[str, Any] = {name: None}
+                without: dict[str, Any] = {name: None, **({"evidence": None} if name == "bound" else {})}
                 return dataclasses.replace(result, status=Status.ERROR, message=message, **without)
     return result
 
@@ -92,12 +92,13 @@ def attempt(
         if result.objective is not None:  # many heuristics tell nothing before
             watch(TracePoint(result.runtime_s, result.objective, result.bound))
         return result
-    except Exception as problem:  # whatever one method does must not lose what the others found
+    except (Exception, SystemExit, GeneratorExit) as problem:  # one method must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
         return empty_result(
             instance,
             method.name,
-            Status.ERROR,
+            Status.INFEASIBLE if isinstance(problem, InfeasibleError) else Status.ERROR,
+            evidence=Evidence.SOLVER if isinstance(problem, InfeasibleError) else None,
             runtime_s=time.perf_counter() - started,
             provenance=provenance(seed, limits.threads, **_solver(method)),
             message=" ".join(message.split()),

@@ -95,6 +95,7 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
         "status",
         "objective",
         "bound",
+        "evidence",
         "gap",
         "scope",
         "scope_bound",

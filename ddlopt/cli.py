@@ -129,7 +129,7 @@ def solve(
             console.print(f"{key}: {quantity(key, value)}", markup=False)
         if result.message:
             tell(result.message)
-    raise typer.Exit(0 if result.status.answered else NO_ANSWER)
+    raise typer.Exit(0 if result.status.solved else NO_ANSWER)
 
 
 @app.command()
@@ -196,7 +196,7 @@ def compare(
         plots.save(plots.comparison(results), plot)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    raise typer.Exit(0 if all(result.status.answered for result in results) else NO_ANSWER)
+    raise typer.Exit(0 if all(result.status.solved for result in results) else NO_ANSWER)
 
 
 @app.command()

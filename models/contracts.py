@@ -5,9 +5,11 @@ Nothing here knows a family or a solver.
 
 import hashlib
 import json
+import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -325,6 +327,36 @@ class Evaluation:
     def feasible(self) -> bool:
         """No violation, and the objective is known."""
         return not self.violations and self.objective is not None
+
+
+class Evidence(StrEnum):
+    """Why a bound, or that there is no solution, is believed."""
+
+    COMBINATORIAL = "combinatorial"
+    """Found by the problem's own bound, which needs no solver."""
+    CERTIFICATE = "certificate"
+    """A certificate that the checker has accepted."""
+    SOLVER = "solver"
+    """The word of a floating-point solver, or of a search of ours in floating point."""
+    CLAIMED = "claimed"
+    """Somebody else's word: shown, stored, and never used."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the objective of every solution of an instance, with the reason to believe it."""
+
+    value: float
+    evidence: Evidence
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"a bound is a finite number, got {self.value}; where there is none, say None")
+
+    @property
+    def counts(self) -> bool:
+        """Whether gap and status may rest on it."""
+        return self.evidence is not Evidence.CLAIMED
 
 
 @runtime_checkable

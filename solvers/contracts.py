@@ -1,5 +1,6 @@
 """What every method takes and gives: limits, progress, results."""
 
+import math
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
 from ddlopt.models.compilation import compile_kernels
-from ddlopt.models.contracts import Instance, Sense, Solution
+from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import OptionError
 
 
@@ -32,6 +33,11 @@ class Status(StrEnum):
     def answered(self) -> bool:
         """Whether there is an objective to speak of, or a proof that there is none."""
         return self in (Status.OPTIMAL, Status.FEASIBLE, Status.REFERENCE, Status.INFEASIBLE, Status.UNBOUNDED)
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is an objective to speak of; a command whose results all have one exits with 0."""
+        return self in (Status.OPTIMAL, Status.FEASIBLE, Status.REFERENCE)
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,10 @@ class Result:
     objective : float or None
         As recomputed by ``evaluate``, never as claimed by a solver.
     bound : float or None
-        A bound valid for *every* solution of the instance: a lower bound where the objective is minimised, an upper
-        bound where it is maximised; None where there is none.
+        A bound that counts, valid for *every* solution of the instance: a lower bound where the objective is
+        minimised, an upper bound where it is maximised; None where there is none.
+    evidence : Evidence or None
+        Why the bound is believed, or that there is no solution; never ``claimed``.
     solution : Solution or None
     checked : bool
         ``evaluate`` found the solution feasible and its objective equal to the claimed one.
@@ -122,6 +130,19 @@ class Result:
     unit: str = "s"
     interrupted: bool = False
     compile_s: float = 0.0
+    evidence: Evidence | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.status, Status):
+            raise TypeError(f"the status of a result is one of {', '.join(Status)}, got {self.status!r}")
+        for name in ("objective", "bound", "scope_bound", "runtime_s", "compile_s"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} of a result must be finite, got {value}; where there is none, say None")
+        if self.runtime_s < 0:
+            raise ValueError(f"a solve cannot take {self.runtime_s} s")
+        if self.evidence is Evidence.CLAIMED:
+            raise ValueError("a claim is no evidence; put it among the details")
 
     @property
     def gap(self) -> float | None:
@@ -145,6 +166,7 @@ class Result:
             "unit": self.unit,
             "objective": self.objective,
             "bound": self.bound,
+            "evidence": None if self.evidence is None else str(self.evidence),
             "gap": self.gap,
             "checked": self.checked,
             "scope": self.scope,
@@ -171,6 +193,8 @@ def relative_gap(objective: float | None, bound: float | None, sense: Sense = "m
     """
     if objective is None or bound is None:
         return None
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        raise ValueError(f"there is no gap between {objective} and {bound}")
     distance = objective - bound if sense == "minimize" else bound - objective
     if objective == 0:
         return 0.0 if distance <= 0 else None
@@ -178,13 +202,17 @@ def relative_gap(objective: float | None, bound: float | None, sense: Sense = "m
 
 
 def better(one: float, other: float, sense: Sense) -> bool:
-    """Whether the objective ``one`` is strictly better than the ``other``."""
+    """Whether the objective ``one`` is strictly better than the ``other``; NaN is refused, as it is neither."""
+    if one != one or other != other:
+        raise ValueError(f"{one} and {other} cannot be compared")
     return one < other if sense == "minimize" else one > other
 
 
 def best_objective(values: Iterable[float | None], sense: Sense) -> float | None:
     """The best of the objectives that are known; None if none is."""
     known = [value for value in values if value is not None]
+    if any(value != value for value in known):
+        raise ValueError("NaN is no objective; where there is none, say None")
     return min(known, default=None) if sense == "minimize" else max(known, default=None)
 
 

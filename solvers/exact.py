@@ -10,23 +10,20 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.contracts import Formulation, Instance
+from ddlopt.models.contracts import Evidence, Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import (
     Limits,
     ProgressCallback,
     Result,
     Status,
     TracePoint,
-    best_bound,
     better,
     compiled,
-    empty_result,
-    provenance,
 )
-from ddlopt.solvers.finish import finish
 
 _OUTER_GAP = 0.8
 """Part of the gap asked for that a model may leave whose objective is an outer approximation: that takes some too."""
@@ -100,23 +97,18 @@ class Exact:
         began = time.perf_counter()
         if start is not None:
             start.belongs_to(instance)
+        gate = Gate(instance, self.name, limits, seed)
         try:
             model = build_model(self.family, self.formulation, instance)
-            combinatorial = family_of(self.family).bound(instance)
+            family_of(self.family).bound(instance)
         except InfeasibleError as proof:
-            return empty_result(
-                instance,
-                self.name,
-                Status.INFEASIBLE,
-                runtime_s=time.perf_counter() - began,
-                provenance=provenance(seed, limits.threads),
-                message=str(proof),
-            )
+            gate = dataclasses.replace(gate, runtime_s=time.perf_counter() - began)
+            return gate.without_solution(MethodOutput(None, message=str(proof)), Evidence.SOLVER)
         block = model.component(self.family)
         if start is not None:
             self.formulation.start(block, instance, start)
         building_s = time.perf_counter() - began
-        run = _Run(self, instance, limits, seed, building_s, combinatorial)
+        run = _Run(self, gate, building_s)
         left = None if limits.time_s is None else limits.time_s - building_s
         if left is not None and left <= 0:
             outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
@@ -134,11 +126,8 @@ class _Run:
     """One solve: how its outcome, which speaks of the model, reads as a result, which speaks of the instance."""
 
     method: Exact
-    instance: Instance
-    limits: Limits
-    seed: int
+    gate: Gate
     building_s: float
-    combinatorial_bound: float | None
 
     @property
     def outer(self) -> bool:
@@ -159,21 +148,16 @@ class _Run:
         """A point of the solver's trace in the instance's time and objective."""
         return TracePoint(self.building_s + point.time_s, self.value(point.incumbent), self.value(point.bound))
 
+    @property
+    def instance(self) -> Instance:
+        """What is solved."""
+        return self.gate.instance
+
     def result(self, outcome: Outcome, solution: Any, start: Any, runtime_s: float) -> Result:
         """The checked result."""
         method = self.method
         scope = method.formulation.scope(self.instance)
         bound = self.value(outcome.bound)
-        common: dict[str, Any] = {
-            "runtime_s": runtime_s,
-            "bound": bound if scope is None else None,
-            "scope": scope,
-            "scope_bound": None if scope is None else bound,
-            "trace": tuple(self.point(point) for point in outcome.trace),
-            "interrupted": outcome.interrupted,
-        }
-        details = {"building_s": self.building_s, **outcome.figures}
-        versions = {"solver": outcome.solver or method.backend.name, "solver_options": dict(method.backend.options)}
         claimed, message = self.value(outcome.objective), outcome.message
         if self.outer:
             claimed = None
@@ -184,33 +168,33 @@ class _Run:
                 claimed = objective
         if start is not None and scope is None and self._is_better(start, solution, claimed):
             solution, claimed, message = start, None, f"kept the start; {message}".rstrip("; ")
-        if solution is not None:
-            return finish(
-                self.instance,
-                method.name,
-                solution,
-                limits=self.limits,
-                seed=self.seed,
-                claimed=claimed,
-                details=details,
-                versions=versions,
-                message=message,
-                **common,
-            )
-        status = outcome.status
-        if status is Status.INFEASIBLE and scope is not None:
-            status, message = Status.NO_SOLUTION, f"there is no solution among those searched ({scope})"
-        if status is Status.NO_SOLUTION:
-            common["bound"] = best_bound((self.combinatorial_bound, common["bound"]), self.instance.sense)
-        return empty_result(
-            self.instance,
-            method.name,
-            status,
-            details=details,
-            provenance=provenance(self.seed, self.limits.threads, **versions),
-            message=message,
-            **common,
+        status, infeasible = outcome.status, None
+        if solution is None and status is Status.INFEASIBLE:
+            if scope is None:
+                infeasible = Evidence.SOLVER
+            else:
+                message = f"there is no solution among those searched ({scope})"
+        output = MethodOutput(
+            solution,
+            {"building_s": self.building_s, **outcome.figures},
+            bound if scope is None else None,
+            scope,
+            None if scope is None else bound,
+            {"solver": outcome.solver or method.backend.name, "solver_options": dict(method.backend.options)},
+            message,
         )
+        gate = dataclasses.replace(
+            self.gate,
+            runtime_s=runtime_s,
+            trace=tuple(self.point(point) for point in outcome.trace),
+            interrupted=outcome.interrupted,
+        )
+        if infeasible is not None:
+            return gate.without_solution(dataclasses.replace(output, bound=None), infeasible)
+        result = gate.certify(output, claimed)
+        if solution is None and status in (Status.UNBOUNDED, Status.ERROR):
+            return dataclasses.replace(result, status=status, bound=None, evidence=None)
+        return result
 
     def _is_better(self, start: Any, solution: Any, claimed: float | None) -> bool:
         objective = self._checked(start)

@@ -7,24 +7,20 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.contracts import Instance, Sense, Solution
+from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
+from ddlopt.solvers.certify import Gate, MethodOutput, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
     ProgressCallback,
     Result,
-    Status,
     TracePoint,
     best_bound,
     compiled,
-    empty_result,
-    provenance,
 )
-from ddlopt.solvers.finish import finish
 
 
 class Clock:
@@ -95,31 +91,7 @@ class Clock:
             self._progress(point)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a method has in the end, apart from what the clock knows.
-
-    Parameters
-    ----------
-    solution : Solution
-    details, versions : mapping
-        Figures, and what was run (``solver``), for :attr:`Result.details` and :attr:`Result.provenance`.
-    bound : float or None
-        On the objective of every solution of the instance.
-    scope : str or None
-        The class of solutions searched, if that is not all of them.
-    scope_bound : float or None
-        On the objectives of the solutions within the scope.
-    message : str
-    """
-
-    solution: Solution
-    details: Mapping[str, Any] = field(default_factory=dict)
-    bound: float | None = None
-    scope: str | None = None
-    scope_bound: float | None = None
-    versions: Mapping[str, Any] = field(default_factory=dict)
-    message: str = ""
+Found = MethodOutput
 
 
 class Timed(ABC):
@@ -170,48 +142,23 @@ class Timed(ABC):
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         compile_s = compiled(self, instance)
         clock = Clock(limits, progress)
+        found, infeasible = None, None
+        believed = Evidence.SOLVER if is_ours(self) else Evidence.CLAIMED
         try:
             with clock.heeding_ctrl_c():
                 found = self.find(instance, limits, seed, clock, start)
         except NoSolutionError as none_found:
-            versions = provenance(seed, limits.threads)
-            result = self._without_solution(instance, str(none_found), clock, versions)
-            return replace(result, compile_s=compile_s)
-        result = finish(
-            instance,
-            self.name,
-            found.solution,
-            runtime_s=clock.elapsed_s,
-            limits=limits,
-            seed=seed,
-            bound=found.bound,
-            scope=found.scope,
-            scope_bound=found.scope_bound,
-            trace=tuple(clock.trace),
-            details=found.details,
-            versions=found.versions,
-            message="interrupted" if clock.interrupted else found.message,
-            interrupted=clock.interrupted,
-        )
-        return replace(result, compile_s=compile_s)
-
-    def _without_solution(self, instance: Any, message: str, clock: Clock, versions: Mapping[str, Any]) -> Result:
-        status, bound = Status.NO_SOLUTION, None
-        try:
-            bound = family_of(instance.family).bound(instance)
+            found = Found(None, message=str(none_found))
         except InfeasibleError as proof:
-            status, message = Status.INFEASIBLE, str(proof)
-        return empty_result(
-            instance,
-            self.name,
-            status,
-            runtime_s=clock.elapsed_s,
-            bound=bound,
-            provenance=versions,
-            trace=tuple(clock.trace),
-            message=message,
-            interrupted=clock.interrupted,
+            found, infeasible = Found(None, message=str(proof)), believed
+        if believed is Evidence.CLAIMED:
+            found = replace(found, evidence=believed)
+        if clock.interrupted and found.solution is not None:
+            found = replace(found, message="interrupted")
+        gate = Gate(
+            instance, self.name, limits, seed, clock.elapsed_s, compile_s, tuple(clock.trace), clock.interrupted
         )
+        return gate.certify(found) if infeasible is None else gate.without_solution(found, infeasible)
 
 
 class Heuristic(Timed):

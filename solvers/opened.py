@@ -72,7 +72,7 @@ class Opened:
             alone = self.model(instance).solve(instance, limits, seed, progress, start)
             return dataclasses.replace(alone, method=self.name)
         opened_s = time.perf_counter() - began - first.compile_s  # each compiles what it calls before its own clock
-        settled = first.status is Status.OPTIMAL or first.interrupted
+        settled = first.status in (Status.OPTIMAL, Status.INFEASIBLE) or first.interrupted
         model = None if settled else self.model(instance)
         if model is None or model.refuses(instance) is not None:
             message = f"by {first.method}: {first.message}".rstrip(": ")
@@ -101,6 +101,8 @@ class Opened:
         if bound is not None:
             bound = best_objective((bound, chosen.objective), sense)
         gap = relative_gap(chosen.objective, bound, sense)
+        one, other = first.bound, second.bound
+        by = first if other is None or (one is not None and not _tighter(other, one, sense)) else second
         late = tuple(
             _best_of(first, dataclasses.replace(point, time_s=opened_s + point.time_s), sense) for point in second.trace
         )
@@ -109,6 +111,7 @@ class Opened:
             chosen,
             method=self.name,
             bound=bound,
+            evidence=by.evidence if bound is not None or second.status is Status.INFEASIBLE else None,
             status=Status.OPTIMAL if gap is not None and gap <= limits.gap else chosen.status,
             runtime_s=opened_s + second.runtime_s,
             compile_s=first.compile_s + second.compile_s,
@@ -118,6 +121,10 @@ class Opened:
             message=f"{message}: {second.message}" if second.message else message,
             interrupted=second.interrupted,
         )
+
+
+def _tighter(one: float, other: float, sense: Sense) -> bool:
+    return one > other if sense == "minimize" else one < other
 
 
 def _best_of(first: Result, point: TracePoint, sense: Sense) -> TracePoint:

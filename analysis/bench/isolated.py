@@ -27,8 +27,8 @@ _POLL_S = 0.2
 _COMPILES = "compiles"
 _BEGUN = "begun"
 _OF_RESULT = (
-    "status", "objective", "bound", "gap", "checked", "scope", "scope_bound", "runtime_s", "compile_s", "message",
-    "trace", "solution",
+    "status", "objective", "bound", "evidence", "gap", "checked", "scope", "scope_bound", "runtime_s", "compile_s",
+    "message", "trace", "solution",
 )  # fmt: skip
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

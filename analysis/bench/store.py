@@ -74,6 +74,7 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     """
     ALTER TABLE runs ADD COLUMN compile_s REAL NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN evidence TEXT;
     """,
 )
 """What brings a store from version k to version k + 1; never changed, only added to."""

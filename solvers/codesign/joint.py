@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.errors import InfeasibleError, OptionError
+from ddlopt.models.errors import OptionError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.joint_master import Master
 from ddlopt.solvers.codesign.joint_search import Search
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, empty_result, provenance
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 
@@ -87,21 +87,6 @@ class Joint(Timed):
     def name(self) -> str:
         """``joint``."""
         return "joint"
-
-    def solve(
-        self,
-        instance: CodesignInstance,
-        limits: Limits,
-        seed: int = 0,
-        progress: ProgressCallback | None = None,
-        start: Any = None,
-    ) -> Result:
-        """Answer, check and time; infeasible where that is proven."""
-        try:
-            return super().solve(instance, limits, seed, progress, start)
-        except InfeasibleError as proof:
-            told = provenance(seed, limits.threads)
-            return empty_result(instance, self.name, Status.INFEASIBLE, provenance=told, message=str(proof))
 
     def find(self, instance: CodesignInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """The best plan, and the bound."""

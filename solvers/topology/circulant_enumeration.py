@@ -1,6 +1,5 @@
 """All symmetric designs, in the order of their hop bounds, each routed by a small linear program."""
 
-import dataclasses
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ from ddlopt.models.topology.circulant import CirculantDesign
 from ddlopt.models.topology.collapse import Collapse
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, compiled, empty_result
-from ddlopt.solvers.finish import finish
+from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.heuristic import Clock
 
 Array = npt.NDArray[np.float64]
@@ -82,29 +81,18 @@ class CirculantEnumeration:
         clock = Clock(limits, progress)
         search = _Search(self.formulation.collapsed(instance), limits, clock)
         search.run()
-        details = {"generator_sets": search.sets, "linear_programs": search.routed, "routing_s": search.routing_s}
-        common: dict[str, Any] = {
-            "scope": self.formulation.scope(instance),
-            "scope_bound": None if search.bound == inf else instance.iteration_time_s(search.bound),
-            "trace": tuple(clock.trace),
-            "details": details,
-        }
+        late = "time limit" if search.bound < search.load * (1 - limits.gap) else ""
         if search.best is None:
-            message = "time limit" if clock.expired else "no symmetric design of this class joins the servers"
-            common["runtime_s"] = clock.elapsed_s
-            return empty_result(instance, self.name, Status.NO_SOLUTION, message=message, compile_s=compile_s, **common)
-        result = finish(
-            instance,
-            self.name,
+            late = "time limit" if clock.expired else "no symmetric design of this class joins the servers"
+        output = MethodOutput(
             search.best,
-            runtime_s=clock.elapsed_s,
-            limits=limits,
-            seed=seed,
-            claimed=instance.iteration_time_s(search.load),
-            message="time limit" if search.bound < search.load * (1 - limits.gap) else "",
-            **common,
+            {"generator_sets": search.sets, "linear_programs": search.routed, "routing_s": search.routing_s},
+            scope=self.formulation.scope(instance),
+            scope_bound=None if search.bound == inf else instance.iteration_time_s(search.bound),
+            message=late,
         )
-        return dataclasses.replace(result, compile_s=compile_s)
+        gate = Gate(instance, self.name, limits, seed, clock.elapsed_s, compile_s, tuple(clock.trace))
+        return gate.certify(output, None if search.best is None else instance.iteration_time_s(search.load))
 
 
 class _Search:

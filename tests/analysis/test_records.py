@@ -4,6 +4,7 @@ import datetime
 import json
 
 import pytest
+from gate_cases import finish
 from library_cases import TINY, library_of_one, ring_design
 from report_cases import instance_row, run_row
 
@@ -17,7 +18,6 @@ from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status, empty_result
-from ddlopt.solvers.finish import finish
 
 RUN = Run(method="by-hand", version="0.0.1", date=datetime.date(2026, 1, 2))
 

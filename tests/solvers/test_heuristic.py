@@ -33,7 +33,7 @@ def test_a_bound_may_prove_that_there_is_nothing(monkeypatch):
 
     kind = catalogue.family("topology")
     changed = type(kind)(kind.name, kind.title, kind.instance, kind.solution, kind.evaluate, never)
-    monkeypatch.setattr("ddlopt.solvers.heuristic.family_of", lambda name: changed)
+    monkeypatch.setattr("ddlopt.solvers.certify.family", lambda name: changed)
     result = Clueless().solve(INSTANCE, Limits())
     assert (result.status, result.bound, result.message) == (Status.INFEASIBLE, None, "there is no way")
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pyomo.environ as pyo
 import pytest
+from gate_cases import finish
 
 from ddlopt.models import catalogue
 from ddlopt.models.contracts import Evaluation, Instance, Solution, Violation
@@ -24,7 +25,6 @@ from ddlopt.solvers.contracts import (
     relative_gap,
 )
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.finish import finish
 from ddlopt.solvers.heuristic import Heuristic
 from ddlopt.solvers.opened import Opened
 

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from gate_cases import finish
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance
 from ddlopt.solvers.contracts import Limits, Method, Result, Status, relative_gap
-from ddlopt.solvers.finish import finish
 from ddlopt.solvers.heuristic import Heuristic
 
 
@@ -64,7 +64,7 @@ def test_the_bound_of_a_scope_proves_nothing_about_the_whole(monkeypatch):
     from ddlopt.models import catalogue
 
     weak = dataclasses.replace(catalogue.family("topology"), bound=lambda instance: 1.0)
-    monkeypatch.setattr("ddlopt.solvers.finish.family", lambda name: weak)
+    monkeypatch.setattr("ddlopt.solvers.certify.family", lambda name: weak)
     result = finished(scope="one pair", scope_bound=3.0)
     assert result.status is Status.FEASIBLE
     assert result.bound == 1.0

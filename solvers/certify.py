@@ -1,0 +1,265 @@
+"""The gate: what a method hands over becomes a result here, after the check, and nobody's word is taken for anything.
+
+A method gives a :class:`MethodOutput`: a solution, a bound with its :class:`~ddlopt.models.contracts.Evidence`, and
+figures. Objective, status, gap and the merging of bounds are ours. What is not finite is refused. A bound that is only
+claimed, as those of methods of other packages are, is kept among the details as ``claimed_bound`` and serves for
+nothing.
+"""
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from ddlopt.models.catalogue import family
+from ddlopt.models.contracts import Bound, Evidence, Instance, Sense, Solution
+from ddlopt.models.errors import InfeasibleError, SolverError
+from ddlopt.solvers.contracts import (
+    Limits,
+    Result,
+    Status,
+    TracePoint,
+    best_objective,
+    better,
+    empty_result,
+    provenance,
+    relative_gap,
+)
+
+CLAIM_TOLERANCE = 1e-6
+"""Relative difference up to which a claimed objective counts as the one that ``evaluate`` finds."""
+_ROUNDING = 1e-9
+"""Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
+
+
+@dataclass(frozen=True)
+class MethodOutput:
+    """What a method has in the end, apart from what the clock knows: facts to be checked, no verdict.
+
+    Parameters
+    ----------
+    solution : Solution or None
+    details, versions : mapping
+        Figures, and what was run (``solver``), for :attr:`Result.details` and :attr:`Result.provenance`.
+    bound : float or None
+        On the objective of every solution of the instance.
+    scope : str or None
+        The class of solutions searched, if that is not all of them.
+    scope_bound : float or None
+        On the objectives of the solutions within the scope.
+    message : str
+    evidence : Evidence
+        Why the bounds are to be believed.
+    """
+
+    solution: Solution | None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    bound: float | None = None
+    scope: str | None = None
+    scope_bound: float | None = None
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    evidence: Evidence = Evidence.SOLVER
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One solve at the gate: what is ours to say about it.
+
+    Parameters
+    ----------
+    instance : Instance
+    method : str
+    limits : Limits
+    seed : int
+    runtime_s, compile_s : float
+        As we measured them.
+    trace : tuple of TracePoint
+    interrupted : bool
+    """
+
+    instance: Instance
+    method: str
+    limits: Limits
+    seed: int = 0
+    runtime_s: float = 0.0
+    compile_s: float = 0.0
+    trace: tuple[TracePoint, ...] = ()
+    interrupted: bool = False
+
+    def certify(self, output: MethodOutput, claimed: float | None = None) -> Result:
+        """Check the solution, merge the bounds by their evidence, and decide the status.
+
+        Raises
+        ------
+        SolverError
+            If the solution violates a constraint, its objective is not the ``claimed`` one, it is better than a bound,
+            or a figure is not finite.
+        """
+        if output.solution is None:
+            return self.without_solution(output)
+        instance, sense = self.instance, self.instance.sense
+        kind = family(instance.family)
+        evaluation = kind.evaluate(instance, output.solution)
+        if evaluation.violations or evaluation.objective is None:
+            first, *others = evaluation.violations or ("its objective means nothing",)
+            more = f" (and {len(others)} more)" if others else ""
+            raise SolverError(f"{self._who} gave a solution that fails the check: {first}{more}")
+        objective = self._finite(evaluation.objective, "objective")
+        rounding = 0.0 if instance.objective_unit else _ROUNDING
+        slack = rounding + CLAIM_TOLERANCE * abs(objective)
+        if claimed is not None:
+            value = self._finite(claimed, "claimed objective")
+            if abs(value - objective) > max(slack, rounding + CLAIM_TOLERANCE * abs(value)):
+                raise SolverError(f"{self._who} claims {value:.12g}, but evaluate finds {objective:.12g}")
+        try:
+            proven = self._bound(kind.bound(instance), Evidence.COMBINATORIAL)
+        except InfeasibleError as proof:
+            raise SolverError(f"{self._who} has a solution that passes the check, but: {proof}") from None
+        own, details = self._bound(output.bound, output.evidence), dict(output.details)
+        scoped = self._bound(output.scope_bound, output.evidence)
+        for name, claim in (("claimed_bound", own), ("claimed_scope_bound", scoped)):
+            if claim is not None and not claim.counts:
+                details[name] = claim.value
+        tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense, slack)
+        scoped = scoped if scoped is not None and scoped.counts else None
+        for name, bound in (("bound", tightest), ("bound within its scope", scoped)):
+            if bound is not None and better(objective, _eased(bound.value, slack, sense), sense):
+                relation = "exceeds" if sense == "minimize" else "is below"
+                raise SolverError(
+                    f"{self._who}: {name} {bound.value:.12g} {relation} the checked objective {objective:.12g}"
+                )
+        # A dual bound may pass the optimum by the solver's tolerance; the checked solution is the better witness.
+        value = None if tightest is None else best_objective((tightest.value, objective), sense)
+        gap = relative_gap(objective, value, sense)
+        proven_best = gap is not None and gap <= max(self.limits.gap, CLAIM_TOLERANCE)
+        return Result(
+            instance=instance.name,
+            instance_digest=instance.digest,
+            family=instance.family,
+            method=self.method,
+            status=Status.OPTIMAL if proven_best else Status.FEASIBLE,
+            objective=objective,
+            bound=value,
+            evidence=None if tightest is None else tightest.evidence,
+            solution=output.solution,
+            checked=True,
+            scope=output.scope,
+            scope_bound=None if scoped is None else best_objective((scoped.value, objective), sense),
+            runtime_s=self.runtime_s,
+            compile_s=self.compile_s,
+            trace=self.trace,
+            details={**{name: float(value) for name, value in evaluation.details.items()}, **details},
+            provenance=provenance(self.seed, self.limits.threads, **output.versions),
+            message=output.message,
+            sense=sense,
+            unit=instance.objective_unit,
+            interrupted=self.interrupted,
+        )
+
+    def without_solution(self, output: MethodOutput, infeasible: Evidence | None = None) -> Result:
+        """The result of a method that has no solution; ``infeasible`` says why it holds that there is none.
+
+        Without evidence that counts there is no proof of that, and the status is ``no_solution``.
+        """
+        status, message, bounds, evidence = Status.NO_SOLUTION, output.message, [], None
+        try:
+            bounds.append(self._bound(family(self.instance.family).bound(self.instance), Evidence.COMBINATORIAL))
+        except InfeasibleError as proof:
+            status, message, evidence = Status.INFEASIBLE, str(proof), Evidence.COMBINATORIAL
+        if status is Status.NO_SOLUTION and infeasible is not None:
+            if infeasible is Evidence.CLAIMED:
+                message = f"says that there is no solution, without evidence; {message}".rstrip("; ")
+            else:
+                status, evidence = Status.INFEASIBLE, infeasible
+        details = dict(output.details)
+        own, scoped = (self._bound(each, output.evidence) for each in (output.bound, output.scope_bound))
+        if own is not None and not own.counts:
+            details["claimed_bound"] = own.value
+        tightest = None
+        if status is Status.NO_SOLUTION:
+            known = [each for each in (*bounds, own) if each is not None and each.counts]
+            tightest = _tightest(known, self.instance.sense, 0.0)
+            evidence = None if tightest is None else tightest.evidence
+        return empty_result(
+            self.instance,
+            self.method,
+            status,
+            bound=None if tightest is None else tightest.value,
+            evidence=evidence,
+            scope=output.scope,
+            scope_bound=scoped.value if scoped is not None and scoped.counts else None,
+            runtime_s=self.runtime_s,
+            compile_s=self.compile_s,
+            trace=self.trace,
+            details=details,
+            provenance=provenance(self.seed, self.limits.threads, **output.versions),
+            message=message,
+            interrupted=self.interrupted,
+        )
+
+    @property
+    def _who(self) -> str:
+        return f"{self.method} on '{self.instance.name}'"
+
+    def _bound(self, value: Any, evidence: Evidence) -> Bound | None:
+        """A bound; None where there is none, or it is infinite and so says nothing."""
+        if value is None or value == (-math.inf if self.instance.sense == "minimize" else math.inf):
+            return None
+        return Bound(self._finite(value, "bound"), evidence)
+
+    def _finite(self, value: Any, what: str) -> float:
+        return finite(value, f"{self._who}: its {what}")
+
+
+def finite(value: Any, what: str) -> float:
+    """The number as a float.
+
+    Raises
+    ------
+    SolverError
+        If it is none, or too large for one, infinite or NaN.
+    """
+    try:
+        if isinstance(value, bool | np.bool_ | str | bytes):
+            raise TypeError
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    except Exception:  # whatever the object does when it is asked for its value
+        raise SolverError(f"{what} is no number, but a {type(value).__name__}") from None
+    if not math.isfinite(number):
+        raise SolverError(f"{what} is {number}, which is not finite")
+    return number
+
+
+def is_ours(method: Any) -> bool:
+    """Whether a method is of this package as it stands there: not of a derived class, and with nothing put in place."""
+    kind = type(method)
+    home = sys.modules.get(kind.__module__) if kind.__module__.startswith("ddlopt.") else None
+    found: Any = home
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    options = {each.name for each in fields(kind)} if is_dataclass(kind) else set()
+    put = set(getattr(method, "__dict__", ())) - options
+    return found is kind and not any(callable(getattr(kind, name, None)) for name in put)
+
+
+def _eased(bound: float, slack: float, sense: Sense) -> float:
+    return bound - slack if sense == "minimize" else bound + slack
+
+
+def _tightest(bounds: list[Bound], sense: Sense, slack: float) -> Bound | None:
+    """The tightest; of those that are as tight the one that was named first."""
+    best: Bound | None = None
+    for bound in bounds:
+        if best is None or better(_eased(bound.value, slack, sense), best.value, _opposite(sense)):
+            best = bound
+    return best
+
+
+def _opposite(sense: Sense) -> Sense:
+    return "maximize" if sense == "minimize" else "minimize"
