@@ -232,8 +232,8 @@ def test_trace_better_than_the_answer_is_left_out():
 def test_details_cannot_pose_as_ours():
     result = told(details={"claimed_bound": 3.0, "nan": NAN, "huge": HUGE, "own": object(), "objective": 1.0})
     assert result.bound == 11.5
-    silent = told(message=Hostile())
-    assert silent.message == "a Hostile without words"
+    silent = told(message=Slippery(1.0), details=[("figure", 2.0)])
+    assert (type(silent.message), silent.details["figure"]) == (str, 2.0)
     json.dumps(result.to_data(with_solution=True), allow_nan=False)
 
 
