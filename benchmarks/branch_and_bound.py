@@ -14,7 +14,7 @@ from rich.table import Table
 import ddlopt
 from ddlopt.instances.generators.topology import generate
 from ddlopt.models.errors import SolverError
-from ddlopt.models.topology.design_certificate import check_certificate
+from ddlopt.models.topology.certificate import check_certificate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound import BranchAndBound

@@ -1,4 +1,7 @@
-"""A topology instance in whole numbers: what the branch and bound and the check of its certificates calculate with."""
+"""A topology instance in whole numbers: what the branch and bound calculates with.
+
+The check of its certificates does not: :mod:`ddlopt.models.topology.certificate.statement` is independent of this.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -9,23 +12,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.topology.certificate.format import MOST_UNITS
 from ddlopt.models.topology.instance import TopologyInstance
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-UNITS = 2**30
+UNITS = MOST_UNITS
 """All bytes of an instance together, in the unit in which they are whole numbers, are at most this."""
-MOST_LENGTH = 2**16 - 1
 FAR = 2**28
 """Length of a way that there is not; ways of at most 256 arcs are shorter."""
-MOST_PRICE = 2**46
-CLOSED, BRANCH, END, ELSEWHERE, ALIKE, UNCOLOURABLE, WEIGHTS = -1, -2, -3, -4, -5, -6, -10
-"""Words of a certificate; see :class:`~ddlopt.models.topology.design_certificate.DesignCertificate`."""
 MOST_RING = 12
 """Members of a group up to which the shortest ring is found, once all links are known."""
-MOST_SERVERS, MOST_LINKS = 128, 2048
-MOST_SETS = 20_000
 
 
 class Task(NamedTuple):

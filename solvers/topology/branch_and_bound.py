@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.design_certificate import DesignCertificate
-from ddlopt.models.topology.neighbour_sets import MOST_LINKS, MOST_SERVERS, MOST_SETS, number_of_sets
+from ddlopt.models.topology.certificate.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
+from ddlopt.models.topology.neighbour_sets import number_of_sets
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 from ddlopt.solvers.topology.branch_search import Search
@@ -25,7 +25,7 @@ class BranchAndBound(Timed):
     refuted by arc lengths whose metric inequality no design of the node satisfies; the bound splits into one minimum
     for each server over its own sets, with what its neighbours can reach limited by their degree, and sets of
     neighbours that are too dear for any better design are struck off on the way. The bound is stated in
-    :mod:`ddlopt.models.topology.design_certificate`. Lengths, and prices of the degrees, come from the parent and are
+    :mod:`ddlopt.models.topology.certificate.check`. Lengths, and prices of the degrees, come from the parent and are
     improved by a few supergradient steps towards a total of zero (Polyak's rule), rounded to whole numbers: all that
     decides is exact. The search branches on the server with the fewest sets left.
 
@@ -86,7 +86,7 @@ class BranchAndBound(Timed):
         progress: ProgressCallback | None = None,
         start: TopologyDesign | None = None,
     ) -> tuple[Result, DesignCertificate]:
-        """The result, and what :func:`~ddlopt.models.topology.design_certificate.check_certificate` takes.
+        """The result, and what :func:`~ddlopt.models.topology.certificate.check_certificate` takes.
 
         The certificate's bound is what the tree proves; the result's may be a better combinatorial one.
         """

@@ -2,7 +2,7 @@
 
 A node is a table ``allowed`` of shape (n, K): whether server s may still have its k-th neighbour set. Everything that
 decides is calculated in 64-bit integers, which cannot overflow (see ``Task``); floating-point numbers only steer the
-search for good lengths. :mod:`ddlopt.models.topology.design_certificate` states the bound.
+search for good lengths. :mod:`ddlopt.models.topology.certificate.check` states the bound.
 
 Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
 kernels of other files compiled anew.

@@ -4,7 +4,7 @@ import numpy as np
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.neighbour_sets import MOST_LENGTH
+from ddlopt.models.topology.certificate.format import MOST_LENGTH
 from ddlopt.models.topology.planes import EXHAUSTIVE_LINKS, colour_planes
 from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance, heads_of
 from ddlopt.solvers.topology.balance_lp import polish

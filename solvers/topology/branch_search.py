@@ -4,15 +4,17 @@ import heapq
 import itertools
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
-from math import ceil
+from graphlib import TopologicalSorter
+from math import ceil, frexp
 from typing import Any
 
 import numpy as np
 
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.design_certificate import DesignCertificate
+from ddlopt.models.topology.certificate.format import ELSEWHERE, IMAGE, UNCOLOURABLE, DesignCertificate
+from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.topology.evaluate import evaluate
-from ddlopt.models.topology.neighbour_sets import ALIKE, UNCOLOURABLE, UNITS, WEIGHTS, task_of, unit_of
+from ddlopt.models.topology.neighbour_sets import UNITS, task_of, unit_of
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance import Job
 from ddlopt.solvers.topology.branch_bounds import Flags, Ints
@@ -104,20 +106,39 @@ class Record:
 
     def image(self, part: int, origin: int, permutation: Ints) -> None:
         """The node of a part is the image of another's."""
-        self.words[part] = np.array([ALIKE, len(self.images)], dtype=np.int32)
+        self.words[part] = np.array([IMAGE, len(self.images)], dtype=np.int32)
         self.images.append([origin, *permutation.tolist()])
 
-    def certificate(self, bound_bytes: float, n: int, width: int) -> DesignCertificate:
-        """All of it."""
-        words = [self.words[part] for part in range(self.parts)]
+    def certificate(self, instance: TopologyInstance, unit: float, z: int, width: int) -> DesignCertificate:
+        """All of it, for z units; each part after those that it refers to."""
+        n, order = instance.servers, self._in_order()
+        images = np.array(self.images, dtype=np.int32).reshape(len(self.images), n + 1)
+        number = np.empty(self.parts, dtype=np.int32)
+        number[order] = np.arange(self.parts)
+        images[:, 0] = number[images[:, 0]]
+        words = np.concatenate([self.words[part] for part in order])
+        elsewhere = np.flatnonzero(words == ELSEWHERE) + 1
+        words[elsewhere] = number[words[elsewhere]]
         return DesignCertificate(
-            bound_bytes,
-            np.concatenate(words),
-            np.cumsum([0, *map(len, words[:-1])], dtype=np.int64),
+            instance.name,
+            instance.digest,
+            frexp(unit)[1] - 1,
+            z,
+            words,
+            np.array([len(self.words[part]) for part in order], dtype=np.uint32),
             np.concatenate([np.zeros((0, n * n), np.uint16), *self.lengths]),
             np.concatenate([np.zeros((0, width), np.int64), *self.prices]),
-            np.array(self.images, dtype=np.int64).reshape(len(self.images), n + 1),
+            images,
         )
+
+    def _in_order(self) -> list[int]:
+        """The parts, each after those that it refers to; part 0, the root, is the last."""
+        origin = [image[0] for image in self.images]
+        before: TopologicalSorter[int] = TopologicalSorter()
+        for part, words in self.words.items():
+            elsewhere, alike = (words[np.flatnonzero(words == word) + 1].tolist() for word in (ELSEWHERE, IMAGE))
+            before.add(part, *elsewhere, *(origin[image] for image in alike))
+        return list(before.static_order())
 
 
 class Search:
@@ -353,4 +374,4 @@ class Search:
             claim *= 1 - 1e-6 * 2**attempt
         for dived in dives if left else []:
             self.record.add(dived.node.part, dived.log)
-        return self.record.certificate(claim, self.n, self.width)
+        return self.record.certificate(self.instance, self.unit, self._units(claim), self.width)

@@ -1,7 +1,7 @@
 """Numba kernels of the branch and bound: lengths that refute a node, and depth-first search below one.
 
 See :mod:`.branch_bounds`; the words that are logged are those of
-:class:`~ddlopt.models.topology.design_certificate.DesignCertificate`.
+:class:`~ddlopt.models.topology.certificate.format.DesignCertificate`.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -12,16 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ddlopt.models.topology.neighbour_sets import (
-    BRANCH,
-    CLOSED,
-    ELSEWHERE,
-    END,
-    MOST_LENGTH,
-    MOST_PRICE,
-    WEIGHTS,
-    Task,
-)
+from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
+from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
+from ddlopt.models.topology.neighbour_sets import Task
 from ddlopt.solvers.topology.branch_bounds import (
     Flags,
     Floats,
