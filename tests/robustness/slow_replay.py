@@ -12,17 +12,17 @@ FAR = 2**28
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE = -1, -2, -3, -4, -5, -6
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Why the certificate proves nothing."""
 
 
 def need(fact, why):
     if not fact:
-        raise Refused(why)
+        raise RefusedError(why)
 
 
 def proves(instance, certificate):
-    """The bound in bytes, as a Fraction, if the certificate proves it; raises Refused otherwise."""
+    """The bound in bytes, as a Fraction, if the certificate proves it; raises RefusedError otherwise."""
     return _Replay(instance, certificate).bound()
 
 
@@ -149,7 +149,7 @@ class _Replay:
                 need(not self._case(operand, self.parts[operand], decided, left, closed), "words after a part")
                 return words
             else:
-                raise Refused("no such word")
+                raise RefusedError("no such word")
 
     def _branch(self, part, words, server, decided, left, closed):
         need(0 <= server < self.n and server not in decided, "no such server")
@@ -198,7 +198,9 @@ class _Replay:
         *prices, tax = self.prices[number]
         need(tax >= 0 and all(abs(price) <= 2**46 for price in (*prices, tax)), "a price out of range")
         if self.duplex:
-            need(all(prices[s * n + v] == -prices[v * n + s] for s in range(n) for v in range(n)), "prices do not cancel")
+            need(
+                all(prices[s * n + v] == -prices[v * n + s] for s in range(n) for v in range(n)), "prices do not cancel"
+            )
         else:
             need(self.filled or min(prices) >= 0, "a negative price")
         arcs = {(s, v) for s in range(n) for ends in left[s] for v in ends}
@@ -280,9 +282,7 @@ class _Replay:
         for i, j in itertools.product(range(n), repeat=2):
             need(traffic[order[i], order[j]] == traffic[i, j], "another traffic")
         groups = sorted((set_of(g.members), g.gradient_bytes) for g in self.instance.allreduce_groups)
-        moved = sorted(
-            (set_of(order[v] for v in g.members), g.gradient_bytes) for g in self.instance.allreduce_groups
-        )
+        moved = sorted((set_of(order[v] for v in g.members), g.gradient_bytes) for g in self.instance.allreduce_groups)
         need(groups == moved, "other groups")
         taken = {order[s]: set_of(order[v] for v in ends) for s, ends in self.begun[part].items()}
         need(taken == {s: set_of(ends) for s, ends in decided.items()}, "other decisions")

@@ -43,8 +43,6 @@ part but the root is named by exactly one ``ELSEWHERE``, and each image by exact
 """
 
 import json
-import os
-import stat
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,6 +54,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import replacing
+from ddlopt.models.reading import UnreadableError, opened, parsed
 
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE, FIRST_WEIGHT = -1, -2, -3, -4, -5, -6, -10
 MOST_UNITS = 2**30
@@ -162,13 +161,13 @@ class DesignCertificate:
             If it is no regular file, or not a certificate of this version, whole and with nothing after it.
         """
         try:
-            with _opened(path) as file:
+            with opened(path) as file:
                 source = _Unpacked(file)
                 header = _header(source.line(_LONGEST_HEADER))
                 return cls._of(header, source)
         except _MalformedError as problem:
             raise SolutionError(f"{path}: is no certificate: {problem}") from None
-        except (OSError, zlib.error, ValueError) as problem:
+        except (OSError, zlib.error, UnreadableError) as problem:
             raise SolutionError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
 
     @classmethod
@@ -194,15 +193,6 @@ _ARRAYS = {"words": "<i4", "part_words": "<u4", "lengths": "<u2", "prices": "<i8
 
 class _MalformedError(Exception):
     """What is wrong with a file."""
-
-
-def _opened(path: str | Path) -> IO[bytes]:
-    """The file, if it is a regular one; a pipe without a writer must not keep us waiting."""
-    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise _MalformedError("it is not a regular file")
-    return os.fdopen(number, "rb")
 
 
 class _Unpacked:
@@ -255,18 +245,17 @@ class _Unpacked:
 def _header(line: bytes) -> dict[str, Any]:
     """The fields of the first line, each of the right type and none twice; counts are not negative."""
     try:
-        pairs = json.loads(line.decode("ascii"), object_pairs_hook=list)
-    except (ValueError, RecursionError):
-        raise _MalformedError("its first line is not JSON") from None
-    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
+        header = parsed(line.decode("ascii"))
+    except ValueError as problem:
+        raise _MalformedError(f"its first line is not JSON: {problem}") from None
+    if not isinstance(header, dict):
         raise _MalformedError("its first line is not a JSON object")
-    header = dict(pairs)
     if header.get("format") != FORMAT:
         raise _MalformedError(f"its format is not '{FORMAT}'")
     if header.get("version") != VERSION:
         raise _MalformedError(f"it is not of version {VERSION}, the only one that is read")
-    if len(pairs) != len(_FIELDS) or header.keys() != _FIELDS.keys():
-        raise _MalformedError(f"its header must have each of these fields once: {', '.join(_FIELDS)}")
+    if header.keys() != _FIELDS.keys():
+        raise _MalformedError(f"its header must have these fields: {', '.join(_FIELDS)}")
     for name, kind in _FIELDS.items():
         if type(header[name]) is not kind:
             raise _MalformedError(f"{name} in its header is not {'text' if kind is str else 'a whole number'}")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from ddlopt.models.kernels import kernel
 from ddlopt.models.topology.certificate.format import (
     BRANCH,
     CLOSED,
@@ -47,10 +48,8 @@ DEPTH, PLACE, BETWEEN, PART, FRAMES, NODES, APPLICATIONS, IMAGES, LEAVING, BUDGE
 """Entries of ``state``: depth in the tree, next word, whether a branching goes on, part that is read, parts to return
 to, counts of nodes, applied weights and images, whether the node is to be left first, what may still be done."""
 
-_FLAGS, _TABLE, _CUBE = "boolean[:, ::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 
-
-@njit(f"boolean({_FLAGS}, int8[:, :, ::1], int64, boolean)", cache=True, nogil=True)
+@kernel("b1(b1[:, ::1], i1[:, :, ::1], i8, b1)", nogil=True)
 def propagate(allowed: Flags, links_in: npt.NDArray[np.int8], degree: int, duplex: bool) -> bool:
     """Strike off sets that overfill a receiver, or that no set of the other end of a duplex link matches.
 
@@ -91,7 +90,7 @@ def propagate(allowed: Flags, links_in: npt.NDArray[np.int8], degree: int, duple
             return True
 
 
-@njit(f"int64(boolean[::1], {_TABLE})", cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def shortest_ring(member: Flags, dist: Ints) -> int:
     """Length of the shortest ring: ``least[S, j]`` is that of the paths from the first over all of S that end in j."""
     servers = np.flatnonzero(member)
@@ -111,11 +110,7 @@ def shortest_ring(member: Flags, dist: Ints) -> int:
     return shortest
 
 
-@njit(
-    f"boolean({_TABLE}, {_FLAGS}, {_FLAGS}, int64[::1], {_CUBE}, int64[::1], {_FLAGS}, uint16[::1], int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@njit(cache=True, nogil=True)
 def refuted(
     demand: Ints,
     joined: Flags,
@@ -236,11 +231,10 @@ def refuted(
     return False
 
 
-@njit(
-    f"int64(int64[::1], int32[::1], int64[::1], uint16[:, ::1], {_TABLE}, int32[:, ::1], {_TABLE}, {_FLAGS}, {_FLAGS},"
-    f" int64[::1], {_CUBE}, int8[:, :, ::1], int64[::1], boolean[:, :, ::1], {_FLAGS}, boolean[::1], int64[::1],"
-    f" {_TABLE}, {_TABLE}, boolean[::1], int64[::1], {_TABLE}, boolean[::1], {_TABLE})",
-    cache=True,
+@kernel(
+    "i8(i8[::1], i4[::1], i8[::1], u2[:, ::1], i8[:, ::1], i4[:, ::1], i8[:, ::1], b1[:, ::1], b1[:, ::1], i8[::1],"
+    " i8[:, :, ::1], i1[:, :, ::1], i8[::1], b1[:, :, ::1], b1[:, ::1], b1[::1], i8[::1], i8[:, ::1], i8[:, ::1],"
+    " b1[::1], i8[::1], i8[:, ::1], b1[::1], i8[:, ::1])",
     nogil=True,
 )
 def walk(

@@ -1,4 +1,4 @@
-"""The check of certificates: what the integers say, and that every falsification is refused."""
+"""The check of certificates: what the integers say, what the file holds, and that what is damaged is refused."""
 
 import dataclasses
 from fractions import Fraction
@@ -9,20 +9,20 @@ import pytest
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.design_certificate import check_certificate
-from ddlopt.models.topology.neighbour_sets import (
-    ALIKE,
+from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
+from ddlopt.models.topology.certificate.colouring import TooLongError, colourable
+from ddlopt.models.topology.certificate.format import (
     BRANCH,
     CLOSED,
     ELSEWHERE,
     END,
-    UNITS,
-    WEIGHTS,
-    always_filled,
-    number_of_sets,
-    task_of,
-    unit_of,
+    FIRST_WEIGHT,
+    IMAGE,
+    MOST_UNITS,
+    UNCOLOURABLE,
 )
+from ddlopt.models.topology.certificate.statement import neighbour_sets, statement_of
+from ddlopt.models.topology.neighbour_sets import always_filled, number_of_sets, task_of, unit_of
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 
@@ -68,20 +68,32 @@ def changed(array, place, value):
     return other
 
 
-def test_bytes_are_rounded_down_and_fit():
+def test_bytes_are_rounded_down_and_must_fit():
     traffic = np.array([[0, 1e-9, 2 / 3], [1e9, 0, 0], [7.25, 3.0, 0]])
     instance = make_instance(traffic, groups=[((0, 1, 2), 1e8 / 3), ((0, 2), 5.0)])
-    task, unit = task_of(instance), unit_of(instance)
+    statement, unit = statement_of(instance, 1), Fraction(2)
     for s in range(3):
         for t in range(3):
-            extra = Fraction(5) if {s, t} == {0, 2} else 0
-            exact = Fraction(float(traffic[s, t])) + extra
-            assert task.bytes[s, t] * unit <= exact < (task.bytes[s, t] + 1) * unit
-    assert task.hop[0] * unit <= Fraction(4, 3) * Fraction(1e8 / 3) < (task.hop[0] + 1) * unit
-    everything = int(task.bytes.sum()) + 3 * int(task.hop.sum())
-    assert UNITS / 4 < everything <= UNITS
-    assert task.wanted.sum() == 6
-    assert task.bytes[0, 1] == 0
+            exact = Fraction(float(traffic[s, t])) + (5 if {s, t} == {0, 2} else 0)
+            assert statement.demand[s, t] * unit <= exact < (statement.demand[s, t] + 1) * unit
+    assert statement.hop[0] * unit <= Fraction(4, 3) * Fraction(1e8 / 3) < (statement.hop[0] + 1) * unit
+    assert statement.joined.sum() == 6
+    assert statement.demand[0, 1] == 0
+    with pytest.raises(SolutionError, match="too small"):
+        statement_of(instance, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"parallel_links": False}, {"optics": "duplex"}, {"host_forwarding": False}])
+def test_search_and_check_read_an_instance_alike(options):
+    instance = make_instance(uneven(5).traffic_bytes, 3, [((0, 1, 3), 7.0), ((1, 4), 2.0)], **options)
+    task, statement = task_of(instance), statement_of(instance, int(np.log2(float(unit_of(instance)))))
+    pairs = (
+        (task.bytes, statement.demand), (task.wanted, statement.joined), (task.member, statement.member),
+        (task.hop, statement.hop), (task.options, statement.sets), (task.ends, statement.most_links),
+        (task.exact, statement.filled),
+    )  # fmt: skip
+    assert all(np.array_equal(one, other) for one, other in pairs)
+    assert np.array_equal(statement.links_in.sum(axis=2), (statement.sets >= 0).sum(axis=2))
 
 
 @pytest.mark.parametrize(
@@ -95,34 +107,42 @@ def test_neighbour_sets_of_a_server(options, sets):
     instance = make_instance(np.ones((4, 4)) - np.eye(4), **options)
     assert always_filled(instance) == (not options)
     assert number_of_sets(instance) == len(sets)
-    assert [tuple(row) for row in task_of(instance).options[0].tolist()] == sets
+    assert [tuple(row) for row in neighbour_sets(instance, 0)] == sets
 
 
 def test_whole_certificates_hold(plain, symmetric):
     for instance, certificate in (plain, symmetric):
         checked = check_certificate(instance, certificate)
-        assert checked.complete
+        assert checked.bound_bytes == certificate.bound == Fraction(certificate.bound_bytes)
         assert checked.applications > 0
-        lower = dataclasses.replace(certificate, bound_bytes=certificate.bound_bytes * 0.97)
-        assert check_certificate(instance, lower).complete
+        check_certificate(instance, dataclasses.replace(certificate, bound_units=certificate.bound_units * 97 // 100))
 
 
-def test_a_sample_is_called_one(plain):
-    checked = check_certificate(*plain, sample=0.5)
-    assert not checked.complete
-    assert checked.nodes < check_certificate(*plain).nodes
+def test_the_bound_in_seconds_is_exact():
+    for overlap, seconds in (("none", lambda c, s: c + s), ("full", max)):
+        slow = {"link_bandwidth_bytes_per_s": 3.0, "compute_s": 0.1, "overlap": overlap}
+        instance = TopologyInstance(**{**uneven().model_dump(), **slow})
+        certificate = BranchAndBound(opening=0.01).certified(instance, Limits())[1]
+        checked = check_certificate(instance, certificate)
+        assert checked.bound_s == seconds(Fraction(0.1), certificate.bound / 3)
 
 
 def test_more_than_was_proved_is_refused(plain, symmetric):
     for instance, certificate in (plain, symmetric):
-        refused(instance, certificate, "do not refute", bound_bytes=certificate.bound_bytes * 1.01)
-    refused(*plain, "more than there are", bound_bytes=1e9)
+        refused(instance, certificate, "do not refute", bound_units=certificate.bound_units * 101 // 100)
+        for units in (0, -1, MOST_UNITS + 1, 2**70, 1.5, True, np.int64(5), None):
+            refused(instance, certificate, "bound is not a whole number", bound_units=units)
+        refused(instance, certificate, "too small", unit_exponent=certificate.unit_exponent - 2)
+        for exponent in (10**9, -(10**9), 0.0, None):
+            refused(instance, certificate, "unit is not", unit_exponent=exponent)
 
 
 def test_another_instance_is_refused(plain, symmetric):
-    less = plain[0].traffic_bytes * 0.98
-    refused(make_instance(less), plain[1])
-    refused(load("all-to-all-n7-d2"), symmetric[1], "do not fit")
+    less = make_instance(plain[0].traffic_bytes * 0.98)
+    refused(less, plain[1], "another instance")
+    refused(less, plain[1], instance_digest=less.digest)
+    other = load("all-to-all-n7-d2")
+    refused(other, symmetric[1], "columns; the instance needs", instance_digest=other.digest)
 
 
 def test_every_weight_that_is_made_useless_is_noticed_somewhere(plain):
@@ -138,48 +158,46 @@ def test_every_weight_that_is_made_useless_is_noticed_somewhere(plain):
     assert noticed > len(certificate.lengths) / 4
 
 
-def test_a_child_left_out_is_refused(plain):
-    instance, certificate = plain
-    words = certificate.words.tolist()
-    place = next(i for i, word in enumerate(words) if word == BRANCH)
-    first = place + 2
-    # The first child with all below it: up to the word that begins its next sibling.
-    depth, end = 0, first + 1
-    while True:
-        word = words[end]
-        end += 2 if word in (ELSEWHERE, ALIKE) else 1
-        if word == BRANCH:
-            depth, end = depth + 1, end + 1
-            continue
-        if word in (CLOSED, ELSEWHERE, ALIKE, END):
-            if word == END:
-                depth -= 1
-            if depth == 0:
-                break
-            end += words[end] != END
-    shorter = np.array(words[:first] + words[end:], dtype=np.int32)
-    parts = certificate.parts - (end - first) * (certificate.parts > place)
-    refused(instance, certificate, "leaves out", words=shorter, parts=parts)
+def test_a_set_left_out_is_refused():
+    instance = uneven(3)
+    row = np.full((1, 9), 100, np.uint16), np.zeros((1, 4), np.int64), np.zeros((0, 4), np.int32)
+    whole = [BRANCH, 0, 0, FIRST_WEIGHT, CLOSED, 1, FIRST_WEIGHT, CLOSED, 2, FIRST_WEIGHT, CLOSED, END]
+
+    def certificate(words):
+        words, parts = np.array(words, np.int32), np.array([len(words)], np.uint32)
+        return DesignCertificate("", instance.digest, unit_exponent, 2**24, words, parts, *row)
+
+    unit_exponent = int(np.log2(float(unit_of(instance))))
+    check_certificate(instance, certificate(whole))
+    for first in (2, 5, 8):
+        refused(instance, certificate(whole[:first] + whole[first + 3 :]), "leaves out")
+    refused(instance, certificate(whole[:5] + whole[2:]), "comes twice")
+    refused(instance, certificate([*whole, CLOSED]), "goes on after")
 
 
 def test_images_that_are_none_are_refused(symmetric):
     instance, certificate = symmetric
-    turned = certificate.alike.copy()
+    images = certificate.images
+    turned = images.copy()
     turned[:, 1:] = np.roll(turned[:, 1:], 1, axis=1)
-    refused(instance, certificate, "image", alike=turned)
-    refused(
-        instance, certificate, "by a permutation", alike=changed(certificate.alike, (0, 1), certificate.alike[0, 2])
-    )
-    itself = next(p for p, start in enumerate(certificate.parts) if certificate.words[start] == ALIKE)
-    refused(instance, certificate, "another image", alike=changed(certificate.alike, (0, 0), itself))
-    far = make_instance(np.triu(np.ones((6, 6)), 1) + 2 * np.tril(np.ones((6, 6)), -1))
-    refused(far, certificate)
+    refused(instance, certificate, "image", images=turned)
+    refused(instance, certificate, "no permutation", images=changed(images, (0, 1), images[0, 2]))
+    for part in (-1, len(certificate.part_words), 2**31 - 1):
+        refused(instance, certificate, "image of a part that is not there", images=changed(images, (0, 0), part))
+    refused(instance, certificate, "not before it", images=changed(images, (0, 0), len(certificate.part_words) - 1))
+    skewed = make_instance(np.triu(np.ones((6, 6)), 1) + 2 * np.tril(np.ones((6, 6)), -1))
+    refused(skewed, certificate, "changes the traffic", instance_digest=skewed.digest)
+    grouped = make_instance(instance.traffic_bytes, groups=[((0, 1, 2), 1e-9)])
+    refused(grouped, certificate, "changes the all-reduce groups", instance_digest=grouped.digest)
 
 
 @pytest.mark.parametrize(
     ("word", "fault"),
-    [(BRANCH, "."), (ELSEWHERE, "."), (ALIKE, "."), (-8, "no meaning"), (WEIGHTS - 10**6, "not there")],
-)
+    [
+        (BRANCH, "."), (ELSEWHERE, "."), (IMAGE, "."), (END, "no meaning"), (-8, "no meaning"),
+        (UNCOLOURABLE, "several are left"), (FIRST_WEIGHT - 10**6, "not there"), (10**6, "out of range"),
+    ],
+)  # fmt: skip
 def test_words_out_of_place_are_refused(plain, word, fault):
     instance, certificate = plain
     refused(instance, certificate, fault, words=changed(certificate.words, 0, word))
@@ -187,15 +205,21 @@ def test_words_out_of_place_are_refused(plain, word, fault):
 
 def test_words_cut_off_are_refused(plain):
     instance, certificate = plain
+    refused(instance, certificate, "do not make up its words", words=certificate.words[:-1])
+    counts = certificate.part_words.astype(np.int64)
     for length in range(1, len(certificate.words), 7):
-        refused(instance, certificate, words=certificate.words[:length])
+        ends = np.minimum(np.cumsum(counts), length)
+        left = np.diff(ends, prepend=0)
+        left = left[left > 0].astype(np.uint32)
+        refused(instance, certificate, words=certificate.words[:length], part_words=left)
 
 
 def test_prices_that_no_design_pays_are_refused(plain):
     instance, certificate = plain
     refused(instance, certificate, "out of range", prices=changed(certificate.prices, (0, -1), -1))
-    refused(instance, certificate, "out of range", prices=changed(certificate.prices, (0, 0), 2**50))
-    refused(instance, certificate, "do not fit", prices=certificate.prices[:, 1:])
+    for price in (2**46 + 1, -(2**46) - 1, np.iinfo(np.int64).min, np.iinfo(np.int64).max):
+        refused(instance, certificate, "out of range", prices=changed(certificate.prices, (0, 0), price))
+    refused(instance, certificate, "columns", prices=np.ascontiguousarray(certificate.prices[:, 1:]))
     strict = TopologyInstance(**{**instance.model_dump(), "parallel_links": False})
     kept = BranchAndBound(opening=0.01).certified(strict, Limits())[1]
     refused(strict, kept, "negative price", prices=changed(kept.prices, (0, 0), -5))
@@ -207,9 +231,26 @@ def test_prices_that_no_design_pays_are_refused(plain):
 def test_a_colourable_design_must_not_be_called_uncolourable():
     instance = load("tiny-n5-d3-duplex")
     certificate = BranchAndBound(opening=0.01).certified(instance, Limits())[1]
-    words = certificate.words.copy()
-    # Parts of complete designs: one list of weights and CLOSED. Claim of all of them what holds of few.
-    for start in certificate.parts[1:]:
-        if words[start] <= WEIGHTS and words[start + 1] == CLOSED:
-            words[start] = -6
-    refused(instance, certificate, "uncolourable", words=words)
+    words, begin = certificate.words.copy(), np.cumsum(certificate.part_words) - certificate.part_words
+    # Parts of complete designs: one weight and CLOSED. Claim of all of them what holds of few.
+    shorter = certificate.part_words.copy()
+    drop = [part for part, first in enumerate(begin) if shorter[part] == 2 and words[first + 1] == CLOSED]
+    for part in drop:
+        words[begin[part]], shorter[part] = UNCOLOURABLE, 1
+    words = np.delete(words, begin[drop] + 1)
+    refused(instance, certificate, "that is not", words=words, part_words=shorter)
+
+
+def test_colourings():
+    triangle = [(0, 1), (1, 2), (0, 2)]
+    assert colourable(triangle, 3)
+    assert not colourable(triangle, 2)
+    petersen = [(i, (i + 1) % 5) for i in range(5)] + [(i, i + 5) for i in range(5)]
+    petersen += [(5 + i, 5 + (i + 2) % 5) for i in range(5)]
+    assert not colourable(petersen, 3)
+    assert colourable(petersen, 4)
+    assert colourable([(0, 1)] * 4, 4)
+    assert not colourable([(0, 1)] * 4, 3)
+    assert colourable([], 1)
+    with pytest.raises(TooLongError, match="65 links"):
+        colourable([(0, 1)] * 65, 65)
