@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         schema,
         solve,
     )
+    from ddlopt.certificates import certify, check_certificate
     from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution, Violation
     from ddlopt.models.errors import DdloptError
     from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
@@ -45,7 +46,9 @@ __all__ = [
     "TracePoint",
     "Violation",
     "__version__",
+    "certify",
     "check",
+    "check_certificate",
     "compare",
     "convert",
     "default_method",
@@ -60,6 +63,7 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "ddlopt.certificates": {"certify", "check_certificate"},
     "ddlopt.models.contracts": {"Evaluation", "Formulation", "Instance", "Solution", "Violation"},
     "ddlopt.models.errors": {"DdloptError"},
     "ddlopt.solvers.contracts": {"Limits", "Method", "Result", "Status", "TracePoint"},

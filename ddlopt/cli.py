@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import completion, exchange, experiments, library, sweeps
+from ddlopt import certificates, completion, exchange, experiments, library, sweeps
 from ddlopt.arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -202,16 +202,28 @@ def compare(
 @app.command()
 def check(
     name: Name,
-    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")],
-    exact: Annotated[bool, typer.Option(help="Calculate in rational numbers.")] = False,
+    solution: Annotated[
+        Path | None, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="In place of a solution: a proof, as `certify` writes it.")
+    ] = None,
+    exact: Annotated[bool, typer.Option(help="Calculate in rational numbers; a proof always is.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check a solution: its objective, and every constraint that it violates."""
+    """Check a solution: its objective, and every constraint that it violates; or check the proof of a bound."""
     import ddlopt
+
+    if (solution is None) == (certificate is None):
+        raise typer.BadParameter("give a solution, or a proof with --certificate")
+    instance = ddlopt.load(name)
+    if certificate is not None:
+        certificates.print_checked(instance, certificate, as_json)
+        return
+    assert solution is not None
     from ddlopt.analysis.tables import json_text
     from ddlopt.display import quantity, verdict
 
-    instance = ddlopt.load(name)
     evaluation = ddlopt.check(instance, solution, exact=exact)
     objective = None if evaluation.objective is None else float(evaluation.objective)
     if as_json:
@@ -289,6 +301,7 @@ app.command()(sweeps.bench)
 app.command()(sweeps.results)
 app.command()(sweeps.warm_up)
 app.command()(sweeps.report)
+app.command("certify")(certificates.command)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)
 app.command()(exchange.submit)
