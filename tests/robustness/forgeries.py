@@ -67,7 +67,7 @@ class Forger:
             kind = self.kinds[rng.integers(len(self.kinds))]
             try:
                 forged = kind(forged)
-            except (ValueError, IndexError):  # the change before left nothing to change here
+            except (ValueError, IndexError, OverflowError):  # the change before left nothing to change here
                 continue
             done.append(kind.__name__.removeprefix("forge_"))
         if rng.random() < 0.5:
@@ -311,14 +311,10 @@ def learnt(forger, steps, claim):
             check_certificate(forger.instance, forged)
         except SolutionError as problem:
             place = re.search(r"near word (\d+)", str(problem))
-            if place is None:
-                forged = forger.one()[0]
-                continue
-            forged = _mended(forger, forged, int(place[1]))
+            begins_anew = place is None or rng.random() < 0.1
+            forged = forger._claim(forger.true, claim) if begins_anew else _mended(forger, forged, int(place[1]))
         else:
             return forged, True
-        if rng.random() < 0.1:
-            forged = forger._claim(forger.true, claim)
     return forged, False
 
 

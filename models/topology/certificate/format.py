@@ -179,7 +179,7 @@ class DesignCertificate:
                  for shape, kind in zip(shapes, _ARRAYS.values(), strict=True)]  # fmt: skip
         if sum(sizes) > MOST_BYTES:
             raise _MalformedError(f"it says that it unpacks to {sum(sizes)} bytes; at most {MOST_BYTES} are read")
-        arrays = {
+        arrays: dict[str, Any] = {
             name: np.frombuffer(source.take(size), kind).astype(kind[1:], copy=False).reshape(shape)
             for (name, kind), size, shape in zip(_ARRAYS.items(), sizes, shapes, strict=True)
         }

@@ -229,16 +229,14 @@ def test_prices_that_no_design_pays_are_refused(plain):
 
 
 def test_a_colourable_design_must_not_be_called_uncolourable():
-    instance = load("tiny-n5-d3-duplex")
-    certificate = BranchAndBound(opening=0.01).certified(instance, Limits())[1]
-    words, begin = certificate.words.copy(), np.cumsum(certificate.part_words) - certificate.part_words
-    # Parts of complete designs: one weight and CLOSED. Claim of all of them what holds of few.
-    shorter = certificate.part_words.copy()
-    drop = [part for part, first in enumerate(begin) if shorter[part] == 2 and words[first + 1] == CLOSED]
-    for part in drop:
-        words[begin[part]], shorter[part] = UNCOLOURABLE, 1
-    words = np.delete(words, begin[drop] + 1)
-    refused(instance, certificate, "that is not", words=words, part_words=shorter)
+    traffic = np.array([[0.0, 1], [1, 0]])
+    duplex, one_way = make_instance(traffic, 1, optics="duplex"), make_instance(traffic, 1)
+    idle = [1, FIRST_WEIGHT, CLOSED]
+    for instance, columns, rest, fault in ((duplex, 5, idle, "that is not"), (one_way, 3, [], "no meaning here")):
+        words = np.array([BRANCH, 0, 0, UNCOLOURABLE, *rest, END], np.int32)
+        arrays = np.ones((1, 4), np.uint16), np.zeros((1, columns), np.int64), np.zeros((0, 3), np.int32)
+        parts = np.array([len(words)], np.uint32)
+        refused(instance, DesignCertificate("", instance.digest, -20, 2**21, words, parts, *arrays), fault)
 
 
 def test_colourings():
