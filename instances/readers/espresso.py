@@ -1,13 +1,17 @@
-"""Tensor lists as Espresso's authors publish them: the gradients of a model and when each is there.
+"""Tensor lists of Espresso's authors: the gradients of a model and when each is there.
 
-A JSON object whose ``tensors`` are objects of ``name``, ``elements`` and ``backward_gap_us``, the microseconds since
-the tensor before, in the order of the backward pass; ``model`` and ``source`` are optional. Such lists are in
-zhuangwang93/Espresso (Apache-2.0), byteps/torch/mergeComp/scheduler/model_tensor.py, measured on a V100.
+Either the file that they publish, byteps/torch/mergeComp/scheduler/model_tensor.py of zhuangwang93/Espresso
+(Apache-2.0), measured on a V100. Of each model it has ``MODEL_tensor_sizes``, pairs of name and elements in the order
+of the backward pass, and ``MODEL_time_gap``, the microseconds between each tensor and the one before. It is read as
+data and never run: what these names are given must be literals, and everything else in the file is left aside. Or the
+same of one model as a JSON object whose ``tensors`` are objects of ``name``, ``elements`` and ``backward_gap_us``;
+``model`` and ``source`` are optional.
 
 Costs are those of Espresso's planner (:mod:`ddlopt.instances.workloads.planner_costs`). The planner itself adds up the
 gaps modulo 1000, which drops whole milliseconds; ``wrapped_gaps`` does the same.
 """
 
+import ast
 import math
 from collections.abc import Mapping
 from itertools import accumulate
@@ -15,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import at_least, checked, one_of
-from ddlopt.instances.readers.text_files import object_of
+from ddlopt.instances.readers.text_files import object_of, text_of
 from ddlopt.instances.workloads.compressors import Compression
 from ddlopt.instances.workloads.planner_costs import ESPRESSO_COMPRESSORS, espresso_cluster, espresso_menu
 from ddlopt.models.compression import CompressionInstance, Gradient
 from ddlopt.models.errors import InstanceError, OptionError
 
+_SIZES, _GAPS = "_tensor_sizes", "_time_gap"
 _NAMES = {theirs: ours for ours, theirs in ESPRESSO_COMPRESSORS.items()}
 
 
@@ -28,6 +33,7 @@ _NAMES = {theirs: ours for ours, theirs in ESPRESSO_COMPRESSORS.items()}
 def read_espresso(
     path: str | Path,
     *,
+    model: str | None = None,
     compressor: str = "dgc",
     ratio: float = 0.01,
     nodes: int = 8,
@@ -44,7 +50,9 @@ def read_espresso(
     Parameters
     ----------
     path : str or Path
-        ``.json`` or ``.json.gz``.
+        ``.py``: ``model_tensor.py`` as published; ``.json`` or ``.json.gz``.
+    model : str, optional
+        Which of the models in ``model_tensor.py``, e.g. ``vgg16``; needed where it has several.
     compressor : {"randomk", "dgc", "efsignsgd", "onebit"}
     ratio : float
         Part of the numbers that randomk and dgc keep.
@@ -77,18 +85,22 @@ def read_espresso(
     if error_budget_part is not None:
         at_least("error_budget_part", error_budget_part, 0)
     path = Path(path)
-    data = _read(path)
+    data = _published(path, model) if path.suffix == ".py" else _read(path)
+    if model is not None and path.suffix != ".py":
+        raise OptionError(
+            f"model chooses among the lists of model_tensor.py; {path.name} has one, leave the option out"
+        )
     tensors = [_tensor(path, place, each) for place, each in enumerate(data["tensors"])]
     ours = _NAMES[compressor]
     compression = Compression(ours, ratio if ours in ("dgc", "random_k") else None)
     cluster, total = espresso_cluster(nodes, gpus_per_node, intra), sum(elements for _, elements, _ in tensors)
     sizes = {elements: place for place, elements in enumerate(dict.fromkeys(elements for _, elements, _ in tensors))}
     ready_us = accumulate(gap % 1000 if wrapped_gaps else gap for _, _, gap in tensors)
-    model = str(data.get("model") or path.name.split(".")[0])
+    called = str(data.get("model") or path.name.split(".")[0])
     told = f"{compressor}, {'two levels' if two_level else 'between nodes'}, {nodes} x {gpus_per_node} GPUs, {intra}"
     return CompressionInstance.from_data(
         {
-            "name": name or f"{model.lower()}-{compressor}-n{nodes}x{gpus_per_node}-{intra}",
+            "name": name or f"{called.lower()}-{compressor}-n{nodes}x{gpus_per_node}-{intra}",
             "source": f"{path.name}: tensors and backward gaps as given there; costs of Espresso's planner, {told}; "
             f"errors assume normal entries, and energies proportional to elements",
             "gradients": [
@@ -113,6 +125,57 @@ def _read(path: Path) -> Mapping[str, Any]:
     if not data["tensors"]:
         raise InstanceError(f"{path}: tensors is empty")
     return data
+
+
+def _published(path: Path, model: str | None) -> Mapping[str, Any]:
+    """One model's list out of ``model_tensor.py``, in the form of the JSON object."""
+    lists = _literals(path)
+    known = [name.removesuffix(_SIZES) for name in lists if name.endswith(_SIZES)]
+    if not known:
+        raise InstanceError(f"{path}: nothing in it is called …{_SIZES}; expected model_tensor.py of Espresso")
+    if model is None and len(known) > 1:
+        raise OptionError(f"{path.name} has several models; choose one with model=…: {', '.join(known)}")
+    chosen = known[0] if model is None else model
+    if chosen not in known:
+        raise OptionError(f"{path.name} has no model '{chosen}'; it has: {', '.join(known)}")
+    sizes, gaps = lists[chosen + _SIZES], lists.get(chosen + _GAPS)
+    if not isinstance(sizes, list) or not isinstance(gaps, list) or len(sizes) != len(gaps):
+        counts = " and ".join(f"{len(each)}" if isinstance(each, list) else "no list" for each in (sizes, gaps))
+        raise InstanceError(
+            f"{path}: {chosen}{_SIZES} and {chosen}{_GAPS} must be lists with an entry for each tensor (got {counts})"
+        )
+    for place, pair in enumerate(sizes):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InstanceError(f"{path}: {chosen}{_SIZES}[{place}] is {pair!r}; expected a pair of name and elements")
+    tensors = [
+        {"name": name, "elements": elements, "backward_gap_us": gap}
+        for (name, elements), gap in zip(sizes, gaps, strict=True)
+    ]
+    if not tensors:
+        raise InstanceError(f"{path}: {chosen}{_SIZES} is empty")
+    return {"model": chosen, "tensors": tensors}
+
+
+def _literals(path: Path) -> dict[str, Any]:
+    """What a Python file assigns to names as literals; it is parsed and not run."""
+    text = text_of(path)
+    try:
+        statements = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        line = getattr(problem, "lineno", None)
+        where = "" if line is None else f" at line {line}"
+        raise InstanceError(f"{path}: cannot be read: it is no Python file{where}") from None
+    found: dict[str, Any] = {}
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.endswith((_SIZES, _GAPS)):
+                try:
+                    found[name] = ast.literal_eval(value)
+                except (ValueError, TypeError, RecursionError, MemoryError):
+                    raise InstanceError(
+                        f"{path}: {name} in line {statement.lineno} is calculated; expected a list of literals"
+                    ) from None
+    return found
 
 
 def _tensor(path: Path, place: int, data: Any) -> tuple[str, int, float]:

@@ -16,6 +16,7 @@ import numpy as np
 from flatbuffers import encode, number_types, packer
 from flatbuffers.table import Table
 
+from ddlopt.instances.options import checked, one_of
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.reading import UnreadableError, read_bytes
 from ddlopt.models.topology import TopologyInstance
@@ -58,7 +59,17 @@ class _Type(IntEnum):
 _COMPUTE = (_Type.FORWARD, _Type.BACKWARD, _Type.UPDATE)
 
 
-def read_flexnet(path: str | Path, degree: int = 4) -> TopologyInstance:
+@checked
+def read_flexnet(
+    path: str | Path,
+    degree: int = 4,
+    *,
+    optics: str = "one_way",
+    parallel_links: bool = True,
+    host_forwarding: bool = True,
+    overlap: str = "none",
+    name: str | None = None,
+) -> TopologyInstance:
     """The communication of a FlexNet task graph.
 
     All-reduces of one group are added up; those of a single server never leave it and are dropped. Transfers are the
@@ -71,12 +82,22 @@ def read_flexnet(path: str | Path, degree: int = 4) -> TopologyInstance:
         A ``.fbuf`` file.
     degree : int
         Interfaces of each server; the file does not fix it.
+    optics : {"one_way", "duplex"}
+    parallel_links, host_forwarding : bool
+    overlap : {"none", "full"}
+        As in :class:`~ddlopt.models.topology.instance.TopologyInstance`; the file says nothing of them either.
+    name : str, optional
+        None: that of the file.
 
     Raises
     ------
     InstanceError
         If the file cannot be read or is no task graph.
+    OptionError
+        If an option is not one of its words.
     """
+    one_of("optics", optics, ("one_way", "duplex"))
+    one_of("overlap", overlap, ("none", "full"))
     path = Path(path)
     try:
         data = read_bytes(path)
@@ -88,9 +109,13 @@ def read_flexnet(path: str | Path, degree: int = 4) -> TopologyInstance:
         raise InstanceError(f"{path}: is no FlexNet task graph, or a truncated one: {_reason(problem, data)}") from None
     return TopologyInstance.from_data(
         {
-            "name": path.name.removesuffix(".fbuf"),
+            "name": name or path.name.removesuffix(".fbuf"),
             "source": f"FlexNet task graph {path.name}",
             "degree": degree,
+            "optics": optics,
+            "parallel_links": parallel_links,
+            "host_forwarding": host_forwarding,
+            "overlap": overlap,
             **fields,
         },
         str(path),

@@ -182,3 +182,69 @@ def test_no_json(tmp_path):
         convert(path, "espresso")
     with pytest.raises(InstanceError, match=r"missing\.json: cannot be read: No such file"):
         convert(tmp_path / "missing.json", "espresso")
+
+
+# The file as its authors publish it -----------------------------------------------------------------------------------
+
+PUBLISHED = """
+# overheads, and a call that must never run
+dgc_comp_overhead = [[0, 26, 390, 1400], [0, 22, 34, 100], [10]]
+raise SystemExit("run")
+
+Net_tensor_sizes = [('b', 1000),
+    ('w', 16777216)]
+Net_time_gap = [0,
+    2500]
+Net_embedding_tensors = [-1]
+
+other_tensor_sizes = [("only", 7)]
+other_time_gap = [0]
+"""
+
+
+def published(tmp_path, text=PUBLISHED):
+    path = tmp_path / "model_tensor.py"
+    path.write_text(text)
+    return path
+
+
+def test_the_published_file_is_read_and_not_run(tmp_path):
+    theirs = convert(published(tmp_path), "espresso", model="Net", intra="pcie")
+    ours = convert(written(tmp_path), "espresso", intra="pcie")
+    assert theirs.model_copy(update={"source": ours.source}) == ours
+    assert theirs.source.startswith("model_tensor.py: ")
+    assert convert(published(tmp_path), "espresso", model="other").name == "other-dgc-n8x8-nvlink"
+    alone = PUBLISHED[: PUBLISHED.index("other_tensor_sizes")]
+    assert convert(published(tmp_path, alone), "espresso").name == "net-dgc-n8x8-nvlink"
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "line"),
+    [
+        (PUBLISHED, None, "model_tensor.py has several models; choose one with model=…: Net, other"),
+        (PUBLISHED, "vgg16", "model_tensor.py has no model 'vgg16'; it has: Net, other"),
+        ("x = 1", None, "nothing in it is called …_tensor_sizes"),
+        ("a_tensor_sizes = [('b', 1)", None, "cannot be read: it is no Python file at line 1"),
+        ("a_tensor_sizes = 'b\0'", None, "cannot be read: it is no Python file"),
+        ("a_tensor_sizes = " + "[" * 500, None, "cannot be read: it is no Python file"),
+        (
+            "a_tensor_sizes = [('b', 1)] * 3",
+            None,
+            "a_tensor_sizes in line 1 is calculated; expected a list of literals",
+        ),
+        ("a_tensor_sizes = [('b', 1)]", None, r"must be lists with an entry for each tensor \(got 1 and no list\)"),
+        ("a_tensor_sizes = []\na_time_gap = []", None, "a_tensor_sizes is empty"),
+        ("a_tensor_sizes = ['b']\na_time_gap = [0]", None, r"a_tensor_sizes\[0\] is 'b'; expected a pair"),
+        ("a_tensor_sizes = [('b', 0)]\na_time_gap = [0]", None, r"tensors\[0\].elements is 0; expected a whole number"),
+        ("a_tensor_sizes = [('b', 1)]\na_time_gap = [-1]", None, r"tensors\[0\].backward_gap_us is -1; expected"),
+    ],
+)
+def test_odd_published_files_are_one_clear_line(tmp_path, text, model, line):
+    with pytest.raises((InstanceError, OptionError), match=line) as problem:
+        convert(published(tmp_path, text), "espresso", **({"model": model} if model else {}))
+    assert "\n" not in str(problem.value)
+
+
+def test_a_list_in_json_has_one_model(tmp_path):
+    with pytest.raises(OptionError, match=r"net\.json has one, leave the option out"):
+        convert(written(tmp_path), "espresso", model="Net")
