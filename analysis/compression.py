@@ -70,7 +70,7 @@ def _draw_timelines(axes: Any, instance: CompressionInstance | LevelInstance, so
     timeline, plan = as_timeline(instance), plan_of(instance, solution)
     seen: dict[str, None] = {}
     ends = []
-    for floor, shown in ((4.0, plain_plan(timeline)), (0.0, plan)):
+    for floor, shown, said in ((4.0, plain_plan(timeline), "without compression"), (0.0, plan, "as planned")):
         drawn = list(bars(timeline, shown))
         ends.append(max(bar.end_s for bar in drawn))
         seen |= {bar.compressor: None for bar in drawn if bar.compressor is not None}
@@ -82,11 +82,10 @@ def _draw_timelines(axes: Any, instance: CompressionInstance | LevelInstance, so
         line = 0.3 if len(drawn) <= 300 else 0.0
         axes.add_collection(PatchCollection(shapes, facecolors=paints, edgecolors="white", linewidths=line))
         axes.plot([1e3 * ends[-1]] * 2, [floor - 0.1, floor + 2.9], color="black", linewidth=1)
-        axes.text(1e3 * ends[-1], floor + 2.95, f"{1e3 * ends[-1]:.4g} ms", ha="right", va="bottom", fontsize=8)
+        # One text: two would be printed over each other where the plan ends early.
+        axes.text(0, floor + 2.95, f"{said}: {1e3 * ends[-1]:.4g} ms", va="bottom", fontsize=8)
     names = [f"{lane}" for lane in reversed(_LANES)]
     axes.set_yticks([0.4, 1.4, 2.4, 4.4, 5.4, 6.4], names + names, fontsize=7)
-    axes.text(0, 2.95, "as planned", fontsize=8, va="bottom")
-    axes.text(0, 6.95, "without compression", fontsize=8, va="bottom")
     axes.set_xlim(0, 1.02e3 * max(ends))
     axes.set_ylim(-0.2, 7.6)
     axes.set_xlabel("time since the start of the backward pass [ms]", fontsize=8)

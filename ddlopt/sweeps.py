@@ -123,13 +123,18 @@ def report(
         float, typer.Option(metavar="G", help="Gap to the best known that counts as reached.")
     ] = 0.01,
     pictures: Annotated[int, typer.Option(metavar="N", help="Solutions to draw at most, one an instance.")] = 100,
+    save_charts: Annotated[
+        str | None, typer.Option(metavar="F,F,…", help="Save the charts of families, too: png, pdf, svg.")
+    ] = None,
 ) -> None:
     """Write the results of a store as a web site: statistics, profiles, pictures, provenance."""
     from ddlopt.analysis.bench.report import write_report
     from ddlopt.analysis.bench.store import Store
 
     with Store(store, write=False) as opened:
-        print(write_report(opened, out, title, baseline, target_gap, pictures))
+        print(
+            write_report(opened, out, title, baseline, target_gap, pictures, words(save_charts) if save_charts else ())
+        )
         tell_skipped(opened)
 
 

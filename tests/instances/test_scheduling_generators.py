@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from volume import slow
 
+import ddlopt
 from ddlopt.instances.generators import generate as generate_any
 from ddlopt.instances.generators.clusters import gpu_servers, leaf_spine, network_of, random_graph, star
 from ddlopt.instances.generators.scheduling import KINDS, generate, options_of
@@ -100,6 +101,18 @@ def test_bad_options_get_one_line(error, message, kind, options):
     with pytest.raises(error, match=message) as caught:
         generate(kind, 1, **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_all_jobs_have_to_finish_they_can(kind):
+    objective = ("makespan", "completion")[KINDS.index(kind) % 2]
+    instance = generate(kind, 1, objective=objective)
+    assert all(job.deadline is None for job in instance.jobs)
+    assert ddlopt.solve(instance, "fifo").checked
+
+
+def test_a_horizon_that_is_asked_for_stays():
+    assert generate("elastic", 1, objective="makespan", slots=4).slots == 4
 
 
 def test_unknown_kind_lists_them():

@@ -2,20 +2,21 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ddlopt.analysis.bench import tabular
-from ddlopt.analysis.bench.report import curves, pages
+from ddlopt.analysis.bench.report import curves, pages, saved
 from ddlopt.analysis.bench.report.data import Data, read
 from ddlopt.analysis.bench.report.names import family_file, slug
 from ddlopt.analysis.bench.report.pictures import Painter
 from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, summarise
 from ddlopt.analysis.bench.statistics import REFERENCE
 from ddlopt.analysis.bench.store import Store
+from ddlopt.instances.options import one_of
 from ddlopt.models.errors import OptionError
 
 MARK = "report.json"
@@ -29,6 +30,7 @@ def write_report(
     baseline: str | None = None,
     target: float = 0.01,
     pictures: int = 100,
+    save_charts: Sequence[str] = (),
 ) -> Path:
     """Write the report of a store.
 
@@ -44,6 +46,8 @@ def write_report(
         Gap to the best known that counts as reached.
     pictures : int
         How many solutions are drawn at most, one an instance.
+    save_charts : sequence of str
+        Formats in which the charts of the first page and of the families are saved, too: ``png``, ``pdf``, ``svg``.
 
     Returns
     -------
@@ -59,6 +63,8 @@ def write_report(
     """
     if target < 0 or pictures < 0:
         raise OptionError("the target gap and the number of pictures must be at least 0")
+    for each in save_charts:
+        one_of("save_charts", each, saved.FORMATS)
     with store.snapshot():
         data = read(store, target)
         known = sorted(data.runs["label"].astype(str).unique())
@@ -66,7 +72,7 @@ def write_report(
             raise OptionError(f"no run is of the baseline '{baseline}'; there are: {', '.join(known)}")
         site = Site(folder)
         try:
-            _write(site, store, data, title, baseline, pictures)
+            _write(site, store, data, title, baseline, pictures, save_charts)
         except OSError as problem:
             raise OptionError(f"{site.folder} cannot be written: {problem.strerror or problem}") from None
     return site.folder / "index.html"
@@ -120,7 +126,9 @@ class Site:
         (self.folder / MARK).write_text(json.dumps([*self._files, *extra], indent=0) + "\n")
 
 
-def _write(site: Site, store: Store, data: Data, title: str, baseline: str | None, pictures: int) -> None:
+def _write(
+    site: Site, store: Store, data: Data, title: str, baseline: str | None, pictures: int, formats: Sequence[str]
+) -> None:
     for name in pages.ASSETS:
         site.write(f"assets/{name}", pages.asset(name))
     painter = Painter(store, site.folder, pictures)
@@ -148,9 +156,13 @@ def _write(site: Site, store: Store, data: Data, title: str, baseline: str | Non
         if summary is not None:
             _tables(site, family, summary)
         overviews.append(pages.Overview(family, family_runs, listed, summary, collected))
-        site.write(family_file(family), frame.family(overviews[-1]))
+        charts = [saved.save(each, site.folder, slug(family), formats) for each in frame.charts(overviews[-1])]
+        made += [file for each in charts for file in each.files]
+        site.write(family_file(family), frame.family(overviews[-1], charts))
     site.write("provenance.html", frame.provenance(store.path.name))
-    site.write("index.html", frame.index(overviews))
+    charts = [saved.save(each, site.folder, "summary", formats) for each in frame.overview_charts(overviews)]
+    made += [file for each in charts for file in each.files]
+    site.write("index.html", frame.index(overviews, charts))
     site.close(made)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from markupsafe import Markup
 
 from ddlopt.analysis.bench.statistics import Floats
 from ddlopt.analysis.tables import time_text
@@ -20,7 +19,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 26, 12, 46
 
 @dataclass(frozen=True)
 class Line:
-    """A step function: ``y[k]`` from ``x[k]`` on; ``low`` and ``high`` are the ends of its band, ``quiet`` dots it."""
+    """A step function: ``y[k]`` from ``x[k]`` on; ``low`` and ``high`` are the ends of its band, ``quiet`` dots it.
+
+    ``style`` numbers colours and dashes: that of a method is the same on all pages.
+    """
 
     label: str
     x: Floats
@@ -28,6 +30,7 @@ class Line:
     low: Floats | None = None
     high: Floats | None = None
     quiet: bool = False
+    style: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,9 @@ def percent(title: str, high: float = 1.0) -> Axis:
     return Axis(title, 0.0, high, write=lambda value: f"{100 * value:.4g} %")
 
 
-def chart(name: str, title: str, told: str, lines: Sequence[Line], x: Axis, y: Axis) -> Markup:
-    """A figure with a chart and its legend.
+@dataclass(frozen=True)
+class Chart:
+    """A figure with a chart and its legend; in a page it writes itself as SVG.
 
     Parameters
     ----------
@@ -84,16 +88,32 @@ def chart(name: str, title: str, told: str, lines: Sequence[Line], x: Axis, y: A
         What somebody who does not see it should know.
     lines : sequence of Line
     x, y : Axis
+    files : sequence of str
+        Where it is saved, relative to its page.
     """
-    drawn = "".join(_line(line, place, x, y) for place, line in enumerate(lines))
-    keys = "".join(_key(line, place) for place, line in enumerate(lines))
-    return Markup(  # every text in it is escaped
-        f'<figure class="chart" id="{escape(name)}"><div class="scroll" role="region" tabindex="0" '
-        f'aria-label="{escape(title)}"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-labelledby="{escape(name)}-title {escape(name)}-told"><title id="{escape(name)}-title">{escape(title)}'
-        f'</title><desc id="{escape(name)}-told">{escape(told)}</desc>{_frame(x, y)}{drawn}</svg></div>'
-        f'<figcaption>{escape(title)}</figcaption><ul class="legend">{keys}</ul></figure>'
-    )
+
+    name: str
+    title: str
+    told: str
+    lines: Sequence[Line]
+    x: Axis
+    y: Axis
+    files: Sequence[str] = ()
+
+    def __html__(self) -> str:
+        """The figure; every text in it is escaped."""
+        drawn = "".join(_line(line, place, self.x, self.y) for place, line in enumerate(self.lines))
+        keys = "".join(_key(line, place) for place, line in enumerate(self.lines))
+        name, title, told = escape(self.name), escape(self.title), escape(self.told)
+        links = ", ".join(f'<a href="{escape(file)}">{file.rpartition(".")[2].upper()}</a>' for file in self.files)
+        saved = f'<p class="saved">Saved as {links}.</p>' if links else ""
+        return (
+            f'<figure class="chart" id="{name}"><div class="scroll" role="region" tabindex="0" '
+            f'aria-label="{title}"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+            f'aria-labelledby="{name}-title {name}-told"><title id="{name}-title">{title}'
+            f'</title><desc id="{name}-told">{told}</desc>{_frame(self.x, self.y)}{drawn}</svg></div>'
+            f'<figcaption>{title}</figcaption><ul class="legend">{keys}</ul>{saved}</figure>'
+        )
 
 
 def _frame(x: Axis, y: Axis) -> str:
@@ -126,16 +146,16 @@ def _line(line: Line, place: int, x: Axis, y: Axis) -> str:
         corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in [*there, *reversed(back)])
         band = f'<polygon class="band" points="{corners}"/>'
     path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in _steps(across, _tops(y, line.y)))
-    colour, dashes = _style(line, place)
+    colour, dashes = _style(line)
     return f'<g class="line {colour}" data-line="{place}">{band}<path d="{path}"{dashes}/></g>'
 
 
-def _style(line: Line, place: int) -> tuple[str, str]:
+def _style(line: Line) -> tuple[str, str]:
     """Class of the colour, and an attribute with the dashes."""
     if line.quiet:
         return "quiet", ' stroke-dasharray="1 4"'
-    dash = DASHES[place // COLOURS % len(DASHES)]
-    return f"c{place % COLOURS}", f' stroke-dasharray="{dash}"' if dash else ""
+    dash = DASHES[line.style // COLOURS % len(DASHES)]
+    return f"c{line.style % COLOURS}", f' stroke-dasharray="{dash}"' if dash else ""
 
 
 def _steps(across: Floats, tops: Floats) -> list[tuple[float, float]]:
@@ -160,7 +180,7 @@ def _down(y: Axis, value: float) -> float:
 
 
 def _key(line: Line, place: int) -> str:
-    colour, dashes = _style(line, place)
+    colour, dashes = _style(line)
     return (
         f'<li data-line="{place}"><svg class="key {colour}" viewBox="0 0 28 10" aria-hidden="true">'
         f'<path d="M0 5H28"{dashes}/></svg><span>{escape(line.label)}</span></li>'

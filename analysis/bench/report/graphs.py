@@ -1,13 +1,12 @@
 """The charts of a report, from summaries and curves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 
 from ddlopt.analysis.bench.profiles import Profile
-from ddlopt.analysis.bench.report.charts import Axis, Line, chart, percent, seconds
+from ddlopt.analysis.bench.report.charts import COLOURS, DASHES, Axis, Chart, Line, percent, seconds
 from ddlopt.analysis.bench.report.curves import Curves, Mean
 from ddlopt.analysis.bench.report.summary import Summary
 from ddlopt.analysis.tables import gap_text
@@ -20,67 +19,94 @@ _TOLD = 5
 
 _SMALLEST_GAP = 1e-4
 
+Styles = Mapping[str, int]
+"""Colour and dashes of each method, as :attr:`.charts.Line.style`."""
 
-def convergence(curves: Curves) -> Markup | None:
+
+def styles_of(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """A style for each method, the same wherever it is drawn; of (family, method), which are on one page.
+
+    No two methods of a family share one, and no two at all as long as there are enough.
+    """
+    families: dict[str, set[str]] = {}
+    for family, method in pairs:
+        families.setdefault(method, set()).add(family)
+    order = sorted(families, key=lambda method: (-len(families[method]), method))
+    if len(order) <= COLOURS * len(DASHES):
+        return {method: style for style, method in enumerate(order)}
+    taken: dict[str, set[int]] = {family: set() for each in families.values() for family in each}
+    styles = {}
+    for method in order:
+        used = set().union(*(taken[family] for family in families[method]))
+        styles[method] = next(style for style in range(len(used) + 1) if style not in used)
+        for family in families[method]:
+            taken[family].add(styles[method])
+    return styles
+
+
+def convergence(curves: Curves, styles: Styles) -> Chart | None:
     """Mean primal gaps of the methods on one instance over time, and the best dual gap; None if there are none."""
     if not curves.primal:
         return None
     order = _by_mean(curves.primal)
-    lines = [Line(label, curves.at_s, curves.primal[label].curve) for label in order]
+    lines = [Line(label, curves.at_s, curves.primal[label].curve, style=styles[label]) for label in order]
     bound = np.min([mean.curve for mean in curves.dual.values()], axis=0)
     lines.append(Line("best bound of all (dual gap)", curves.at_s, bound, quiet=True))
     told = f"At the end of the time: {_at_end(lines[:-1])}; the dual gap is {gap_text(float(bound[-1]))}."
     time = seconds("time", curves.at_s[0], curves.at_s[-1])
-    return chart("convergence", "Mean primal gap over time", told, lines, time, percent("primal gap"))
+    return Chart("convergence", "Mean primal gap over time", told, lines, time, percent("primal gap"))
 
 
-def profiles(summary: Summary, curves: Curves, target: float) -> list[Markup]:
+def profiles(summary: Summary, curves: Curves, target: float, styles: Styles) -> list[Chart]:
     """The charts of a family."""
     labels = list(summary.methods["method"])
     reached = f"a gap of {100 * target:g} % to the best known"
     share = percent("part of the instances")
     times = seconds("time", curves.at_s[0], curves.at_s[-1])
-    any_time = [Line(label, curves.at_s, curves.primal[label].curve) for label in labels if label in curves.primal]
+    drawn = [label for label in labels if label in curves.primal]
+    any_time = [Line(label, curves.at_s, curves.primal[label].curve, style=styles[label]) for label in drawn]
     ratio = Axis("time over that of the fastest", 1.0, 1e4, True)
     charts = [
-        quality("quality", "Gap profile: instances within a gap to the best known", summary),
-        chart(
+        quality("quality", "Gap profile: instances within a gap to the best known", summary, styles),
+        Chart(
             "performance", f"Performance profile (Dolan and Moré): time to {reached}",
-            _told(labels, summary.time.share[:, 0], "is the fastest on"), _lines(labels, summary.time), ratio, share,
+            _told(labels, summary.time.share[:, 0], "is the fastest on"),
+            _lines(labels, summary.time, styles), ratio, share,
         ),
-        chart(
+        Chart(
             "data", f"Data profile (after Moré and Wild): instances brought to {reached} within a time",
-            _told(labels, summary.budget.share[:, -1], "gets there on"), _lines(labels, summary.budget), times, share,
+            _told(labels, summary.budget.share[:, -1], "gets there on"),
+            _lines(labels, summary.budget, styles), times, share,
         ),
     ]  # fmt: skip
     if any_time:
         told = f"At the end of the time: {_at_end(any_time)}."
         title = "Any-time: mean primal gap over all instances"
-        charts.append(chart("any-time", title, told, any_time, times, percent("primal gap")))
+        charts.append(Chart("any-time", title, told, any_time, times, percent("primal gap")))
     return charts
 
 
-def quality(name: str, title: str, summary: Summary) -> Markup:
+def quality(name: str, title: str, summary: Summary, styles: Styles) -> Chart:
     """The part of the instances on which a method's answer is within a gap to the best known."""
     labels, profile = list(summary.methods["method"]), summary.quality
     axis = Axis("gap to the best known", _SMALLEST_GAP, 10.0, True, lambda gap: f"{100 * gap:g} %")
     told = _told(labels, profile.share[:, 0], "meets the best known on")
-    return chart(name, title, told, _lines(labels, profile), axis, percent("part of the instances"))
+    return Chart(name, title, told, _lines(labels, profile, styles), axis, percent("part of the instances"))
 
 
-def overview(overviews: "Iterable[Overview]") -> list[Markup]:
+def overview(overviews: "Iterable[Overview]", styles: Styles) -> list[Chart]:
     """A gap profile a family."""
     shown = ((place, each.family, each.summary) for place, each in enumerate(overviews))
     return [
-        quality(f"quality-{place}", f"{family}: instances within a gap to the best known", summary)
+        quality(f"quality-{place}", f"{family}: instances within a gap to the best known", summary, styles)
         for place, family, summary in shown
         if summary is not None
     ]
 
 
-def _lines(labels: list[str], profile: Profile) -> list[Line]:
+def _lines(labels: list[str], profile: Profile, styles: Styles) -> list[Line]:
     rows = zip(labels, profile.share, profile.low, profile.high, strict=True)
-    return [Line(label, profile.at, share, low, high) for label, share, low, high in rows]
+    return [Line(label, profile.at, share, low, high, style=styles[label]) for label, share, low, high in rows]
 
 
 def _told(labels: list[str], shares: np.ndarray, does: str) -> str:

@@ -1,6 +1,7 @@
 """The pages of a report: which figures go into which template."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -12,6 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from ddlopt.analysis.bench import statistics
 from ddlopt.analysis.bench.report import graphs, lists
+from ddlopt.analysis.bench.report.charts import Chart
 from ddlopt.analysis.bench.report.curves import Curves
 from ddlopt.analysis.bench.report.data import Data
 from ddlopt.analysis.bench.report.names import family_file, slug
@@ -83,6 +85,8 @@ class Frame:
     def __init__(self, title: str, data: Data, families: list[str]) -> None:
         self.title, self.data, self.families = title, data, families
         self._taken: set[str] = set()
+        pairs = data.runs[["family", "label"]].drop_duplicates().astype(str)
+        self._styles = graphs.styles_of(pairs.itertuples(index=False, name=None))
         common = {
             "title": title, "families": [(family, family_file(family)) for family in families],
             "version": version("ddlopt"), "target": f"{100 * data.target:g} %",
@@ -120,10 +124,20 @@ class Frame:
         return self._render(
             "instance.html", "../", entry=entry, best=objective_text(entry.best, entry.unit),
             gap=gap_text(entry.best_gap), picture=picture, family_file=family_file(entry.family),
-            runs=lists.runs(runs, entry.unit), chart=graphs.convergence(curves),
+            runs=lists.runs(runs, entry.unit), chart=graphs.convergence(curves, self._styles),
         )  # fmt: skip
 
-    def family(self, overview: Overview) -> str:
+    def charts(self, overview: Overview) -> list[Chart]:
+        """The charts of a family."""
+        if overview.summary is None:
+            return []
+        return graphs.profiles(overview.summary, overview.curves, self.data.target, self._styles)
+
+    def overview_charts(self, overviews: list[Overview]) -> list[Chart]:
+        """The charts of the first page."""
+        return graphs.overview(overviews, self._styles)
+
+    def family(self, overview: Overview, charts: Sequence[Chart]) -> str:
         """The page of a family."""
         summary = overview.summary
         return self._render(
@@ -132,11 +146,11 @@ class Frame:
             methods=None if summary is None else lists.methods(summary.methods, self.data.target),
             pairs=None if summary is None else lists.pairs(summary),
             instances=lists.instances(overview.instances),
-            charts=[] if summary is None else graphs.profiles(summary, overview.curves, self.data.target),
+            charts=charts,
             references=int((overview.runs["status"] == statistics.REFERENCE).sum()),
         )  # fmt: skip
 
-    def index(self, overviews: list[Overview]) -> str:
+    def index(self, overviews: list[Overview], charts: Sequence[Chart]) -> str:
         """The first page."""
         runs = self.data.runs
         sources = Sources(runs)
@@ -150,7 +164,7 @@ class Frame:
         return self._render(
             "index.html", "", counts=counts, statuses=lists.statuses(overviews, sorted(statuses)),
             superseded=int((~runs["current"]).sum()), wrong=lists.wrong(overviews), sources=sources,
-            summaries=lists.summaries(overviews), charts=graphs.overview(overviews),
+            summaries=lists.summaries(overviews), charts=charts,
         )  # fmt: skip
 
     def provenance(self, store: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,8 +11,9 @@ import pytest
 from report_cases import HOSTILE, SCRIPT, Page, instance_row, make_store, run_row
 
 from ddlopt.analysis.bench import Store, anytime, statistics
-from ddlopt.analysis.bench.report import cells, curves, summary, write_report
+from ddlopt.analysis.bench.report import cells, curves, graphs, summary, write_report
 from ddlopt.analysis.bench.report.data import read
+from ddlopt.models.errors import OptionError
 
 
 def written(store, folder, **options):
@@ -353,3 +355,47 @@ def test_the_report_of_a_store_is_the_same_every_time(tmp_path):
         if path.is_file():
             assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
     assert Path(one / "index.html").is_file()
+
+
+# Charts ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_method_has_one_colour_on_all_pages(folder):
+    styles = {}
+    for path in folder.rglob("*.html"):
+        text = path.read_text()
+        keys = re.findall(r'<svg class="key (\w+)"[^>]*><path d="M0 5H28"([^>]*)/></svg><span>([^<]+)</span>', text)
+        for colour, dashes, method in keys:
+            if colour != "quiet":
+                styles.setdefault(method, set()).add((colour, dashes))
+    assert {"exact", "greedy", "liar", "crash"} <= set(styles)
+    assert all(len(each) == 1 for each in styles.values())
+    assert len({next(iter(each)) for each in styles.values()}) == len(styles)
+
+
+def test_methods_of_a_family_never_share_a_style():
+    pairs = [("f", f"m{k}") for k in range(40)] + [("g", "m39"), ("g", "other"), ("g", "m0")]
+    styles = graphs.styles_of(pairs)
+    for family in "fg":
+        own = [styles[method] for each, method in pairs if each == family]
+        assert len(set(own)) == len(own)
+
+
+def test_charts_are_saved_where_asked(tmp_path):
+    store = make_store(tmp_path / "r.sqlite")
+    folder = written(store, tmp_path / "out", save_charts=("png", "svg", "pdf"), pictures=0)
+    names = {path.name for path in (folder / "charts").iterdir()}
+    for start in ("topology-quality", "topology-performance", "scheduling-data", "summary-quality-0"):
+        assert {f"{start}.{each}" for each in ("png", "svg", "pdf")} <= names
+    assert (folder / "charts/topology-data.pdf").read_bytes().startswith(b"%PDF")
+    page = Page(folder / "family-topology.html")
+    assert {"charts/topology-performance.png", "charts/topology-any-time.svg"} <= set(page.links)
+    assert {f"charts/{name}" for name in names} <= set(json.loads((folder / "report.json").read_text()))
+    folder = written(store, folder, pictures=0)
+    assert not list(folder.glob("charts/*")), "a later report without them leaves none behind"
+
+
+def test_a_chart_is_saved_in_known_formats_only(tmp_path):
+    store = make_store(tmp_path / "r.sqlite")
+    with pytest.raises(OptionError, match="save_charts is 'gif'; use one of: png, pdf, svg"):
+        written(store, tmp_path / "out", save_charts=("gif",))
