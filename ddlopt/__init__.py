@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         solve,
     )
     from ddlopt.certificates import certify, check_certificate
+    from ddlopt.many import bench, frame, report
     from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution, Violation
     from ddlopt.models.errors import DdloptError
     from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
@@ -46,6 +47,7 @@ __all__ = [
     "TracePoint",
     "Violation",
     "__version__",
+    "bench",
     "certify",
     "check",
     "check_certificate",
@@ -54,15 +56,18 @@ __all__ = [
     "default_method",
     "describe",
     "families",
+    "frame",
     "generate",
     "load",
     "methods",
     "names",
+    "report",
     "schema",
     "solve",
 ]
 
 _ELSEWHERE = {
+    "ddlopt.many": {"bench", "frame", "report"},
     "ddlopt.certificates": {"certify", "check_certificate"},
     "ddlopt.models.contracts": {"Evaluation", "Formulation", "Instance", "Solution", "Violation"},
     "ddlopt.models.errors": {"DdloptError"},

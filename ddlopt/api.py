@@ -122,8 +122,8 @@ def solve(
 
 
 def compare(
-    names: Sequence[Instance | str | Path],
-    methods: Sequence[str | Method],
+    names: Instance | str | Path | Sequence[Instance | str | Path],
+    methods: str | Method | Sequence[str | Method] = AUTO,
     *,
     solver: str | Sequence[str] = "highs",
     time_limit: float | None = None,
@@ -140,9 +140,9 @@ def compare(
 
     Parameters
     ----------
-    names : sequence of Instance, str or Path
+    names : Instance, str or Path, or a sequence of them
         See :func:`load`.
-    methods : sequence of str or Method
+    methods : str or Method, or a sequence of them
         See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
     solver : str or sequence of str
         Of several, each solves every formulation among the methods; the other methods are asked once. One that is not
@@ -165,10 +165,11 @@ def compare(
     from ddlopt.analysis.warm_up import warm_up
 
     limits = _limits(time_limit, gap, threads, seed)
-    problems = [load(name) for name in names]
+    problems = [load(name) for name in ([names] if isinstance(names, Instance | str | Path) else names)]
+    wanted = [methods] if isinstance(methods, str | Method) else methods
     solvers = [solver] if isinstance(solver, str) else list(solver)
     pairs = [
-        (problem, method) for problem in problems for name in methods for method in _by_solver(name, problem, solvers)
+        (problem, method) for problem in problems for name in wanted for method in _by_solver(name, problem, solvers)
     ]
     with suppress(Exception):  # what goes wrong with one method is for its result to say
         warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})

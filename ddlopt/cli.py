@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import certificates, completion, exchange, experiments, library, sweeps
+from ddlopt import certificates, completion, exchange, experiments, formats, library, sweeps
 from ddlopt.arguments import (
     BAD_INPUT,
     INTERRUPTED,
@@ -266,22 +266,7 @@ def generate(
     emit(ddlopt.generate(family, kind, **options_of(settings, seed=seed, **sizes)).to_json(), out)
 
 
-@app.command()
-def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
-    source_format: Annotated[str, typer.Option("--from", metavar="FORMAT", help="The format of FILE.")],
-    virtual_cluster: Annotated[str | None, typer.Option(metavar="V", help="Only this part of a trace.")] = None,
-    start: Annotated[str | None, typer.Option(metavar="WHEN", help="Where in a trace to begin.")] = None,
-    hours: Annotated[float | None, typer.Option(metavar="H", help="How much of a trace to take.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="K", help="Seed of what the file leaves open.")] = None,
-    settings: Settings = None,
-    out: Out = None,
-) -> None:
-    """Convert a file in somebody else's format into an instance; which options there are depends on the format."""
-    import ddlopt
-
-    given = {"virtual_cluster": virtual_cluster, "start": start, "hours": hours, "seed": seed}
-    emit(ddlopt.convert(file, source_format, **options_of(settings, **given)).to_json(), out)
+app.command(cls=formats.FormatsCommand)(formats.convert)
 
 
 @app.command()

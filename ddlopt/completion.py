@@ -40,6 +40,13 @@ def methods(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{before}{comma}{method}" for method in sorted(found) if method.startswith(word)]
 
 
+def formats(incomplete: str) -> list[str]:
+    """Formats that can be read."""
+    from ddlopt.instances import readers
+
+    return [name for name in readers.FORMATS if name.startswith(incomplete)]
+
+
 def _files(incomplete: str) -> list[str]:
     """Files and folders that begin so; without a word nothing, as there may be thousands."""
     if not incomplete:

@@ -1,0 +1,85 @@
+"""The ways in beside the commands: ``python -m``, what takes one name or many, sweeps and reports from Python."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ddlopt
+from ddlopt.instances import readers
+from ddlopt.instances.readers import flexnet
+from ddlopt.models.errors import InstanceError, OptionError
+
+TINY = "topology/tiny-n4-d2"
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "ddlopt", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"ddlopt {ddlopt.__version__}\n"
+
+
+def test_one_name_and_one_method_are_as_good_as_lists():
+    (listed,) = ddlopt.compare([TINY], ["expander"])
+    (single,) = ddlopt.compare(TINY, "expander")
+    assert (single.instance, single.method, single.objective) == (listed.instance, "expander", listed.objective)
+    (auto,) = ddlopt.compare(ddlopt.load(TINY))
+    assert auto.method == ddlopt.default_method(TINY)
+
+
+def test_results_become_a_table():
+    results = ddlopt.compare(TINY, ["expander", "ideal-switch"], seed=3)
+    table = ddlopt.frame(results)
+    assert list(table["method"]) == ["expander", "ideal-switch"]
+    assert list(table["objective"]) == [result.objective for result in results]
+    assert list(table["seed"]) == [3, 3]
+    assert not {"trace", "details", "provenance"} & set(table.columns)
+    assert len(ddlopt.frame(results[0])) == 1
+    with pytest.raises(OptionError, match="frame takes the file of a store or results of solves, got int"):
+        ddlopt.frame([3])
+
+
+def test_a_sweep_its_table_and_its_report_from_python(tmp_path):
+    store, seen = tmp_path / "results.sqlite", []
+    options = {"seeds": (0, 1), "time_limit": 30.0, "jobs": 1}
+    table = ddlopt.bench(TINY, store, ["expander", "ideal-switch"], on_result=seen.append, **options)
+    assert (len(table), len(seen)) == (4, 4)
+    assert set(table["method"]) == {"expander", "ideal-switch"}
+    again = ddlopt.bench(TINY, store, ["expander", "ideal-switch"], on_result=seen.append, **options)
+    assert (len(again), len(seen)) == (4, 4), "nothing is done twice"
+    assert ddlopt.frame(store).equals(again)
+    first = ddlopt.report(store, tmp_path / "report", title="Mine", pictures=0, save_charts=["svg"])
+    assert first == tmp_path / "report" / "index.html"
+    assert "Mine" in first.read_text()
+    assert (tmp_path / "report" / "charts" / "topology-quality.svg").is_file()
+
+
+def test_the_help_of_convert_names_every_format_and_its_options(call):
+    code, out, _ = call("convert", "--help")
+    assert code == 0
+    text = " ".join(out.split())
+    for name in readers.FORMATS:
+        options = readers.options_of(name)
+        assert f" {name}: {next(iter(options), 'no options')}" in text
+        assert all(option in text for option in options)
+    assert "throughputs (needed)" in text
+
+
+def test_the_example_of_the_help_works_for_flexnet_graphs(monkeypatch, tmp_path):
+    traffic = np.ones((8, 8)) - np.eye(8)
+    fields = {"servers": 8, "link_bandwidth_bytes_per_s": 1.0, "traffic_bytes": traffic, "compute_s": 1.0}
+    monkeypatch.setattr(flexnet, "_fields", lambda _: fields)
+    file = tmp_path / "job.fbuf"
+    file.write_bytes(b"anything")
+    plain = ddlopt.convert(file, "flexnet")
+    assert (plain.name, plain.degree, plain.optics, plain.parallel_links) == ("job", 4, "one_way", True)
+    made = ddlopt.convert(
+        file, "flexnet", optics="duplex", parallel_links=False, host_forwarding=False, overlap="full", name="mine"
+    )
+    assert (made.name, made.optics, made.parallel_links) == ("mine", "duplex", False)
+    assert (made.host_forwarding, made.overlap) == (False, "full")
+    with pytest.raises(OptionError, match="optics is 'glass'; use one of: one_way, duplex"):
+        ddlopt.convert(file, "flexnet", optics="glass")
+    monkeypatch.undo()
+    with pytest.raises(InstanceError, match="is no FlexNet task graph"):
+        ddlopt.convert(file, "flexnet", optics="duplex")
