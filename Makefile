@@ -16,10 +16,10 @@ help: ## list the commands
 demo: $(VENV)/installed-core ## heuristics against the optimum on bundled instances, pictures in demo/ (a minute or two)
 	@$(BIN)/python examples/demo.py --out demo
 
-test: $(VENV)/installed-test ## the tests, without the long proofs
-	@$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
+test: $(VENV)/installed-test ## the tests, a handful of every volume
+	@$(BIN)/pytest -m "not slow" --dist loadfile $(PYTEST_ARGS)
 
-test-slow: $(VENV)/installed-test ## the long proofs and large sizes only
+test-slow: $(VENV)/installed-test ## long proofs, large sizes and the rest of every volume
 	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow ## all tests

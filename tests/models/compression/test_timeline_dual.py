@@ -15,8 +15,6 @@ from ddlopt.models.compression.timeline_dual import dual_bound
 from ddlopt.models.compression.timeline_relaxation import option_prices
 from ddlopt.models.errors import InfeasibleError
 
-SEEDS = range(60)
-
 
 @pytest.mark.parametrize("seed", seeds(8, 100))
 def test_bound_of_the_family(seed):
@@ -95,7 +93,7 @@ def budgets(choices):
     return (None, *(least + part * (most - least) for part in (0.0, 0.1, 0.5)))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(8, 60))
 @pytest.mark.parametrize("fusion", [False, True])
 def test_below_every_choice(seed, fusion):
     rng = np.random.default_rng(seed)

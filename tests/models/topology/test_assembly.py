@@ -5,16 +5,12 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from topology_cases import job
 from volume import seeds
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble, decompose
-
-
-def instance(traffic, **options):
-    figures = {"name": "x", "servers": len(traffic), "degree": 2, "link_bandwidth_bytes_per_s": 1.0} | options
-    return TopologyInstance(traffic_bytes=traffic, **figures)
 
 
 def arc_flow_of(paths, arcs, servers):
@@ -113,7 +109,7 @@ def test_decompose_large():
 
 def test_assembled_design_is_clean_and_keeps_every_load():
     """Two ring hops split over paths: the coupling makes rings of one path a hop with the same link loads."""
-    x = instance(np.zeros((4, 4)), allreduce_groups=[AllReduceGroup(members=(0, 1, 2, 3), gradient_bytes=4.0)])
+    x = job(np.zeros((4, 4)), groups=[((0, 1, 2, 3), 4.0)])
     links = {(i, (i + g) % 4): 1 for i in range(4) for g in (1, 2)}
     paths = {(0, 1): [((0, 1), 3.0), ((0, 2, 3, 1), 1.0)], (1, 2): [((1, 2), 0.5), ((1, 3, 0, 2), 0.5)]}
     design = assemble(x, links, [(0, (0, 1, 2, 3), 2.0)], paths)
@@ -133,9 +129,7 @@ def test_assembled_design_is_clean_and_keeps_every_load():
 @pytest.mark.parametrize("seed", range(4))
 def test_coupling_keeps_marginals(seed):
     rng = np.random.default_rng(seed)
-    x = instance(
-        np.zeros((5, 5)), degree=4, allreduce_groups=[AllReduceGroup(members=(0, 1, 2, 3, 4), gradient_bytes=1.0)]
-    )
+    x = job(np.zeros((5, 5)), degree=4, groups=[((0, 1, 2, 3, 4), 1.0)])
     links = dict.fromkeys(itertools.permutations(range(5), 2), 1)
     order = (0, 2, 4, 1, 3)
     paths, wanted = {}, {}
@@ -157,7 +151,7 @@ def test_coupling_keeps_marginals(seed):
 def test_negligible_shares_and_fractions_are_dropped():
     traffic = np.zeros((3, 3))
     traffic[0, 1] = 7.0
-    x = instance(traffic, allreduce_groups=[AllReduceGroup(members=(0, 1, 2), gradient_bytes=1.0)])
+    x = job(traffic, groups=[((0, 1, 2), 1.0)])
     links = {(i, (i + g) % 3): 1 for i in range(3) for g in (1, 2)}
     rings = [(0, (0, 1, 2), 1.0), (0, (0, 2, 1), 1e-11)]
     design = assemble(x, links, rings, {(0, 1): [((0, 1), 7.0), ((0, 2, 1), 1e-9)]})
@@ -168,7 +162,7 @@ def test_negligible_shares_and_fractions_are_dropped():
 
 def test_duplex_designs_get_planes():
     traffic = np.ones((6, 6)) - np.eye(6)
-    x = instance(traffic, optics="duplex", degree=3)
+    x = job(traffic, optics="duplex", degree=3)
     links = {(0, 1): 1, (1, 2): 1, (0, 2): 1, (3, 4): 1, (4, 5): 1, (3, 5): 1, (0, 3): 1, (1, 4): 1, (2, 5): 1}
     arcs = [*links, *((j, i) for i, j in links)]
     flow = decompose(arcs, np.zeros((6, len(arcs))), traffic)
@@ -179,11 +173,11 @@ def test_duplex_designs_get_planes():
 
 
 def test_impossible_designs_are_refused_in_one_line():
-    ring = instance([[0, 1, 0], [0, 0, 0], [0, 0, 0]], optics="duplex")
+    ring = job([[0, 1, 0], [0, 0, 0], [0, 0, 0]], optics="duplex")
     with pytest.raises(SolverError, match=r"no 2 matchings were found that hold all 3 links"):
         assemble(ring, {(0, 1): 1, (1, 2): 1, (0, 2): 1}, [], {})
     with pytest.raises(SolverError, match=r"server 0 has neither a path nor a link to server 1"):
         assemble(ring, {(1, 2): 1}, [], {})
-    group = instance(np.zeros((3, 3)), allreduce_groups=[AllReduceGroup(members=(0, 1), gradient_bytes=1.0)])
+    group = job(np.zeros((3, 3)), groups=[((0, 1), 1.0)])
     with pytest.raises(SolverError, match=r"allreduce_groups\[0\] got no ring"):
         assemble(group, {(0, 1): 1, (1, 0): 1}, [], {})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from brute_force import link_choices
 from full_routing import best_routing
+from topology_cases import DANOINT, all_to_all, job
 from volume import seeds
 
 from ddlopt.models.errors import InfeasibleError
@@ -20,28 +21,6 @@ from ddlopt.models.topology.bounds import (
     lower_bound,
     metric_bound,
 )
-
-DANOINT = [
-    [0, 10, 7, 13, 12, 13, 6, 13],
-    [14, 0, 15, 13, 12, 9, 9, 9],
-    [13, 9, 0, 11, 6, 5, 11, 8],
-    [7, 8, 15, 0, 7, 6, 11, 9],
-    [8, 12, 12, 9, 0, 9, 14, 11],
-    [5, 11, 11, 7, 9, 0, 15, 12],
-    [6, 9, 7, 14, 10, 12, 0, 7],
-    [11, 7, 8, 6, 10, 5, 14, 0],
-]
-
-
-def job(traffic, degree, **more):
-    traffic = np.asarray(traffic, dtype=float)
-    return TopologyInstance(
-        name="job", servers=len(traffic), degree=degree, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic, **more
-    )
-
-
-def all_to_all(n, degree, **more):
-    return job(1 - np.eye(n), degree, **more)
 
 
 def random_traffic(rng, n, density=1.0):

@@ -1,9 +1,10 @@
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from topology_cases import all_to_all, job
 
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.models.topology import AllReduceGroup, TopologyDesign, TopologyInstance, evaluate
+from ddlopt.models.topology import AllReduceGroup, TopologyDesign, evaluate
 from ddlopt.models.topology.cayley import AbelianGroup
 from ddlopt.models.topology.circulant import CirculantDesign
 from ddlopt.models.topology.permutations import coset
@@ -12,17 +13,6 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation
 
 HIGHS = Highs(options={"mip_feasibility_tolerance": 1e-9})
-
-
-def job(traffic, degree, **more):
-    traffic = np.asarray(traffic, dtype=float)
-    return TopologyInstance(
-        name="job", servers=len(traffic), degree=degree, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic, **more
-    )
-
-
-def all_to_all(n, degree, **more):
-    return job(1 - np.eye(n), degree, **more)
 
 
 def by_offset(group, offset_bytes):

@@ -5,20 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from topology_cases import all_to_all, job
 
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology import AllReduceGroup, evaluate
 from ddlopt.models.topology.fixed_links import FixedLinks
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
-
-
-def instance(traffic, **options):
-    figures = {"name": "x", "servers": len(traffic), "degree": 2, "link_bandwidth_bytes_per_s": 1.0} | options
-    return TopologyInstance(traffic_bytes=traffic, **figures)
-
-
-def all_to_all(n):
-    return np.ones((n, n)) - np.eye(n)
 
 
 def circulant(n, generators, duplex=False):
@@ -57,14 +49,14 @@ def collapsed(n, generators):
     [(8, (1, 3), 7.0), (12, (1, 5), 15.0), (12, (1, 3, 4), 8.25), (10, (1, 3, 7), 17 / 3), (16, (1, 4, 5), 12.0)],
 )
 def test_all_commodities_equal_the_collapse_on_circulants(n, generators, published):
-    z, _ = busiest(instance(all_to_all(n), degree=len(generators)), circulant(n, generators))
+    z, _ = busiest(all_to_all(n, degree=len(generators)), circulant(n, generators))
     assert z == pytest.approx(collapsed(n, generators))
     assert z == pytest.approx(published)
 
 
 def test_two_coprime_rings_share_a_gradient():
     group = AllReduceGroup(members=tuple(range(8)), gradient_bytes=8.0)
-    z, design = busiest(instance(np.zeros((8, 8)), allreduce_groups=[group]), circulant(8, (1, 3)))
+    z, design = busiest(job(np.zeros((8, 8)), allreduce_groups=[group]), circulant(8, (1, 3)))
     assert z == pytest.approx(2 * 7 / 8 * 8 / 2)
     assert sum(ring.share for ring in design.rings) == pytest.approx(1)
 
@@ -72,7 +64,7 @@ def test_two_coprime_rings_share_a_gradient():
 def test_a_ring_hop_without_link_is_forwarded():
     """Members 0 and 2 of a directed 4-ring: hops 0-1-2 and 2-3-0."""
     group = AllReduceGroup(members=(0, 2), gradient_bytes=6.0)
-    z, design = busiest(instance(np.zeros((4, 4)), allreduce_groups=[group]), circulant(4, (1,)))
+    z, design = busiest(job(np.zeros((4, 4)), allreduce_groups=[group]), circulant(4, (1,)))
     assert z == pytest.approx(6.0)
     assert design.rings[0].paths == ((0, 1, 2), (2, 3, 0))
 
@@ -80,7 +72,7 @@ def test_a_ring_hop_without_link_is_forwarded():
 def test_traffic_splits_over_paths():
     traffic = np.zeros((3, 3))
     traffic[0, 2] = 3.0
-    z, design = busiest(instance(traffic), ((0, 1, 1), (1, 2, 1), (0, 2, 1)))
+    z, design = busiest(job(traffic), ((0, 1, 1), (1, 2, 1), (0, 2, 1)))
     assert z == pytest.approx(1.5)
     assert sorted(design.routes[0].paths) == [(0, 1, 2), (0, 2)]
 
@@ -88,11 +80,11 @@ def test_traffic_splits_over_paths():
 def test_parallel_links_share_the_load():
     traffic = np.zeros((3, 3))
     traffic[0, 1] = 3.0
-    assert busiest(instance(traffic), ((0, 1, 2),))[0] == pytest.approx(1.5)
+    assert busiest(job(traffic), ((0, 1, 2),))[0] == pytest.approx(1.5)
 
 
 def test_duplex_links_carry_both_ways():
-    x = instance(all_to_all(6), optics="duplex", degree=2)
+    x = all_to_all(6, optics="duplex", degree=2)
     z, design = busiest(x, circulant(6, (1,), duplex=True))
     assert z == pytest.approx(9 / 2)
     assert not evaluate(x, design, exact=True).violations
@@ -100,7 +92,7 @@ def test_duplex_links_carry_both_ways():
 
 def test_without_forwarding_only_rings_over_links_count():
     group = AllReduceGroup(members=(0, 1, 2, 3, 4), gradient_bytes=5.0)
-    x = instance(np.zeros((5, 5)), allreduce_groups=[group], host_forwarding=False)
+    x = job(np.zeros((5, 5)), allreduce_groups=[group], host_forwarding=False)
     z, design = busiest(x, circulant(5, (1, 2)))
     assert z == pytest.approx(4.0)
     assert {ring.members[1] for ring in design.rings} == {1, 2}
@@ -110,7 +102,7 @@ def test_without_forwarding_only_rings_over_links_count():
 
 def test_rings_can_be_given():
     group = AllReduceGroup(members=(0, 1, 2, 3), gradient_bytes=4.0)
-    x = instance(np.zeros((4, 4)), allreduce_groups=[group])
+    x = job(np.zeros((4, 4)), allreduce_groups=[group])
     order = (0, 2, 1, 3)
     links = tuple((i, j, 2) for i, j in zip(order, order[1:] + order[:1], strict=True))
     assert busiest(x, links, (((order),),))[0] == pytest.approx(3.0)
@@ -122,13 +114,13 @@ def test_more_links_never_hurt(seed):
     rng = np.random.default_rng(seed)
     traffic = rng.integers(1, 9, (6, 6)).astype(float)
     np.fill_diagonal(traffic, 0)
-    x = instance(traffic, degree=3)
+    x = job(traffic, degree=3)
     z, _ = busiest(x, circulant(6, (1, 2)))
     assert busiest(x, circulant(6, (1, 2, 5)))[0] <= z + 1e-9
 
 
 def test_links_that_do_not_connect_have_no_design():
-    x = instance(all_to_all(4))
+    x = all_to_all(4)
     result = Exact("fixed-links", "topology", FixedLinks(circulant(4, (2,)))).solve(x, Limits())
     assert result.status is Status.NO_SOLUTION
     assert "fixed links" in result.message
@@ -136,7 +128,7 @@ def test_links_that_do_not_connect_have_no_design():
 
 def test_links_and_rings_of_another_instance_are_refused():
     group = AllReduceGroup(members=(0, 1, 2), gradient_bytes=1.0)
-    x = instance(np.zeros((3, 3)), allreduce_groups=[group])
+    x = job(np.zeros((3, 3)), allreduce_groups=[group])
     assert "(0, 3)" in FixedLinks(((0, 3, 1),)).refuses(x)
     assert "0 all-reduce groups" in FixedLinks((), ()).refuses(x)
     assert "allreduce_groups[0]" in FixedLinks((), (((0, 1),),)).refuses(x)
@@ -144,6 +136,6 @@ def test_links_and_rings_of_another_instance_are_refused():
 
 
 def test_every_pair_of_a_clean_answer_is_routed():
-    x = instance(all_to_all(5))
+    x = all_to_all(5)
     _, design = busiest(x, circulant(5, (1, 2)))
     assert {(route.source, route.target) for route in design.routes} == set(itertools.permutations(range(5), 2))

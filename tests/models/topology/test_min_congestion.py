@@ -7,10 +7,11 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from brute_force import brute_force, link_choices
+from topology_cases import DANOINT, all_to_all, job
 from volume import slow, some, spread
 
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.min_congestion import MinCongestion
@@ -20,30 +21,9 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 
-DANOINT = [
-    [0, 10, 7, 13, 12, 13, 6, 13],
-    [14, 0, 15, 13, 12, 9, 9, 9],
-    [13, 9, 0, 11, 6, 5, 11, 8],
-    [7, 8, 15, 0, 7, 6, 11, 9],
-    [8, 12, 12, 9, 0, 9, 14, 11],
-    [5, 11, 11, 7, 9, 0, 15, 12],
-    [6, 9, 7, 14, 10, 12, 0, 7],
-    [11, 7, 8, 6, 10, 5, 14, 0],
-]
-
-
-def make(traffic, **options):
-    """An instance in which the busiest link's bytes are the seconds of an iteration."""
-    figures = {"name": "x", "servers": len(traffic), "degree": 2, "link_bandwidth_bytes_per_s": 1.0} | options
-    return TopologyInstance(traffic_bytes=traffic, **figures)
-
 
 def danoint():
-    return make(DANOINT, parallel_links=False)
-
-
-def all_to_all(n, **options):
-    return make(np.ones((n, n)) - np.eye(n), **options)
+    return job(DANOINT, parallel_links=False)
 
 
 def random_instance(n, seed, density=0.7, **options):
@@ -51,7 +31,7 @@ def random_instance(n, seed, density=0.7, **options):
     traffic = rng.integers(1, 10, (n, n)) * (rng.random((n, n)) < density)
     np.fill_diagonal(traffic, 0)
     traffic[0, 1] += 3
-    return make(traffic, **options)
+    return job(traffic, **options)
 
 
 def solve(instance, start=None, limits=None, **options):
@@ -100,7 +80,7 @@ def test_agrees_with_brute_force(size, optics, parallel_links, host_forwarding):
 @pytest.mark.parametrize("step", [5, slow(1)])
 @pytest.mark.parametrize("optics", ["one_way", "duplex"])
 def test_every_option_has_the_same_optimum(optics, step):
-    instance = make([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
+    instance = job([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
     best = brute_force(instance)
     switches = list(itertools.product([True, False], ["none", "moore", "between"], [True, False], [True, False]))
     for cuts, hops, unlaid, numbering in switches[::step]:
@@ -197,7 +177,7 @@ def test_start_is_a_solution_of_the_model(traffic, optics):
     if traffic == "all alike":
         instance = all_to_all(4, optics=optics)
     elif traffic == "two kinds":
-        instance = make([[0, 1, 1, 1], [3, 0, 2, 2], [3, 2, 0, 2], [3, 2, 2, 0]], optics=optics)
+        instance = job([[0, 1, 1, 1], [3, 0, 2, 2], [3, 2, 0, 2], [3, 2, 2, 0]], optics=optics)
     else:
         instance = random_instance(4, 3, optics=optics)
     for links in list(link_choices(instance))[::5]:
@@ -223,15 +203,15 @@ def test_interchangeable_servers():
     assert interchangeable(all_to_all(5)) == [(0, 1, 2, 3, 4)]
     assert interchangeable(danoint()) == []
     two_kinds = [[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]]
-    assert interchangeable(make(two_kinds)) == [(0, 1), (2, 3)]
-    grouped = make(np.zeros((4, 4)), allreduce_groups=[AllReduceGroup(members=(0, 1, 2), gradient_bytes=1)])
+    assert interchangeable(job(two_kinds)) == [(0, 1), (2, 3)]
+    grouped = job(np.zeros((4, 4)), groups=[((0, 1, 2), 1)])
     assert interchangeable(grouped) == [(0, 1, 2)]
 
 
 def test_renumbering_leaves_traffic_as_it_is():
     rng = np.random.default_rng(0)
-    two_kinds = make([[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]])
-    for instance in (all_to_all(4), two_kinds, make(two_kinds.traffic_bytes, host_forwarding=False)):
+    two_kinds = job([[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]])
+    for instance in (all_to_all(4), two_kinds, job(two_kinds.traffic_bytes, host_forwarding=False)):
         for _ in range(10):
             links = {pair: 1 for pair in itertools.permutations(range(4), 2) if rng.random() < 0.5}
             number = renumbering(instance, links)
@@ -283,7 +263,7 @@ def test_duplex_links_lie_on_planes():
 
 
 def test_refuses_what_it_does_not_cover():
-    grouped = make(np.zeros((3, 3)), allreduce_groups=[AllReduceGroup(members=(0, 1, 2), gradient_bytes=1)])
+    grouped = job(np.zeros((3, 3)), groups=[((0, 1, 2), 1)])
     for formulation in (MinCongestion(), MinVolume()):
         assert "rings" in formulation.refuses(grouped)
     with pytest.raises(NotApplicableError, match="rings-and-routes"):
@@ -309,7 +289,7 @@ def test_read_refuses_links_laid_in_part():
 
 @pytest.mark.parametrize("unlaid_links", [True, False])
 def test_bytes_of_very_different_size(unlaid_links):
-    instance = make([[0, 4e11, 1, 0], [0, 0, 3e11, 1], [1e-3, 0, 0, 2e11], [0, 5, 0, 0]])
+    instance = job([[0, 4e11, 1, 0], [0, 0, 3e11, 1], [1e-3, 0, 0, 2e11], [0, 5, 0, 0]])
     result = solve(instance, unlaid_links=unlaid_links)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(brute_force(instance), rel=1e-6)

@@ -5,9 +5,10 @@ import functools
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from topology_cases import job
 
 from ddlopt.models.errors import OptionError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.fixed_links import FixedLinks
 from ddlopt.models.topology.open_demand import scale_bytes
 from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
@@ -32,12 +33,6 @@ OPTIONS = [
 ]
 
 
-def make(traffic, groups=(), **options):
-    figures = {"name": "x", "servers": len(traffic), "degree": 2, "link_bandwidth_bytes_per_s": 1.0} | options
-    listed = [AllReduceGroup(members=members, gradient_bytes=size) for members, size in groups]
-    return TopologyInstance(traffic_bytes=traffic, allreduce_groups=listed, **figures)
-
-
 def pair_of(name, seed=5):
     """A template, and what is sent: some bytes less of everything, and of every other pair nothing."""
     servers, groups, options = CASES[name]
@@ -46,7 +41,7 @@ def pair_of(name, seed=5):
     np.fill_diagonal(traffic, 0)
     sent = np.maximum(0.0, traffic - rng.integers(0, 6, traffic.shape))
     less = [(members, size * (0.9 - 0.4 * k)) for k, (members, size) in enumerate(groups)]
-    return make(traffic, groups, **options), make(sent, less, **options)
+    return job(traffic, groups=groups, **options), job(sent, groups=less, **options)
 
 
 def hosted(formulation, template, sent):
@@ -109,12 +104,12 @@ def test_relaxation_is_a_bound_and_strengthening_raises_it(form):
     """All-to-all traffic of one byte among five servers, where a fifth more may be sent; z is 3, though 2 bytes a link
     leave every server."""
     sent = np.ones((5, 5)) - np.eye(5)
-    template = make(1.2 * sent)
+    template = job(1.2 * sent)
     bounds = []
     for strengthening in ("none", "moore", "two-hop"):
         least = {"least_bytes": 2.0, "scale_bytes": 40.0} if form == "throughput" else {}
         formulation = RingsAndRoutes(demand="open", form=form, strengthening=strengthening, **least)
-        host = hosted(formulation, template, make(sent))
+        host = hosted(formulation, template, job(sent))
         pyo.TransformationFactory("core.relax_integer_vars").apply_to(host)
         bounds.append(formulation.objective_value(template, Highs().solve(host, Limits()).objective))
     assert bounds == pytest.approx([2.0, 2.8, 2.8], rel=1e-6)
@@ -132,7 +127,7 @@ def test_with_all_that_may_be_sent_strengthening_is_nearly_that_of_a_fixed_deman
 
 @pytest.mark.parametrize("form", ["congestion", "throughput"])
 def test_an_all_reduce_that_fills_every_link(form):
-    template = make(np.zeros((3, 3)), [((0, 1, 2), 6.0)], degree=1)
+    template = job(np.zeros((3, 3)), groups=[((0, 1, 2), 6.0)], degree=1)
     least = {"least_bytes": 8.0} if form == "throughput" else {}
     value = solve_hosted(RingsAndRoutes(demand="open", form=form, **least), template, template)
     assert value == pytest.approx(2 * 2 / 3 * 6)
@@ -158,7 +153,7 @@ def test_given_links_with_an_open_demand(name, rings):
 @pytest.mark.parametrize("formulation", [RingsAndRoutes(demand="open", form="congestion"), FixedLinks((), "all")])
 def test_groups_with_nothing_to_reduce_drop_out(formulation):
     template, sent = pair_of("two groups")
-    fewer = make(sent.traffic_bytes, [((2, 3), 1.5)], **SIMPLE)
+    fewer = job(sent.traffic_bytes, groups=[((2, 3), 1.5)], **SIMPLE)
     if isinstance(formulation, FixedLinks):
         formulation = FixedLinks(laid(template), "all", demand="open")
     host = hosted(formulation, template, fewer)
@@ -173,10 +168,10 @@ def test_what_a_host_may_send_is_no_traffic_that_must_be_possible():
     """Five receivers are too many for two links without forwarding; one of them is not."""
     traffic = np.zeros((6, 6))
     traffic[0, 1:] = 1.0
-    template = make(traffic, host_forwarding=False)
+    template = job(traffic, host_forwarding=False)
     one = np.zeros((6, 6))
     one[0, 4] = 1.0
-    sent = make(one, host_forwarding=False)
+    sent = job(one, host_forwarding=False)
     for form in ("congestion", "throughput"):
         formulation = RingsAndRoutes(demand="open", form=form, strengthening="none")
         assert solve_hosted(formulation, template, sent) == pytest.approx(0.5)

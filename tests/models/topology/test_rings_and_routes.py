@@ -1,18 +1,17 @@
 """Links, rings and routes together: forms agree with each other, with brute force and with published optima."""
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from scipy.optimize import linprog
+from brute_force import brute_force
+from topology_cases import DANOINT, all_to_all, job
 from volume import seeds, some, spread
 
 from ddlopt.models.errors import InfeasibleError, SolverError
-from ddlopt.models.topology import AllReduceGroup, Ring, TopologyDesign, TopologyInstance, evaluate
+from ddlopt.models.topology import Ring, TopologyDesign, evaluate
 from ddlopt.models.topology.min_congestion import MinCongestion
-from ddlopt.models.topology.planes import colour_planes
 from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.throughput import unit_bytes
 from ddlopt.solvers.contracts import Limits, Status
@@ -20,26 +19,6 @@ from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 
 FORMS = ("throughput", "congestion")
 STRENGTHENINGS = ("none", "moore", "two-hop")
-
-DANOINT = np.array(
-    [
-        [0, 10, 7, 13, 12, 13, 6, 13],
-        [14, 0, 15, 13, 12, 9, 9, 9],
-        [13, 9, 0, 11, 6, 5, 11, 8],
-        [7, 8, 15, 0, 7, 6, 11, 9],
-        [8, 12, 12, 9, 0, 9, 14, 11],
-        [5, 11, 11, 7, 9, 0, 15, 12],
-        [6, 9, 7, 14, 10, 12, 0, 7],
-        [11, 7, 8, 6, 10, 5, 14, 0],
-    ]
-)
-
-
-def make(traffic, groups=(), **options):
-    """An instance in which the busiest link's bytes are the seconds of an iteration."""
-    figures = {"name": "x", "servers": len(traffic), "degree": 2, "link_bandwidth_bytes_per_s": 1.0} | options
-    listed = [AllReduceGroup(members=members, gradient_bytes=size) for members, size in groups]
-    return TopologyInstance(traffic_bytes=traffic, allreduce_groups=listed, **figures)
 
 
 def random_traffic(servers, seed, density=0.6):
@@ -50,82 +29,12 @@ def random_traffic(servers, seed, density=0.6):
     return traffic
 
 
-def all_to_all(n):
-    return np.ones((n, n)) - np.eye(n)
-
-
 def solve(instance, limits=None, start=None, **options):
     result = Exact("exact", "topology", RingsAndRoutes(**options)).solve(
         instance, limits or Limits(gap=1e-7), start=start
     )
     assert result.checked
     return result
-
-
-def link_choices(instance):
-    """Every choice of links to which none can be added."""
-    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
-    pairs = list(itertools.combinations(range(n), 2) if duplex else itertools.permutations(range(n), 2))
-
-    def extend(place, links, out, into):
-        if place == len(pairs):
-            room = (links[i, j] < instance.most_links_of_a_pair and out[i] < d and into[j] < d for i, j in pairs)
-            if duplex or not any(room):
-                yield dict(links)
-            return
-        i, j = pairs[place]
-        for count in range(min(instance.most_links_of_a_pair, d - out[i], d - into[j]) + 1):
-            used = (Counter({i: count, j: count}),) * 2 if duplex else (Counter({i: count}), Counter({j: count}))
-            yield from extend(place + 1, links | {(i, j): count}, out + used[0], into + used[1])
-
-    for links in extend(0, {}, Counter(), Counter()):
-        if not duplex:
-            yield links
-        elif colour_planes(n, links, d) is not None:
-            yield links | {(j, i): count for (i, j), count in links.items()}
-
-
-def brute_force(instance):
-    """Bytes on the busiest link: an LP over every ring and every simple path, for every choice of links."""
-    n, groups = instance.servers, instance.allreduce_groups
-    rings = [(k, (g.members[0], *rest)) for k, g in enumerate(groups) for rest in itertools.permutations(g.members[1:])]
-    pairs = list(itertools.permutations(range(n), 2))
-    longest = n - 2 if instance.host_forwarding else 0
-    paths = [
-        (s, *middle, t)
-        for s, t in pairs
-        for size in range(longest + 1)
-        for middle in itertools.permutations([v for v in range(n) if v not in (s, t)], size)
-    ]
-    columns = len(paths) + len(rings) + 1
-    routed = np.zeros((len(pairs), columns))
-    loads = np.zeros((len(pairs), columns))
-    place = {pair: row for row, pair in enumerate(pairs)}
-    for column, path in enumerate(paths):
-        routed[place[path[0], path[-1]], column] = 1
-        for arc in itertools.pairwise(path):
-            loads[place[arc], column] = 1
-    shared = np.zeros((len(groups), columns))
-    for column, (k, order) in enumerate(rings, start=len(paths)):
-        shared[k, column] = 1
-        for s, t in zip(order, order[1:] + order[:1], strict=True):
-            routed[place[s, t], column] -= groups[k].hop_bytes
-    wanted = np.array([instance.traffic_bytes[pair] for pair in pairs])
-    cost = np.zeros(columns)
-    cost[-1] = 1
-    best = np.inf
-    for links in link_choices(instance):
-        loads[:, -1] = [-links[pair] for pair in pairs]
-        found = linprog(
-            cost,
-            loads,
-            np.zeros(len(pairs)),
-            np.vstack([routed, shared]),
-            np.concatenate([wanted, np.ones(len(groups))]),
-            bounds=(0, None),
-        )
-        best = min(best, found.fun if found.success else np.inf)
-    return best
 
 
 SIMPLE = {"degree": 2, "parallel_links": False}
@@ -149,7 +58,7 @@ TINY = {
 @pytest.mark.parametrize("name", some(TINY, ["parallel", "ring", "duplex groups", "direct"]))
 def test_equals_brute_force(name):
     traffic, groups, options = TINY[name]
-    instance = make(traffic, groups, **options)
+    instance = job(traffic, groups=groups, **options)
     best = brute_force(instance)
     assert best > unit_bytes(instance) * 1.001, "a case that a bound settles says little"
     for form in FORMS:
@@ -165,7 +74,7 @@ def test_equals_brute_force(name):
 @pytest.mark.parametrize("seed", seeds(1, 2))
 @pytest.mark.parametrize("options", [{}, {"optics": "duplex"}, {"parallel_links": False}], ids=str)
 def test_equals_min_congestion_without_groups(options, seed):
-    instance = make(random_traffic(5, seed, 0.6), **options)
+    instance = job(random_traffic(5, seed, 0.6), **options)
     other = Exact("min-congestion", "topology", MinCongestion()).solve(instance, Limits(gap=1e-7))
     assert solve(instance).objective == pytest.approx(other.objective, rel=1e-6)
 
@@ -176,7 +85,7 @@ def test_equals_min_congestion_without_groups(options, seed):
 )
 def test_strengthening_keeps_the_optimum(name, form, strengthening):
     traffic, groups, options = TINY[name]
-    instance = make(traffic, groups, **options)
+    instance = job(traffic, groups=groups, **options)
     reference = solve(instance).objective
     assert solve(instance, form=form, strengthening=strengthening).objective == pytest.approx(reference, rel=1e-6)
 
@@ -194,7 +103,7 @@ def test_strengthening_keeps_the_optimum(name, form, strengthening):
 )
 def test_linear_relaxation_of_danoint(form, strengthening, bound):
     """The optimum is 65 2/3, and the relaxation in MIPLIB's file gives 62.637."""
-    instance = make(DANOINT, parallel_links=False)
+    instance = job(DANOINT, parallel_links=False)
     relaxation = lp_relaxation(RingsAndRoutes(form=form, strengthening=strengthening), instance)
     assert relaxation.objective == pytest.approx(bound, rel=1e-6)
 
@@ -203,7 +112,7 @@ def test_linear_relaxation_of_danoint(form, strengthening, bound):
 @pytest.mark.parametrize("options", [{}, {"optics": "duplex", "degree": 3}, {"parallel_links": False}], ids=str)
 def test_relaxations_are_nested(seed, options):
     """Each strengthening adds to the one before, throughput is never below congestion, none is above the optimum."""
-    instance = make(random_traffic(6, seed, 0.5), [((0, 2, 4, 5), 4.0)], **options)
+    instance = job(random_traffic(6, seed, 0.5), groups=[((0, 2, 4, 5), 4.0)], **options)
     bounds = {
         (form, strengthening): lp_relaxation(RingsAndRoutes(form=form, strengthening=strengthening), instance).objective
         for form, strengthening in itertools.product(FORMS, STRENGTHENINGS)
@@ -219,7 +128,7 @@ def test_relaxations_are_nested(seed, options):
 
 def test_an_achievable_congestion_excludes_what_is_worse():
     traffic, groups, options = TINY["parallel"]
-    instance = make(traffic, groups, **options)
+    instance = job(traffic, groups=groups, **options)
     best = solve(instance).objective
     for form in FORMS:
         assert solve(instance, form=form, achievable_bytes=best).objective == pytest.approx(best, rel=1e-6)
@@ -229,12 +138,12 @@ def test_an_achievable_congestion_excludes_what_is_worse():
 
 
 def test_all_to_all_on_five_servers():
-    assert solve(make(all_to_all(5), parallel_links=False)).objective == pytest.approx(3.0)
+    assert solve(all_to_all(5, parallel_links=False)).objective == pytest.approx(3.0)
 
 
 @pytest.mark.slow
 def test_all_to_all_on_six_servers():
-    result = solve(make(all_to_all(6)), Limits(time_s=280, gap=1e-4))
+    result = solve(all_to_all(6), Limits(time_s=280, gap=1e-4))
     assert result.objective == pytest.approx(4.2)
     assert result.bound == pytest.approx(4.2, rel=2e-4)
 
@@ -242,14 +151,14 @@ def test_all_to_all_on_six_servers():
 @pytest.mark.slow
 def test_danoint_is_found_and_bounded():
     """The published optimum, with a bound well above that of MIPLIB's own formulation after a quarter of an hour."""
-    instance = make(DANOINT, parallel_links=False)
+    instance = job(DANOINT, parallel_links=False)
     result = solve(instance, Limits(time_s=60, gap=1e-4))
     assert 63.58 <= result.bound <= 65.6666667
     assert result.objective >= 65.6666666
 
 
 def test_bandwidth_optimal_rings_for_a_pure_all_reduce():
-    instance = make(np.zeros((5, 5)), [((0, 1, 2, 3, 4), 10.0)])
+    instance = job(np.zeros((5, 5)), groups=[((0, 1, 2, 3, 4), 10.0)])
     result = solve(instance)
     assert result.objective == pytest.approx(2 * 4 / 5 * 10 / 2)
     assert result.status is Status.OPTIMAL
@@ -259,7 +168,7 @@ def test_bandwidth_optimal_rings_for_a_pure_all_reduce():
 
 def test_generators_may_miss_the_best_rings():
     traffic, groups, options = TINY["direct"]
-    instance = make(traffic, groups, **options)
+    instance = job(traffic, groups=groups, **options)
     some, every = solve(instance), solve(instance, rings="all")
     assert some.scope == "generator rings"
     assert every.scope is None
@@ -270,7 +179,7 @@ def test_generators_may_miss_the_best_rings():
 
 def test_given_rings_are_searched():
     traffic, groups, options = TINY["direct"]
-    instance = make(traffic, groups, **options)
+    instance = job(traffic, groups=groups, **options)
     every = tuple((0, *rest) for rest in itertools.permutations((1, 2, 3)))
     result = solve(instance, rings=(every,))
     assert result.objective == pytest.approx(9.5)
@@ -281,7 +190,7 @@ def test_given_rings_are_searched():
 
 
 def test_relaxed_rings_are_read_as_rings():
-    instance = make(np.zeros((5, 5)), [((0, 1, 2, 3, 4), 10.0)])
+    instance = job(np.zeros((5, 5)), groups=[((0, 1, 2, 3, 4), 10.0)])
     result = solve(instance, rings="relaxed")
     assert result.scope is None
     assert result.objective == pytest.approx(8.0)
@@ -289,7 +198,7 @@ def test_relaxed_rings_are_read_as_rings():
 
 def test_relaxed_hops_that_are_no_rings_are_an_error():
     """Two triangles with a bridge: everybody's hops may stay in his triangle, but a ring must cross."""
-    instance = make(np.zeros((6, 6)), [((0, 1, 2, 3, 4, 5), 6.0)])
+    instance = job(np.zeros((6, 6)), groups=[((0, 1, 2, 3, 4, 5), 6.0)])
     model = build_model("topology", RingsAndRoutes(rings="relaxed"), instance)
     block = model.topology
     for variable in block.component_data_objects(pyo.Var):
@@ -305,7 +214,7 @@ def test_relaxed_hops_that_are_no_rings_are_an_error():
 
 
 def test_fractional_links_are_an_error():
-    instance = make(all_to_all(4))
+    instance = all_to_all(4)
     model = build_model("topology", RingsAndRoutes(), instance)
     for variable in model.topology.component_data_objects(pyo.Var):
         variable.set_value(0.5, skip_validation=True)
@@ -318,7 +227,7 @@ def test_fractional_links_are_an_error():
 def test_a_design_is_a_feasible_start(name, form):
     """Fixing all that ``start`` sets leaves a model whose optimum is no worse than the design."""
     traffic, groups, options = TINY[name]
-    instance = make(traffic, groups, **options)
+    instance = job(traffic, groups=groups, **options)
     design = solve(instance).solution
     formulation = RingsAndRoutes(form=form)
     model = build_model("topology", formulation, instance)
@@ -335,16 +244,16 @@ def test_a_design_is_a_feasible_start(name, form):
 
 def test_overlap_and_compute_time_enter_the_objective():
     traffic, groups, options = TINY["ring"]
-    z = solve(make(traffic, groups, **options)).objective
-    fast = make(traffic, groups, **options, compute_s=3.0, link_bandwidth_bytes_per_s=2.0)
+    z = solve(job(traffic, groups=groups, **options)).objective
+    fast = job(traffic, groups=groups, **options, compute_s=3.0, link_bandwidth_bytes_per_s=2.0)
     assert solve(fast).objective == pytest.approx(3.0 + z / 2)
-    hidden = make(traffic, groups, **options, compute_s=100.0, overlap="full")
+    hidden = job(traffic, groups=groups, **options, compute_s=100.0, overlap="full")
     assert solve(hidden).objective == 100.0
 
 
 def test_a_split_hop_becomes_several_rings():
     """One group of two on one-way links: 0 to 1 directly and over 2, every path with its own Ring."""
-    instance = make(np.zeros((3, 3)), [((0, 1), 6.0)], parallel_links=False)
+    instance = job(np.zeros((3, 3)), groups=[((0, 1), 6.0)], parallel_links=False)
     result = solve(instance)
     assert result.objective == pytest.approx(3.0)
     assert {ring.paths[0] for ring in result.solution.rings} == {(0, 1), (0, 2, 1)}
@@ -353,26 +262,26 @@ def test_a_split_hop_becomes_several_rings():
 def test_traffic_that_cannot_be_served_is_infeasible():
     traffic = np.zeros((4, 4))
     traffic[0, 1:] = 1
-    crowded = make(traffic, degree=2, host_forwarding=False)
+    crowded = job(traffic, degree=2, host_forwarding=False)
     with pytest.raises(InfeasibleError, match="server 0"):
         build_model("topology", RingsAndRoutes(), crowded)
     assert Exact("exact", "topology", RingsAndRoutes()).solve(crowded, Limits()).status is Status.INFEASIBLE
     path = np.zeros((4, 4))
     path[0, 1] = path[1, 2] = path[2, 0] = 1
-    triangle = make(path, degree=2, optics="duplex", host_forwarding=False)
+    triangle = job(path, degree=2, optics="duplex", host_forwarding=False)
     result = Exact("exact", "topology", RingsAndRoutes()).solve(triangle, Limits())
     assert result.status is Status.INFEASIBLE, "a triangle of duplex links needs three planes"
 
 
 def test_large_groups_are_refused_where_all_rings_are_listed():
-    instance = make(np.zeros((8, 8)), [(tuple(range(8)), 1.0)])
+    instance = job(np.zeros((8, 8)), groups=[(tuple(range(8)), 1.0)])
     assert "has 8" in RingsAndRoutes(rings="all").refuses(instance)
     assert RingsAndRoutes(rings="generators").refuses(instance) is None
     assert RingsAndRoutes(rings="relaxed").refuses(instance) is None
 
 
 def test_start_sets_links_and_planes():
-    instance = make(all_to_all(4), optics="duplex", degree=2)
+    instance = all_to_all(4, optics="duplex", degree=2)
     links = ((0, 1, 1), (0, 3, 1), (1, 2, 1), (2, 3, 1))
     design = TopologyDesign(instance="x", links=links, planes=(((0, 1), (2, 3)), ((0, 3), (1, 2))))
     formulation = RingsAndRoutes()
@@ -384,14 +293,14 @@ def test_start_sets_links_and_planes():
 
 def test_an_odd_number_of_servers_leaves_one_out_of_every_plane():
     """Three servers on two planes have two links, not three: the relaxation must know."""
-    instance = make(all_to_all(3), optics="duplex", degree=2)
+    instance = all_to_all(3, optics="duplex", degree=2)
     block = build_model("topology", RingsAndRoutes(), instance).topology
     assert pyo.value(block.planes_leave_one_out.upper) == 2
     assert solve(instance).objective == pytest.approx(2.0)
 
 
 def test_rings_of_every_answer_are_hamiltonian():
-    instance = make(random_traffic(6, 1, 0.3), [((0, 1, 2, 3), 4.0), ((1, 4, 5), 2.0)])
+    instance = job(random_traffic(6, 1, 0.3), groups=[((0, 1, 2, 3), 4.0), ((1, 4, 5), 2.0)])
     design = solve(instance, rings="all").solution
     assert all(isinstance(ring, Ring) and sorted(ring.members) in ([0, 1, 2, 3], [1, 4, 5]) for ring in design.rings)
     assert sum(ring.share for ring in design.rings if ring.group == 0) == pytest.approx(1)
