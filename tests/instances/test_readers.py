@@ -212,8 +212,10 @@ def test_every_format_has_a_reader_that_names_its_file(source_format, tmp_path):
 
 
 def test_options_of_a_format(monkeypatch):
-    assert options_of("flexnet") == {"degree": 4}
-    with pytest.raises(OptionError, match=r"format 'flexnet' takes no option 'hours'; it takes: degree$"):
+    options = {"optics": "one_way", "parallel_links": True, "host_forwarding": True, "overlap": "none", "name": None}
+    assert options_of("flexnet") == {"degree": 4} | options
+    takes = ", ".join(["degree", *options])
+    with pytest.raises(OptionError, match=rf"format 'flexnet' takes no option 'hours'; it takes: {takes}$"):
         convert("a.fbuf", "flexnet", hours=3)
     with pytest.raises(OptionError, match=r"format 'miplib' takes no option 'seed'; it takes none$"):
         convert("a.mps", "miplib", seed=3)
