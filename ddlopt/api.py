@@ -11,6 +11,7 @@ from ddlopt.analysis.compare import PairProgress, refuted, run
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
+from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.foreign import checked
@@ -244,8 +245,7 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
 
 
 def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Limits:
-    if seed < 0:
-        raise OptionError(f"seed must not be negative, got {seed}")
+    require_seed(seed)
     return Limits(time_limit, gap, threads)
 
 

@@ -23,10 +23,12 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 
 from ddlopt.models.errors import DdloptError, InstanceError, SolutionError
 from ddlopt.models.reading import UnreadableError, parsed, read_text
+from ddlopt.models.sizes import refuse_odd_figures
 
 if TYPE_CHECKING:
     import pyomo.environ as pyo
@@ -161,6 +163,12 @@ class _Document(BaseModel):
         base = next((each for each in cls.__mro__[1:] if "variants" in vars(each)), None)
         if base is not None and base is not _Document and "problem" in cls.model_fields:
             vars(base)["variants"][cls.model_fields["problem"].default] = cls
+
+    @model_validator(mode="before")
+    @classmethod
+    def _figures_are_usual(cls, data: Any) -> Any:
+        refuse_odd_figures(data)
+        return data
 
     @classmethod
     def from_data(cls, data: Any, origin: str = "data") -> Self:

@@ -4,12 +4,20 @@ A family's own generators are ``ddlopt.instances.generators.<family>``: ``KINDS`
 ``generate(kind, seed, **options)``, where the kind is one of ``KINDS`` and the seed a whole number from 0 on.
 """
 
+import math
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
+from ddlopt.models.sizes import require_memory, require_seed
+
+_COUNTS = ("servers", "degree", "jobs", "slots", "nodes")
+"""Options that count things, besides those that a kind has a whole number for."""
+_LEAST_BYTES = 200.0
+"""What anything that is counted takes at least, in Python."""
 
 
 def kinds(family: str) -> tuple[str, ...]:
@@ -61,10 +69,28 @@ def generate(family: str, kind: str, seed: int = 0, **options: Any) -> Instance:
         If the numbers make no instance.
     """
     _refuse_unknown(family, kind)
-    if not isinstance(seed, int) or seed < 0:
-        raise OptionError(f"seed is {seed}; it must be a whole number of at least 0")
-    instance: Instance = _generators(family).generate(kind, seed, **options)
+    require_seed(seed)
+    _refuse_large_counts(family, kind, options)
+    try:
+        instance: Instance = _generators(family).generate(kind, seed, **options)
+    except (MemoryError, OverflowError) as problem:
+        told = ", ".join(f"{name} {value}" for name, value in options.items())
+        raise OptionError(f"{kind} with {told} is too large: {problem or 'there is not so much memory'}") from None
     return instance
+
+
+def _refuse_large_counts(family: str, kind: str, options: Mapping[str, Any]) -> None:
+    """Raise OptionError where an option counts things of which there are far too many."""
+    known = options_of(family, kind)
+    for name, value in options.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise OptionError(f"{name} is {value}; it must be a finite number")
+        counts = name in _COUNTS or type(known.get(name)) is int
+        if counts and isinstance(value, int | float):
+            try:
+                require_memory(f"{name} is {value}: so many", _LEAST_BYTES * abs(value))
+            except (ValueError, OverflowError) as problem:
+                raise OptionError(str(problem)) from None
 
 
 def _generators(family: str) -> Any:

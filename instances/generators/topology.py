@@ -10,6 +10,7 @@ import numpy as np
 from ddlopt.instances.generators import traffic
 from ddlopt.instances.workloads import JOBS, topoopt_job
 from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.models.sizes import require_memory
 from ddlopt.models.topology import TopologyInstance
 
 
@@ -86,6 +87,10 @@ def _refuse_odd_sizes(kind: str, **sizes: Any) -> None:
     servers, degree = sizes["servers"], sizes["degree"]
     if servers < 2:
         raise InstanceError(f"servers is {servers}; a topology needs at least 2")
+    try:
+        require_memory(f"servers is {servers}: traffic between so many servers", 32.0 * servers**2)
+    except ValueError as problem:
+        raise OptionError(str(problem)) from None
     if not 1 <= degree < servers:
         raise InstanceError(f"degree is {degree}, but {servers} servers need a degree of 1..{servers - 1}")
 

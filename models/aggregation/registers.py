@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
+from ddlopt.models.sizes import require_memory
 
 Goal = Literal["packets", "collisions"]
 Batches = tuple[tuple[int, ...], ...]
@@ -108,6 +109,7 @@ class RegisterInstance(AggregationProblem):
         return self.weights or (1.0,) * len(self.batches)
 
     def _check_switch(self) -> None:
+        require_memory(f"arrays is {self.arrays}: so many register arrays", 100.0 * self.arrays)
         if self.entries > self.arrays:
             raise ValueError(
                 f"entries is {self.entries}: a packet larger than the arrays, of which there are {self.arrays}; a "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from ddlopt.models.contracts import Part
+from ddlopt.models.sizes import require_memory
 from ddlopt.models.topology.instance import Fabric
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class CodesignInstance(Fabric):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
+        require_memory(f"servers is {self.servers}: traffic between so many servers", 32.0 * self.servers**2)
         if not self.layers:
             raise ValueError("there are no layers; give at least one")
         for place, layout in enumerate(self.layouts):

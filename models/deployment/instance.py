@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from ddlopt.models.contracts import Matrix, Part
 from ddlopt.models.deployment.problem import DeploymentProblem
+from ddlopt.models.sizes import require_memory
 
 _SHARES = (1.0,)
 
@@ -157,6 +158,8 @@ class DeploymentInstance(DeploymentProblem):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        devices = sum(group.count for group in self.device_groups)
+        require_memory(f"device_groups has {devices} devices: links between so many devices", 32.0 * devices**2)
         _check_shares(self.shares)
         self._check_operators()
         self._check_tensors()
@@ -256,6 +259,12 @@ class DeploymentInstance(DeploymentProblem):
                     )
                 if min(times) < 0:
                     raise ValueError(f"operators[{place}].times_s['{kind}'] has the negative time {min(times):g}")
+        largest = max(range(len(self.operators)), key=lambda place: self.operators[place].group)
+        if self.operators[largest].group >= len(self.operators):
+            raise ValueError(
+                f"operators[{largest}].group is {self.operators[largest].group}, but there are {len(self.operators)} "
+                f"operators: groups are numbered from 0, without gaps"
+            )
         present = {operator.group for operator in self.operators}
         missing = sorted(set(range(max(present) + 1)) - present)
         if missing:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from ddlopt.models.contracts import Part
 from ddlopt.models.deployment.problem import DeploymentAnswer, DeploymentProblem
+from ddlopt.models.sizes import require_memory
 
 Goal = Literal["throughput", "latency"]
 
@@ -99,6 +100,8 @@ class PartitionInstance(DeploymentProblem):
     def _check(self) -> Self:
         if self.accelerators + self.processors == 0:
             raise ValueError("accelerators and processors are both 0; there must be a device")
+        devices = self.accelerators + self.processors
+        require_memory(f"{devices} devices for {len(self.nodes)} nodes", 64.0 * devices * len(self.nodes))
         self._check_goal()
         self._check_edges()
         for place, node in enumerate(self.nodes):

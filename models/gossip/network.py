@@ -35,6 +35,11 @@ class Network(Part):
     def _check(self) -> Self:
         if self.names and len(self.names) != self.nodes:
             raise ValueError(f"names has {len(self.names)} entries, but there are {self.nodes} nodes")
+        if len(self.edges) < self.nodes - 1:
+            raise ValueError(
+                f"the graph is disconnected: {self.nodes} nodes need at least {self.nodes - 1} edges, and there are "
+                f"{len(self.edges)}; gossip cannot average over its parts"
+            )
         first: dict[tuple[int, int], int] = {}
         for place, (i, j) in enumerate(self.edges):
             for node in (i, j):

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from ddlopt.models.contracts import Instance, Part
 from ddlopt.models.scheduling.timing import Timing
 from ddlopt.models.scheduling.utility import Capped, Utility
+from ddlopt.models.sizes import require_memory
 
 Objective = Literal["utility", "max_min", "makespan", "completion"]
 
@@ -201,6 +202,9 @@ class SchedulingInstance(Instance):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
+        require_memory(f"slots is {self.slots}: so many slots", 200.0 * self.slots)
+        servers = sum(group.count for group in self.servers)
+        require_memory(f"servers has {servers} servers: so many servers", 200.0 * servers)
         _check_servers(self)
         for place, job in enumerate(self.jobs):
             _check_job(self, job, f"jobs[{place}] '{job.name}'")

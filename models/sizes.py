@@ -1,0 +1,67 @@
+"""Figures that no instance has by intention, refused before memory is asked for or a product of them overflows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ddlopt.models.errors import OptionError
+
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Sizes of figures other than 0: products of three of them are numbers still. The universe has 1e80 atoms."""
+LARGEST_INTEGER = 2**63 - 1
+MOST_MEMORY_BYTES = 2 * 2**30
+"""What the arrays of an instance may need."""
+
+
+def require_seed(seed: Any) -> None:
+    """Raise OptionError unless it is a whole number that every generator of random numbers takes."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= LARGEST_INTEGER:
+        shown = _shown(seed) if isinstance(seed, int) else repr(seed)
+        raise OptionError(f"seed is {shown}; it must be a whole number of 0 to {LARGEST_INTEGER}")
+
+
+def require_memory(what: str, needed_bytes: float) -> None:
+    """Raise ValueError, with the estimate, unless there is memory for what a size asks for."""
+    if needed_bytes > MOST_MEMORY_BYTES:
+        raise ValueError(
+            f"{what} would need about {needed_bytes / 2**30:.3g} GB of memory, and at most "
+            f"{MOST_MEMORY_BYTES / 2**30:g} GB are asked for; give a smaller number"
+        )
+
+
+def refuse_odd_figures(data: Any, place: str = "") -> None:
+    """Raise ValueError at the first figure of plain data that is too large or too small to calculate with."""
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            refuse_odd_figures(value, f"{place}.{name}" if place else str(name))
+    elif isinstance(data, list | tuple):
+        for number, value in enumerate(data):
+            if type(value) is int:
+                if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+                    raise ValueError(f"{place}[{number}] is {_shown(value)}; whole numbers go up to {LARGEST_INTEGER}")
+            elif type(value) is float:
+                if value and not SMALLEST <= abs(value) <= LARGEST:
+                    raise ValueError(f"{place}[{number}] is {value:g}; {_EXPECTED}")
+            elif not isinstance(value, str):
+                refuse_odd_figures(value, f"{place}[{number}]")
+    elif isinstance(data, np.ndarray):
+        if data.dtype.kind == "f":
+            size = np.abs(data)
+            odd = np.argwhere((size > 0) & ~((size >= SMALLEST) & (size <= LARGEST)))
+            if len(odd):
+                index = "".join(f"[{int(each)}]" for each in odd[0])
+                raise ValueError(f"{place}{index} is {data[tuple(odd[0])]:g}; {_EXPECTED}")
+    elif isinstance(data, int) and not isinstance(data, bool):
+        if not -LARGEST_INTEGER <= data <= LARGEST_INTEGER:
+            raise ValueError(f"{place} is {_shown(data)}; whole numbers go up to {LARGEST_INTEGER}")
+    elif isinstance(data, float) and data and not SMALLEST <= abs(data) <= LARGEST:
+        raise ValueError(f"{place} is {data:g}; {_EXPECTED}")
+
+
+_EXPECTED = f"figures are 0 or of a size of {SMALLEST:g} to {LARGEST:g}: use another unit"
+
+
+def _shown(value: int) -> str:
+    """A whole number; one with thousands of digits by their count."""
+    return str(value) if abs(value) < 10**30 else f"a number of {int(abs(value).bit_length() * 0.30103) + 1} digits"
