@@ -1,5 +1,6 @@
 """Figures that no instance has by intention, refused before memory is asked for or a product of them overflows."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,22 +42,27 @@ def refuse_odd_figures(data: Any, place: str = "") -> None:
                 if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
                     raise ValueError(f"{place}[{number}] is {_shown(value)}; whole numbers go up to {LARGEST_INTEGER}")
             elif type(value) is float:
-                if value and not SMALLEST <= abs(value) <= LARGEST:
+                if _is_odd(value):
                     raise ValueError(f"{place}[{number}] is {value:g}; {_EXPECTED}")
             elif not isinstance(value, str):
                 refuse_odd_figures(value, f"{place}[{number}]")
     elif isinstance(data, np.ndarray):
         if data.dtype.kind == "f":
             size = np.abs(data)
-            odd = np.argwhere((size > 0) & ~((size >= SMALLEST) & (size <= LARGEST)))
+            odd = np.argwhere(np.isfinite(size) & (size > 0) & ((size < SMALLEST) | (size > LARGEST)))
             if len(odd):
                 index = "".join(f"[{int(each)}]" for each in odd[0])
                 raise ValueError(f"{place}{index} is {data[tuple(odd[0])]:g}; {_EXPECTED}")
     elif isinstance(data, int) and not isinstance(data, bool):
         if not -LARGEST_INTEGER <= data <= LARGEST_INTEGER:
             raise ValueError(f"{place} is {_shown(data)}; whole numbers go up to {LARGEST_INTEGER}")
-    elif isinstance(data, float) and data and not SMALLEST <= abs(data) <= LARGEST:
+    elif isinstance(data, float) and _is_odd(data):
         raise ValueError(f"{place} is {data:g}; {_EXPECTED}")
+
+
+def _is_odd(value: float) -> bool:
+    """Whether a figure is; of what is not finite its field says more."""
+    return value != 0 and math.isfinite(value) and not SMALLEST <= abs(value) <= LARGEST
 
 
 _EXPECTED = f"figures are 0 or of a size of {SMALLEST:g} to {LARGEST:g}: use another unit"

@@ -83,9 +83,9 @@ def _refuse_large_counts(family: str, kind: str, options: Mapping[str, Any]) -> 
     """Raise OptionError where an option counts things of which there are far too many."""
     known = options_of(family, kind)
     for name, value in options.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise OptionError(f"{name} is {value}; it must be a finite number")
         counts = name in _COUNTS or type(known.get(name)) is int
+        if counts and isinstance(value, float) and not math.isfinite(value):
+            raise OptionError(f"{name} is {value}; it must be a finite number")
         if counts and isinstance(value, int | float):
             try:
                 require_memory(f"{name} is {value}: so many", _LEAST_BYTES * abs(value))

@@ -1,0 +1,84 @@
+"""Instances with one figure that is out of all proportion: refused in one line, or answered with a finite bound."""
+
+import copy
+import json
+import math
+from contextlib import suppress
+
+import pytest
+from volume import some
+
+from ddlopt import DdloptError, generate, names
+from ddlopt.instances.library import library_folder
+from ddlopt.models.catalogue import family
+
+ODD = (10**9, 10**12, 2**63, 10**20, 1e18, 1e300, 1e-300, 5e-324, -1, 0, 1.5)
+
+
+def smallest():
+    """The smallest file of each problem, by path of the problem."""
+    best = {}
+    for name in names():
+        family_name, stem = name.split("/")
+        file = library_folder(family_name) / f"{stem}.json"
+        text = file.read_text(encoding="utf-8")
+        data = json.loads(text)
+        key = f"{family_name}/{data.get('problem', '')}"
+        if key not in best or len(text) < best[key][0]:
+            best[key] = len(text), data
+    return {key: data for key, (_, data) in best.items()}
+
+
+SMALLEST = smallest()
+
+
+def places(data, path=()):
+    """Where a figure stands, each field once."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            yield from places(value, (*path, name))
+    elif isinstance(data, list):
+        yield from places(data[0], (*path, 0)) if data else ()
+    elif data is None or (isinstance(data, int | float) and not isinstance(data, bool)):
+        yield path
+
+
+def changed(data, path, value):
+    data = copy.deepcopy(data)
+    part = data
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    return data
+
+
+@pytest.mark.parametrize("problem", some(sorted(SMALLEST), sorted(SMALLEST)[::4]))
+def test_one_odd_figure(problem):
+    data = SMALLEST[problem]
+    kind = family(data["family"])
+    for path in places(data):
+        for value in ODD:
+            with suppress(DdloptError):
+                bound = kind.bound(kind.instance.from_data(changed(data, path, value)))
+                assert bound is None or math.isfinite(bound), (path, value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        (
+            ("topology", "all-to-all"),
+            {"servers": 10**9, "degree": 2},
+            "servers is 1000000000: so many would need about",
+        ),
+        (("topology", "all-to-all"), {"servers": 50_000, "degree": 2}, "traffic between so many servers"),
+        (("topology", "ring"), {"servers": 6, "degree": 2, "stride": float("inf")}, "stride is inf"),
+        (("scheduling", "elastic"), {"jobs": 10**9}, "jobs is 1000000000: so many would need about 186 GB"),
+        (("scheduling", "elastic"), {"slots": 10**20 - 1}, "slots is 99999999999999999999: so many"),
+        (("codesign", "random"), {"twins": 10**21}, "twins is 1000000000000000000000: so many"),
+        (("topology", "random"), {"servers": 4, "degree": 2, "seed": 2**64}, "of 0 to 9223372036854775807"),
+    ],
+)
+def test_sizes_are_refused_with_an_estimate(arguments, options, said):
+    with pytest.raises(DdloptError, match=said):
+        generate(*arguments, **options)
