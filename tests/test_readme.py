@@ -1,6 +1,7 @@
-"""What the README says of methods and examples is the truth; its code blocks and links are those of ``test_docs``."""
+"""What README and reference say of methods, examples and results is the truth; code blocks and links: ``test_docs``."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ddlopt
+from ddlopt.instances import record as library_record
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,16 +43,100 @@ def test_the_demo_draws_its_pictures(tmp_path):
     assert sorted(file.name for file in (tmp_path / "demo").iterdir()) == ["comparison.png", "tiny-n4-d2.png"]
 
 
-def test_every_method_is_in_the_table_of_its_family():
-    """A table headed `FAMILY method` for each family, its rows as `ddlopt list` has them."""
-    head = r"^\| (\w+) method \| kind \| what it does \|\n\|---\|---\|---\|\n((?:\|.*\n)+)"
-    tables = {
-        family: re.findall(r"^\| `([a-z-]+)` \| (\w+) \| (.*) \|$", rows, re.MULTILINE)
-        for family, rows in re.findall(head, README, re.MULTILINE)
-    }
-    assert tables == {family: list(ddlopt.describe(family)) for family in ddlopt.families()}
+def test_the_page_of_methods_is_what_the_catalogue_says():
+    script = runpy.run_path(str(ROOT / "docs/reference/methods.py"))
+    page = script["page"]()
+    assert page == script["PAGE"].read_text(encoding="utf-8"), "run: python docs/reference/methods.py"
+    for family, part in zip(ddlopt.families(), re.split(r"^## .*\n", page, flags=re.MULTILINE)[1:], strict=True):
+        rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| ", part, re.MULTILINE)
+        assert set(rows) == {(name, kind) for name, kind, _ in ddlopt.describe(family)}
 
 
 def test_the_front_page_stays_short():
-    """Apart from the tables of methods; what is longer belongs into the documentation."""
-    assert len([line for line in README.splitlines() if not line.startswith("| `")]) <= 200
+    """What is longer belongs into the documentation."""
+    assert len(README.splitlines()) <= 180
+
+
+# What came out ----------------------------------------------------------------------------------------------------
+
+
+def losses(page, method, instances):
+    """Percent that a method loses against the best known solution, by the generated table of a family."""
+    found = {}
+    for table in re.findall(r"(?:^\|.*\n)+", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8"), re.MULTILINE):
+        header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
+        for row in rows:
+            if method in header and re.fullmatch(instances, row[0]):
+                found[row[0]] = float(re.sub(r"[<% ]", "", row[header.index(method)]))
+    assert found
+    return found
+
+
+def recorded(name):
+    """Best known objective, and the gap that is left to the best known bound."""
+    record = library_record(name)
+    found, bound = float(record.found.objective), float(record.bound.value)
+    return found, abs(bound - found) / max(found, bound)
+
+
+def said(pattern):
+    """The figures in a sentence of the README."""
+    (figures,) = re.findall(pattern, " ".join(README.split()))
+    return [float(each) for each in ([figures] if isinstance(figures, str) else figures)]
+
+
+def about(figure, value):
+    """The figure is the value, rounded to the figure's last digit."""
+    digits = len(str(figure).partition(".")[2]) if figure != int(figure) else 0
+    return abs(value - figure) <= 0.5 * 10**-digits + 1e-9
+
+
+def test_topology_came_out_like_this():
+    least, most, danoint = said(r"([\d.]+) to ([\d.]+) % from the best known on DLRM, and ([\d.]+) % on MIPLIB")
+    dlrm = losses("topology_gap", "topology-finder", r"dlrm-n.*").values()
+    assert about(least, min(dlrm))
+    assert about(most, max(dlrm))
+    assert about(danoint, *losses("topology_gap", "topology-finder", "danoint").values())
+    assert said(r"its links are ([\d.]+) % worse") == [danoint]
+    optimum, gap = recorded("topology/danoint")
+    assert optimum == pytest.approx(197 / 3)
+    assert gap < 2e-4
+    only_all_reduce = r"(bert|candle|resnet50|vgg16)-n.*"
+    assert set(losses("topology_gap", "topology-finder", only_all_reduce).values()) == {0.0}
+
+
+def test_scheduling_came_out_like_this():
+    elastic, hour = said(r"it is within ([\d.]+) %, on a real hour of Philly ([\d.]+) %")
+    assert max(losses("scheduling_gap", "gadget", r"elastic-.*").values()) <= elastic
+    assert losses("scheduling_gap", "gadget", "departures-half") == {"departures-half": 50.0}
+    optimum, gap = recorded("scheduling/philly-hour-j49-t48-g32")
+    assert gap < 1e-4
+    greedy = ddlopt.solve("scheduling/philly-hour-j49-t48-g32", "gadget").objective
+    assert about(hour, 100 * (1 - greedy / optimum))
+
+
+def test_compression_came_out_like_this():
+    least, most = said(r"Espresso's greedy loses (\d+) to (\d+) % on PCIe")
+    lost = losses("compression_gap", "espresso", r"espresso-.*-pcie").values()
+    assert about(least, min(lost))
+    assert about(most, max(lost))
+    assert set(losses("compression_gap", "tag", r"sfb-.*-tag").values()) == {0.0}
+    assert max(losses("compression_gap", "espresso-all-sizes", r"espresso-.*-pcie").values()) < 1
+
+
+def test_codesign_came_out_like_this():
+    (times,) = said(r"up to ([\d.]+) times as fast as in turn")
+    assert about(times, 1 + max(losses("codesign_gap", "alternating", r".*-n(12|16|32|64|128)-d\d").values()) / 100)
+
+
+def test_deployment_came_out_like_this():
+    times, bound = said(r"ours is ([\d.]+) times as fast as both, within (\d+) % of a bound")
+    for method in ("tag", "data-parallel"):
+        assert about(times, 1 + losses("deployment_gap", method, "vgg19-testbed")["vgg19-testbed"] / 100)
+    assert 100 * recorded("deployment/vgg19-testbed")[1] <= bound
+
+
+def test_gossip_came_out_like_this():
+    matcha, ours = said(r"falls from ([\d.]+) to ([\d.]+) at the same budget")
+    assert about(matcha, ddlopt.solve("gossip/matcha-n8-50", "matcha").objective)
+    assert about(ours, recorded("gossip/matcha-n8-50")[0])
