@@ -12,6 +12,7 @@ import ddlopt
 from ddlopt.instances import record as library_record
 
 ROOT = Path(__file__).resolve().parents[1]
+DRAWN = (("tag", "sfb-bert-base-b4-w2-25g"), ("espresso", "espresso-resnet101-dgc-pcie"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -35,12 +36,28 @@ def test_the_example_that_trains_runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_demo_draws_its_pictures(tmp_path):
-    words = [sys.executable, ROOT / "examples" / "demo.py", "--time-limit", "2", "--instances", "topology/tiny-n4-d2"]
+def test_the_demo_has_a_table_and_a_picture_for_each_pillar(tmp_path):
+    """The pillar that solves quickest; the table fits on a terminal, and what is called proven is."""
+    words = [sys.executable, ROOT / "examples" / "demo.py", "--only", "compression"]
     run = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert "error" not in run.stdout
-    assert sorted(file.name for file in (tmp_path / "demo").iterdir()) == ["comparison.png", "tiny-n4-d2.png"]
+    assert [file.name for file in (tmp_path / "demo").iterdir()] == ["compression.png"]
+    assert max(len(line.rstrip()) for line in run.stdout.splitlines()) <= 80
+    rows = re.findall(r"(tag|min-cut|espresso|exact) +[\d.]+ ms +(optimal, proven|[\d.]+ % worse) ", run.stdout)
+    tag, espresso = (losses("compression_gap", method, instance) for method, instance in DRAWN)
+    expected = ["optimal, proven"] * 6
+    expected[2], expected[4] = (f"{loss:.3g} % worse" for (loss,) in (tag.values(), espresso.values()))
+    assert [verdict for _, verdict in rows] == expected
+
+
+def test_the_demo_asks_for_what_there_is():
+    demo = runpy.run_path(str(ROOT / "examples/demo.py"), run_name="demo")
+    cases = [case for pillar in demo["PILLARS"] for case in pillar.cases] + list(demo["OTHERS"])
+    assert {name.partition("/")[0] for name, _, _ in cases} == set(ddlopt.families())
+    assert {name for name, _, _ in cases} | set(demo["LIMITS_S"]) <= set(ddlopt.names())
+    for name, _, methods in cases:
+        assert set(methods) <= set(ddlopt.methods(name.partition("/")[0]))
+    assert all(page.exists() for page in map(ROOT.joinpath, re.findall(r"docs/\w+\.md", demo["READ_ON"])))
 
 
 def test_the_page_of_methods_is_what_the_catalogue_says():
