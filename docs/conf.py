@@ -16,8 +16,9 @@ author = "ddlopt maintainers"
 project_copyright = "ddlopt maintainers, Apache-2.0"
 release = version = version_of("ddlopt")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "family"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "family"]
 exclude_patterns = ["_*"]
+nb_execution_mode = "off"  # what notebooks show is put in by docs/notebooks/run.py, and compared by a test
 nitpicky = True
 # Names of other libraries are not looked up, as that would take a network; our own must all exist.
 nitpick_ignore_regex = [("py:.*", r"(?!ddlopt\b).*"), ("py:.*", r"ddlopt\..*(\b_\w+|<locals>.*)")]

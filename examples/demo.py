@@ -31,7 +31,7 @@ PILLARS = (
         "Topology: optical links, rings and routes of one training job",
         (
             ("topology/dlrm-n12-d4", "recommendation (DLRM)", ("topology-finder", "link-exchange")),
-            ("topology/hybrid-n8-d3-s1", "half model-parallel", ("topology-finder", "rings-and-routes")),
+            ("topology/hybrid-n8-d3-s1", "rings of 8 and of 4", ("topology-finder", "rings-and-routes")),
             ("topology/danoint", "MIPLIB, no all-reduce", ("topology-finder", "branch-and-bound")),
         ),
         "topology/danoint",

@@ -21,7 +21,7 @@ def site(tmp_path_factory):
     """The folder of the site, built without a warning; DDLOPT_SITE names one that is there already."""
     if "DDLOPT_SITE" in os.environ:
         return Path(os.environ["DDLOPT_SITE"])
-    if any(find_spec(name) is None for name in ("sphinx", "furo", "myst_parser", "sphinx-mathjax-offline")):
+    if any(find_spec(name) is None for name in ("sphinx", "furo", "myst_nb", "sphinx-mathjax-offline")):
         pytest.skip("needs Sphinx and its extensions: make docs, or pip install 'ddlopt[docs]'")
     folder = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", folder / "trees", ROOT / "docs"]

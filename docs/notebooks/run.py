@@ -40,7 +40,7 @@ def outputs(printed: str, figure: Any) -> Iterator[dict[str, Any]]:
         yield {"name": "stdout", "output_type": "stream", "text": printed.splitlines(keepends=True)}
     if figure is not None:
         picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=80, bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(picture, format="png", dpi=65, bbox_inches="tight", metadata={"Software": None})
         data = {"image/png": base64.b64encode(picture.getvalue()).decode(), "text/plain": ["<Figure>"]}
         yield {"data": data, "metadata": {}, "output_type": "display_data"}
 

@@ -1,0 +1,29 @@
+"""The notebooks of the documentation run, and print what they show."""
+
+import runpy
+
+import pytest
+from doc_blocks import ROOT
+
+RUN = runpy.run_path(str(ROOT / "docs/notebooks/run.py"))
+NOTEBOOKS = sorted(RUN["FOLDER"].glob("*.ipynb"))
+
+
+def shown(cell):
+    """What a cell prints, and its pictures; not the text where another machine may find an equal optimum."""
+    kinds = [output["output_type"] for output in cell["outputs"]]
+    text = [] if "output-varies" in cell["metadata"].get("tags", ()) else [out.get("text") for out in cell["outputs"]]
+    return kinds, text
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_prints_what_it_shows(path):
+    kept = RUN["json"].loads(path.read_text(encoding="utf-8"))
+    again = RUN["executed"](path)
+    assert any(cell["outputs"] for cell in RUN["code_cells"](kept))
+    for before, now in zip(RUN["code_cells"](kept), RUN["code_cells"](again), strict=True):
+        assert shown(now) == shown(before), "".join(before["source"])
+
+
+def test_the_three_notebooks_are_there():
+    assert [path.stem for path in NOTEBOOKS] == ["my_heuristic", "my_job", "my_model"]
