@@ -88,6 +88,7 @@ def test_rounds_end_at_the_relaxation_over_all_patterns(objective):
         assert result.objective <= relaxed * (1 + 1e-5)
 
 
+@pytest.mark.slow
 def test_schedules_are_near_the_bound():
     rng = np.random.default_rng(9)
     for _ in range(3):

@@ -130,6 +130,6 @@ def test_rounds_leave_time_for_schedules(monkeypatch):
     instance = generate("elastic", 1, jobs=20, slots=12, gpus=8)
     greedy = Gadget().solve(instance, Limits()).objective
     monkeypatch.setattr(job_plans, "_TO_ROUND", 2.0)
-    result = JobPlans(stalls=1).solve(instance, Limits())
+    result = JobPlans(stalls=1).solve(instance, Limits(time_s=60.0))
     assert result.details["rounds"] == 1
     assert result.objective > greedy
