@@ -8,7 +8,7 @@
 A signature is the text of Numba types, read when the kernel is compiled: ``(arguments)``, or ``result(arguments)`` to
 have the type of the result checked as well. ``const(array)`` is an array that the kernel only reads; frozen arrays and
 others are both taken for it. ``record(Net, …)`` is a named tuple with fields of these types. Names of the kernel's own
-module are known too. What a kernel calls stays ``njit(cache=True)``, or is a kernel.
+module are known too. What a kernel calls is a :data:`helper`, or a kernel.
 
 On disk a kernel is kept under a digest of itself, of everything that it calls in whatever file, and of the constants
 that these use, so that an edit is noticed wherever it is.
@@ -21,7 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba import config, types
+from numba import config, njit, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
@@ -33,9 +33,9 @@ def const(array: types.Array) -> types.Array:
     return array.copy(readonly=True)
 
 
-def record(kind: type, *fields: types.Type) -> types.NamedTuple:
+def record(kind: type, *fields: types.Type) -> types.BaseTuple:
     """The type of a named tuple with fields of these types."""
-    return types.NamedTuple(fields, kind)
+    return types.BaseTuple.from_types(fields, kind)
 
 
 _WORDS = {**vars(types), "const": const, "record": record}
@@ -117,6 +117,11 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
         return made
 
     return declare
+
+
+helper = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Decorates what only kernels call: nothing is compiled by which Python could call it, which is much where it takes
+tuples of arrays; it is kept on disk as a part of the kernels that call it."""
 
 
 def kernels_of(module: ModuleType) -> list[Kernel]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from ddlopt.models.topology import Path, Ring, Route, TopologyDesign, TopologyIn
 from ddlopt.models.topology.assembly import NEGLIGIBLE, Pair, decompose
 from ddlopt.models.topology.metric import metric_bound
 from ddlopt.models.topology.planes import Plane
-from ddlopt.solvers.topology.balance_kernel import Demand, Outcome, Pace, balance_kernel
-from ddlopt.solvers.topology.kernels import Floats, Ints
+from ddlopt.solvers.topology.balance_kernel import Demand, Pace, balance_kernel
+from ddlopt.solvers.topology.kernels import Floats, Ints, Loads, Net, capacities
+from ddlopt.solvers.topology.ring_kernels import Columns
 
 _FAINT = 1e-6
 """Part of the node bound up to which traffic is routed as if it were so much; a path for it must not get lost."""
@@ -28,6 +30,21 @@ class Effort:
     kicks: int = 10
     columns: int = 64
     tolerance: float = 1e-4
+
+
+class Outcome(NamedTuple):
+    """What :func:`.balance_kernel` finds.
+
+    ``congestion``: largest load per link, infinite where something has no path or the bound was beyond hope;
+    ``bound``: dual value over the rings that were priced (not all rings), given by the arc lengths ``length``;
+    ``flow`` (n, n * d) of the traffic, without that of the rings.
+    """
+
+    congestion: float
+    bound: float
+    flow: Floats
+    length: Floats
+    columns: Columns
 
 
 @dataclass(frozen=True)
@@ -70,7 +87,19 @@ class Job:
         """Run the kernel on the links ``heads``; ``orders`` are replaced by the rings in use."""
         reversing = self.instance.optics == "duplex"
         pace = Pace(effort.sweeps, effort.sharpest, effort.kicks, reversing, effort.tolerance, give_up)
-        return Outcome(*balance_kernel(heads, self.instance.host_forwarding, self.demand, orders, pace))
+        (n, d), places = heads.shape, len(orders)
+        arcs = n * d
+        columns = Columns(
+            orders,
+            np.empty((places, n * min(n, 24)), dtype=np.int64),
+            np.zeros(places, dtype=np.int64),
+            np.zeros((places, arcs)),
+            np.zeros(places),
+        )
+        net, loads = Net(heads, capacities(heads), self.instance.host_forwarding), Loads(np.zeros(arcs), np.empty(arcs))
+        flow, length, dist, via = np.zeros((n, arcs)), np.empty(arcs), np.empty((n, n)), np.empty((n, n), np.int64)
+        congestion, bound = balance_kernel(net, self.demand, pace, flow, loads, length, columns, dist, via)
+        return Outcome(congestion, bound, flow, length, columns)
 
     def no_orders(self, columns: int) -> Ints:
         """A table for ``columns`` rings of each group, still empty."""

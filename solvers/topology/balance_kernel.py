@@ -6,8 +6,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ddlopt.models.kernels import helper, kernel
 from ddlopt.solvers.topology.kernels import (
     Floats,
     Ints,
@@ -15,7 +15,6 @@ from ddlopt.solvers.topology.kernels import (
     Net,
     all_trees,
     busiest,
-    capacities,
     load_trees,
     set_lengths,
     shift_flows,
@@ -26,7 +25,7 @@ from ddlopt.solvers.topology.ring_kernels import (
     cheapest_column,
     route_ring,
     shift_shares,
-    short_ring,
+    shorten_ring,
 )
 
 SOFTEST = 2.0
@@ -58,28 +57,13 @@ class Pace(NamedTuple):
     give_up: float
 
 
-class Outcome(NamedTuple):
-    """What :func:`balance_kernel` finds.
-
-    ``congestion``: largest load per link, infinite where something has no path or the bound was beyond hope;
-    ``bound``: dual value over the rings that were priced (not all rings), given by the arc lengths ``length``;
-    ``flow`` (n, n * d) of the traffic, without that of the rings.
-    """
-
-    congestion: float
-    bound: float
-    flow: Floats
-    length: Floats
-    columns: Columns
-
-
-@njit(cache=True)
+@kernel("(i8,)")
 def seed_kernels(seed: int) -> None:
     """Seed the random numbers of all kernels."""
     np.random.seed(seed)
 
 
-@njit(cache=True)
+@helper
 def _metric_volume(traffic: Floats, dist: Floats) -> float:
     """Sum of traffic times distance; infinite if some traffic has no path."""
     total = 0.0
@@ -90,73 +74,102 @@ def _metric_volume(traffic: Floats, dist: Floats) -> float:
     return total
 
 
-@njit(cache=True)
+@helper
 def _total_length(net: Net, length: Floats) -> float:
     """Sum of capacity times length."""
-    total = 0.0
+    capacity, total = net.capacity, 0.0
     for a in range(len(length)):
-        if net.capacity[a] > 0.0:
-            total += net.capacity[a] * length[a]
+        if capacity[a] > 0.0:
+            total += capacity[a] * length[a]
     return total
 
 
-@njit(cache=True)
-def _first_rings(
-    g: int, demand: Demand, net: Net, pace: Pace, dist: Floats, via: Ints, length: Floats, columns: Columns
-) -> float:
-    """Route the known rings of group g and, where none takes single links only, a new one; share out among the best.
+@helper
+def _row_sum(table: Floats, row: int) -> float:
+    total = 0.0
+    for i in range(table.shape[1]):
+        total += table[row, i]
+    return total
 
-    Returns the bytes times hops of the shortest; infinite where there is no ring.
-    """
-    d, size, hop_bytes = net.heads.shape[1], demand.sizes[g], demand.hop_bytes[g]
-    places = len(columns.shares) // len(demand.sizes)
-    first, last = g * places, (g + 1) * places
-    for c in range(first, last):
-        if columns.orders[c, 0] >= 0:
-            used = route_ring(columns.orders[c, :size], hop_bytes, via, d, columns.cells[c], columns.loads[c])
-            columns.counts[c] = max(0, used)
-            if used < 0:
-                columns.orders[c, 0] = -1
-                columns.loads[c] = 0.0
-    best = cheapest_column(columns, first, last, length)
-    direct = size * hop_bytes * 1.0001
-    if pace.kicks >= 0 and (best < 0 or columns.loads[best].sum() > direct):
-        known = columns.orders[best, :size].copy() if best >= 0 else np.full(size, -1)
-        ring = short_ring(dist, demand.members[g, :size], known, pace.reversing, pace.kicks + 3)
-        add_column(ring, first, last, hop_bytes, via, d, length, columns)
-        best = cheapest_column(columns, first, last, length)
-    if best < 0:
-        return np.inf
-    least = columns.loads[best].sum()
-    shortest = 0
-    for c in range(first, last):
-        if columns.counts[c] > 0 and columns.loads[c].sum() <= least * 1.0001:
-            columns.shares[c] = 1.0
+
+@helper
+def _route_known(g: int, demand: Demand, via: Ints, d: int, columns: Columns) -> None:
+    """Route the known rings of group g; places of those that have no routes are free."""
+    orders, cells, counts, loads = columns.orders, columns.cells, columns.counts, columns.loads
+    size, places = demand.sizes[g], len(counts) // len(demand.sizes)
+    for c in range(g * places, (g + 1) * places):
+        if orders[c, 0] >= 0:
+            counts[c] = route_ring(orders[c, :size], demand.hop_bytes[g], via, d, cells[c], loads[c])
+            if counts[c] < 0:
+                counts[c] = 0
+                orders[c, 0] = -1
+                for a in range(loads.shape[1]):
+                    loads[c, a] = 0.0
+
+
+@helper
+def _share_out(g: int, best: int, groups: int, columns: Columns) -> float:
+    """Share out group g among its rings with about the least bytes times hops, which ``best`` has; returns those."""
+    counts, loads, shares = columns.counts, columns.loads, columns.shares
+    places = len(shares) // groups
+    least, shortest = _row_sum(loads, best), 0
+    for c in range(g * places, (g + 1) * places):
+        if counts[c] > 0 and _row_sum(loads, c) <= least * 1.0001:
+            shares[c] = 1.0
             shortest += 1
-    columns.shares[first:last] /= shortest
+    for c in range(g * places, (g + 1) * places):
+        shares[c] /= shortest
     return least
 
 
-@njit(cache=True)
+@helper
 def _price_ring(
-    g: int, demand: Demand, net: Net, pace: Pace, dist: Floats, via: Ints, length: Floats, columns: Columns
+    g: int,
+    known: int,
+    kicks: int,
+    demand: Demand,
+    reversing: bool,
+    dist: Floats,
+    via: Ints,
+    d: int,
+    length: Floats,
+    columns: Columns,
 ) -> float:
-    """Look for a ring of group g that is shorter than its columns, add it, and return its bytes times length."""
-    size = demand.sizes[g]
-    places = len(columns.shares) // len(demand.sizes)
-    first, last = g * places, (g + 1) * places
-    ring = columns.orders[cheapest_column(columns, first, last, length), :size].copy()
-    if pace.kicks >= 0 and size > 2:
-        ring = short_ring(dist, demand.members[g, :size], ring, pace.reversing, pace.kicks)
-    add_column(ring, first, last, demand.hop_bytes[g], via, net.heads.shape[1], length, columns)
+    """Look for a ring of group g that is shorter than its columns, add it, and return its bytes times length.
+
+    The search begins at the column ``known``, or at a greedy ring if that is -1; only known rings are taken if
+    ``kicks`` are negative.
+    """
+    orders, sizes, hop_bytes = columns.orders, demand.sizes, demand.hop_bytes[g]
+    size, places = sizes[g], len(columns.shares) // len(sizes)
+    ring = np.empty(size, np.int64)
+    for i in range(size):
+        ring[i] = orders[known, i] if known >= 0 else -1
+    if kicks >= 0 and (size > 2 or known < 0):
+        shorten_ring(dist, demand.members[g, :size], ring, reversing, kicks)
+    add_column(ring, g * places, (g + 1) * places, hop_bytes, via, d, length, columns)
     total = 0.0
     for i in range(size):
-        total += demand.hop_bytes[g] * dist[ring[i - 1], ring[i]]
+        total += hop_bytes * dist[ring[i - 1], ring[i]]
     return total
 
 
-@njit(cache=True)
-def balance_kernel(heads: Ints, forwarding: bool, demand: Demand, orders: Ints, pace: Pace) -> Outcome:
+@kernel(
+    "(record(Net, i8[:, ::1], f8[::1], b1), record(Demand, f8[:, ::1], i8[:, ::1], i8[::1], f8[::1]),"
+    " record(Pace, i8, f8, i8, b1, f8, f8), f8[:, ::1], record(Loads, f8[::1], f8[::1]), f8[::1],"
+    " record(Columns, i8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], f8[::1]), f8[:, ::1], i8[:, ::1])"
+)
+def balance_kernel(
+    net: Net,
+    demand: Demand,
+    pace: Pace,
+    flow: Floats,
+    loads: Loads,
+    best_length: Floats,
+    columns: Columns,
+    dist: Floats,
+    via: Ints,
+) -> tuple[float, float]:
     """Near-optimal routes and ring shares on fixed links.
 
     The largest load is smoothed to a potential Σ capacity · exp(κ load / (capacity · busiest)). Each sweep prices one
@@ -164,59 +177,80 @@ def balance_kernel(heads: Ints, forwarding: bool, demand: Demand, orders: Ints, 
 
     Parameters
     ----------
-    heads : (n, d)
-    orders : (groups * places, largest)
-        Known rings as in :class:`Columns`; replaced by those in use.
+    net, demand, pace
+    flow : (n, n * d)
+        Zero before; that of the traffic, without that of the rings.
+    loads
+        ``load`` zero before.
+    best_length : (n * d,)
+        Takes the arc lengths that give the bound.
+    columns
+        ``orders`` with known rings, replaced by those in use; ``counts``, ``loads`` and ``shares`` zero before.
+    dist, via : (n, n)
+        Scratch.
+
+    Returns
+    -------
+    congestion : float
+        Largest load per link, infinite where something has no path or the bound was beyond hope.
+    bound : float
+        Dual value over the rings that were priced (not all rings).
     """
-    n, d = heads.shape
-    arcs, groups = n * d, len(demand.sizes)
-    net = Net(heads, capacities(heads), forwarding)
-    links = max(1.0, net.capacity.sum())
-    flow, loads = np.zeros((n, arcs)), Loads(np.zeros(arcs), np.empty(arcs))
-    columns = Columns(
-        orders,
-        np.empty((len(orders), n * min(n, 24)), np.int64),
-        np.zeros(len(orders), np.int64),
-        np.zeros((len(orders), arcs)),
-        np.zeros(len(orders)),
-    )
-    dist, via = np.empty((n, n)), np.empty((n, n), np.int64)
-
+    d, groups, traffic = net.heads.shape[1], len(demand.sizes), demand.traffic
+    load, length, shares, orders = loads.load, loads.length, columns.shares, columns.orders
+    capacity, ring_loads = net.capacity, columns.loads
+    arcs = len(load)
     set_lengths(net, loads, 0.0, 0.0)
-    best_length = loads.length.copy()
-    all_trees(net, loads.length, dist, via)
-    bound = _metric_volume(demand.traffic, dist) / links
+    links = 0.0
+    for a in range(arcs):
+        links += capacity[a]
+        best_length[a] = length[a]
+    if links < 1.0:
+        links = 1.0
+    places = len(orders) // (groups if groups > 0 else 1)
+    all_trees(net, length, dist, via)
+    bound = _metric_volume(traffic, dist) / links
     for g in range(groups):
-        bound += _first_rings(g, demand, net, pace, dist, via, loads.length, columns) / links
+        first, last = g * places, (g + 1) * places
+        _route_known(g, demand, via, d, columns)
+        best = cheapest_column(columns, first, last, length)
+        direct = demand.sizes[g] * demand.hop_bytes[g] * 1.0001
+        if pace.kicks >= 0 and (best < 0 or _row_sum(ring_loads, best) > direct):
+            _price_ring(g, best, pace.kicks + 3, demand, pace.reversing, dist, via, d, length, columns)
+            best = cheapest_column(columns, first, last, length)
+        bound += _share_out(g, best, groups, columns) / links if best >= 0 else np.inf
     if bound == np.inf or bound > pace.give_up:
-        return Outcome(np.inf, bound, flow, best_length, columns)
+        return np.inf, bound
     for c in range(len(orders)):
-        if columns.shares[c] > 0.0:
-            loads.load[:] += columns.shares[c] * columns.loads[c]
-    load_trees(demand.traffic, net, SOFTEST / bound, flow, loads)
+        if shares[c] > 0.0:
+            for a in range(arcs):
+                load[a] += shares[c] * ring_loads[c, a]
+    load_trees(traffic, net, SOFTEST / bound, flow, loads)
 
-    congestion = busiest(net, loads.load)
-    kappa, growth = SOFTEST, (pace.sharpest / SOFTEST) ** (1.0 / max(1.0, 0.8 * pace.sweeps))
+    congestion = busiest(net, load)
+    steps = 0.8 * pace.sweeps
+    kappa, growth = SOFTEST, (pace.sharpest / SOFTEST) ** (1.0 / (steps if steps > 1.0 else 1.0))
     for sweep in range(pace.sweeps):
         if congestion <= bound * (1.0 + pace.tolerance):
             break
         sharpness = kappa / congestion
-        kappa = min(kappa * growth, pace.sharpest)
+        kappa = kappa * growth if kappa * growth < pace.sharpest else pace.sharpest
         set_lengths(net, loads, sharpness, congestion)
         if groups > 0 or sweep % 4 == 3:
-            all_trees(net, loads.length, dist, via)
-            value = _metric_volume(demand.traffic, dist)
+            all_trees(net, length, dist, via)
+            value = _metric_volume(traffic, dist)
             for g in range(groups):
-                value += _price_ring(g, demand, net, pace, dist, via, loads.length, columns)
-            value /= _total_length(net, loads.length)
+                best = cheapest_column(columns, g * places, (g + 1) * places, length)
+                value += _price_ring(g, best, pace.kicks, demand, pace.reversing, dist, via, d, length, columns)
+            value /= _total_length(net, length)
             if value > bound:
                 bound = value
-                best_length[:] = loads.length
+                for a in range(arcs):
+                    best_length[a] = length[a]
             if bound > pace.give_up:
                 break
-            places = len(orders) // max(1, groups)
             for g in range(groups):
                 shift_shares(columns, g * places, (g + 1) * places, places + 4, net, loads, sharpness, congestion)
-        shift_flows(demand.traffic, net, sharpness, congestion, flow, loads)
-        congestion = busiest(net, loads.load)
-    return Outcome(congestion, bound, flow, best_length, columns)
+        shift_flows(traffic, net, sharpness, congestion, flow, loads)
+        congestion = busiest(net, load)
+    return congestion, bound

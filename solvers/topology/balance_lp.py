@@ -9,7 +9,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.topology import Path
 from ddlopt.solvers.topology.balance import Balance, Job, hop_paths
 from ddlopt.solvers.topology.kernels import Floats, Ints, Net, all_trees, capacities
-from ddlopt.solvers.topology.ring_kernels import route_ring, short_ring
+from ddlopt.solvers.topology.ring_kernels import route_ring, shorten_ring
 
 RingColumn = tuple[int, tuple[int, ...], tuple[Path, ...]]
 
@@ -139,7 +139,8 @@ class _Problem:
             known = [members for other, members, _ in columns if other == group]
             begin = min(known, key=lambda ring: dist[list(ring), [*ring[1:], ring[0]]].sum())
             reversing = self.job.instance.optics == "duplex"
-            ring = short_ring(dist, self.job.members[group, :size], np.array(begin), reversing, kicks)
+            ring = np.array(begin, dtype=np.int64)
+            shorten_ring(dist, self.job.members[group, :size], ring, reversing, kicks)
             used = route_ring(ring, self.job.hop_bytes[group] / self.unit, via, d, cells, load)
             if used < 0 or load[self.arcs] @ length[self.arcs] >= prices[group] * (1 - 1e-7) - 1e-12:
                 continue

@@ -52,6 +52,11 @@ class BranchAndBound(Timed):
     executor: Executor | None = None
 
     family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = (
+        *LinkExchange.kernels,
+        "ddlopt.solvers.topology.branch_tree",
+        "ddlopt.solvers.topology.branch_symmetry",
+    )
 
     def __post_init__(self) -> None:
         if not self.opening > 0:

@@ -3,9 +3,6 @@
 A node is a table ``allowed`` of shape (n, K): whether server s may still have its k-th neighbour set. Everything that
 decides is calculated in 64-bit integers, which cannot overflow (see ``Task``); floating-point numbers only steer the
 search for good lengths. :mod:`ddlopt.models.topology.certificate.check` states the bound.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -14,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ddlopt.models.kernels import helper
 from ddlopt.models.topology.neighbour_sets import FAR, MOST_RING, Task
 
 Floats = npt.NDArray[np.float64]
@@ -50,7 +47,6 @@ class Room(NamedTuple):
     picked: Flags
 
 
-@njit(cache=True, nogil=True)
 def make_room(n: int, sets: int) -> Room:
     """Empty scratch."""
     return Room(
@@ -72,7 +68,7 @@ def make_room(n: int, sets: int) -> Room:
     )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
     """Strike off sets that overfill a server, or that no set of the other end of a duplex link matches.
 
@@ -80,55 +76,62 @@ def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
     False if a server has no set left.
     """
     n, sets, _ = copies.shape
-    least, possible, into = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
+    left, degree, duplex = room.left, task.degree, task.duplex
+    least, possible, into = np.empty((n, n), np.int64), np.empty((n, n), np.int64), np.empty(n, np.int64)
     changed = True
     while changed:
         changed = False
-        into[:] = 0
+        for v in range(n):
+            into[v] = 0
         for s in range(n):
-            room.left[s] = 0
-            least[s, :] = task.degree
-            possible[s, :] = 0
+            left[s] = 0
+            for v in range(n):
+                least[s, v] = degree
+                possible[s, v] = 0
             for k in range(sets):
                 if allowed[s, k]:
-                    room.left[s] += 1
+                    left[s] += 1
                     for v in range(n):
-                        least[s, v] = min(least[s, v], copies[s, k, v])
-                        possible[s, v] |= 1 << copies[s, k, v]
-            if room.left[s] == 0:
+                        c = copies[s, k, v]
+                        if c < least[s, v]:
+                            least[s, v] = c
+                        possible[s, v] |= 1 << c
+            if left[s] == 0:
                 return False
-            into += least[s]
+            for v in range(n):
+                into[v] += least[s, v]
         for s in range(n):
             for k in range(sets):
                 if not allowed[s, k]:
                     continue
                 for v in range(n):
                     c = copies[s, k, v]
-                    too_many = c > 0 and into[v] - least[s, v] + c > task.degree
-                    if too_many or (task.duplex and v != s and not (possible[v, s] >> c) & 1):
+                    too_many = c > 0 and into[v] - least[s, v] + c > degree
+                    if too_many or (duplex and v != s and not (possible[v, s] >> c) & 1):
                         allowed[s, k] = False
                         changed = True
                         break
+    decided, arcs = room.decided, room.arcs
     for s in range(n):
-        room.decided[s] = room.left[s] == 1
+        decided[s] = left[s] == 1
         for v in range(n):
-            room.arcs[s, v] = possible[s, v] > 1
+            arcs[s, v] = possible[s, v] > 1
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def measure(task: Task, lengths: Ints, room: Room) -> bool:
     """Distances over all possible arcs: all of them, and those that begin at an undecided server with two arcs.
 
     False if a pair that must be joined cannot be.
     """
     n = len(lengths)
-    dist, later = room.distance, room.later
+    dist, later, arcs, wanted, forwarding = room.distance, room.later, room.arcs, task.wanted, task.forwarding
     for v in range(n):
         for w in range(n):
-            dist[v, w] = lengths[v, w] if room.arcs[v, w] else FAR
+            dist[v, w] = lengths[v, w] if arcs[v, w] else FAR
         dist[v, v] = 0
-    if task.forwarding:
+    if forwarding:
         for u in range(n):
             for v in range(n):
                 first = dist[v, u]
@@ -137,35 +140,56 @@ def measure(task: Task, lengths: Ints, room: Room) -> bool:
                         if first + dist[u, w] < dist[v, w]:
                             dist[v, w] = first + dist[u, w]
     for v in range(n):
+        decided = room.decided[v]
         for w in range(n):
-            if task.wanted[v, w] and dist[v, w] >= FAR:
+            if wanted[v, w] and dist[v, w] >= FAR:
                 return False
-            if v == w or (room.decided[v] and task.forwarding):
+            if v == w or (decided and forwarding):
                 later[v, w] = dist[v, w]
                 continue
             best = FAR
-            if task.forwarding:
+            if forwarding:
                 for u in range(n):
-                    if u != w and room.arcs[v, u] and lengths[v, u] + dist[u, w] < best:
+                    if u != w and arcs[v, u] and lengths[v, u] + dist[u, w] < best:
                         best = lengths[v, u] + dist[u, w]
             later[v, w] = best
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def from_server(task: Task, s: int, lengths: Ints, room: Room) -> None:
     """Fill ``near`` and ``two``: lengths from s over v to t, not with one arc from an undecided v, or with just one."""
     n = len(lengths)
+    arcs, near, two, later = room.arcs, room.near, room.two, room.later
     for v in range(n):
-        if not room.arcs[s, v]:
+        if not arcs[s, v]:
             continue
+        open_end, first = task.forwarding and not room.decided[v], lengths[s, v]
         for t in range(n):
-            room.near[v, t] = min(FAR, lengths[s, v] + room.later[v, t])
-            direct = task.forwarding and not room.decided[v] and room.arcs[v, t]
-            room.two[v, t] = lengths[s, v] + lengths[v, t] if direct else FAR
+            way = first + later[v, t]
+            near[v, t] = way if way < FAR else FAR
+            two[v, t] = first + lengths[v, t] if open_end and arcs[v, t] else FAR
 
 
-@njit(cache=True, nogil=True)
+@helper
+def every(flags: Flags) -> bool:
+    """Whether all are set."""
+    for i in range(len(flags)):  # noqa: SIM110 (compiled code is written in loops)
+        if not flags[i]:
+            return False
+    return True
+
+
+@helper
+def members(member: Flags, g: int) -> int:
+    """Members of group g."""
+    number = 0
+    for v in range(member.shape[1]):
+        number += member[g, v]
+    return number
+
+
+@helper
 def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: Room) -> None:
     """Fill ``values[s]`` with the bytes times length that leave s at least, for the allowed sets from first to last.
 
@@ -202,67 +226,85 @@ def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: R
             else:
                 far, short = FAR, FAR
                 for j in range(d):
-                    if options[s, k, j] >= 0:
-                        far = min(far, near[options[s, k, j], t])
-                        short = min(short, two[options[s, k, j], t])
+                    u = options[s, k, j]
+                    if u >= 0:
+                        if near[u, t] < far:
+                            far = near[u, t]
+                        if two[u, t] < short:
+                            short = two[u, t]
             cost += demand[s, t] * far
             picked[t] = False
             if short < far:
                 gains[found] = demand[s, t] * (far - short)
                 at[found] = t
                 found += 1
-        for i in range(min(found, reach)):
+        for i in range(found if found < reach else reach):
             if found > reach:
                 best = i
                 for j in range(i + 1, found):
                     if gains[j] > gains[best]:
                         best = j
-                gains[i], gains[best] = gains[best], gains[i]
-                at[i], at[best] = at[best], at[i]
+                gain, place = gains[i], at[i]
+                gains[i], at[i] = gains[best], at[best]
+                gains[best], at[best] = gain, place
             cost -= gains[i]
             picked[at[i]] = True
         values[s, k] = cost
-    for g in range(len(task.hop)):
-        if not task.member[g, s] or (decided.all() and task.member[g].sum() <= MOST_RING):
+    member, hop, arcs = task.member, task.hop, room.arcs
+    for g in range(len(hop)):
+        if not member[g, s] or (every(decided) and members(member, g) <= MOST_RING):
             continue
         for v in range(n):
-            gains[v] = FAR
+            nearest = FAR
             for t in range(n):
-                if task.member[g, t] and t != s and room.arcs[s, v]:
-                    gains[v] = min(gains[v], near[v, t], two[v, t])
+                if member[g, t] and t != s and arcs[s, v]:
+                    if near[v, t] < nearest:
+                        nearest = near[v, t]
+                    if two[v, t] < nearest:
+                        nearest = two[v, t]
+            gains[v] = nearest
         for k in range(first, last):
             if allowed[s, k]:
                 nearest = FAR
                 for j in range(d):
-                    if options[s, k, j] >= 0:
-                        nearest = min(nearest, gains[options[s, k, j]])
-                values[s, k] += task.hop[g] * nearest
+                    u = options[s, k, j]
+                    if u >= 0 and gains[u] < nearest:
+                        nearest = gains[u]
+                values[s, k] += hop[g] * nearest
 
 
-@njit(cache=True, nogil=True)
-def shortest_ring(member: Flags, distance: Ints) -> int:
-    """Length of the shortest ring through all members, by dynamic programming over sets of them (Held and Karp)."""
-    servers = np.flatnonzero(member)
-    first, rest = servers[0], servers[1:]
-    k = len(rest)
-    best = np.full((1 << k, k), _NOTHING >> 1)
-    for i in range(k):
-        best[1 << i, i] = distance[first, rest[i]]
+@helper
+def shortest_ring(member: Flags, g: int, distance: Ints) -> int:
+    """Length of the shortest ring through group g, by dynamic programming over sets of members (Held and Karp)."""
+    rest, k, first = np.empty(MOST_RING, np.int64), 0, -1
+    for v in range(len(distance)):
+        if member[g, v]:
+            if first < 0:
+                first = v
+            else:
+                rest[k] = v
+                k += 1
+    best = np.empty((1 << k, k), np.int64)
+    for visited in range(1 << k):
+        for i in range(k):
+            best[visited, i] = distance[first, rest[i]] if visited == 1 << i else _NOTHING >> 1
     for visited in range(1, 1 << k):
         for i in range(k):
             so_far = best[visited, i]
             if so_far < _NOTHING >> 1:
                 for j in range(k):
-                    if not (visited >> j) & 1:
-                        longer = so_far + distance[rest[i], rest[j]]
-                        best[visited | 1 << j, j] = min(best[visited | 1 << j, j], longer)
+                    longer, with_j = so_far + distance[rest[i], rest[j]], visited | 1 << j
+                    if with_j != visited and longer < best[with_j, j]:
+                        best[with_j, j] = longer
     shortest = _NOTHING >> 1
     for i in range(k):
-        shortest = min(shortest, best[(1 << k) - 1, i] + distance[rest[i], first])
+        around = best[(1 << k) - 1, i] + distance[rest[i], first]
+        if around < shortest:
+            shortest = around
     return shortest
 
 
-@njit(cache=True, nogil=True)
+@helper
 def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, tax: int, room: Room) -> tuple[int, int]:
     """The least bytes times distance minus z times total length of all designs of the node, and the same for z = 0.
 
@@ -275,7 +317,7 @@ def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, ta
         for v in range(n):
             total -= d * prices[0 if v else 1, v]
     plain = total
-    options, values = task.options, room.values
+    options, values, member, hop = task.options, room.values, task.member, task.hop
     for s in range(n):
         from_server(task, s, lengths, room)
         cost_sets(task, s, 0, sets, allowed, room)
@@ -297,61 +339,68 @@ def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, ta
         room.least[s] = least
         total += least
         plain += least_plain
-    if room.decided.all():
-        for g in range(len(task.hop)):
-            if task.member[g].sum() <= MOST_RING:
-                cost = task.hop[g] * shortest_ring(task.member[g], room.distance)
+    if every(room.decided):
+        for g in range(len(hop)):
+            if members(member, g) <= MOST_RING:
+                cost = hop[g] * shortest_ring(member, g, room.distance)
                 total += cost
                 plain += cost
     return total, plain
 
 
-@njit(cache=True, nogil=True)
+@helper
 def strike_off(total: int, allowed: Flags, room: Room) -> bool:
     """Strike off the sets that are in no design better than z; whether there were any."""
-    some = False
-    for s in range(len(allowed)):
-        for k in range(allowed.shape[1]):
-            if allowed[s, k] and total - room.least[s] + room.values[s, k] > 0:
+    some, values = False, room.values
+    n, sets = allowed.shape
+    for s in range(n):
+        others = total - room.least[s]
+        for k in range(sets):
+            if allowed[s, k] and others + values[s, k] > 0:
                 allowed[s, k] = False
                 some = True
     return some
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> int:
     """For each group of s the member nearest to it over its chosen set, into ``at``; how many there are."""
-    found = 0
-    for g in range(len(task.hop)):
-        if not task.member[g, s]:
+    found, member, options, near, two = 0, task.member, task.options, room.near, room.two
+    for g in range(len(member)):
+        if not member[g, s]:
             continue
         best = FAR
         at[found] = -1
-        for t in range(len(room.near)):
-            if task.member[g, t] and t != s:
-                for v in task.options[s, chosen]:
-                    if v >= 0 and min(room.near[v, t], room.two[v, t]) < best:
-                        best, at[found] = min(room.near[v, t], room.two[v, t]), t
+        for t in range(len(near)):
+            if member[g, t] and t != s:
+                for j in range(task.degree):
+                    v = options[s, chosen, j]
+                    if v >= 0:
+                        way = near[v, t] if near[v, t] < two[v, t] else two[v, t]
+                        if way < best:
+                            best = way
+                            at[found] = t
         found += 1
     return found
 
 
-@njit(cache=True, nogil=True)
+@helper
 def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -> None:
     """A supergradient of the total: ``slope`` by length, and ``uses``, from which that by price follows."""
     # Local names: a call for every way, with all that it needs, would take longer than the ways.
     slope, arcs, decided, distance, near, two = room.slope, room.arcs, room.decided, room.distance, room.near, room.two
     n, d, groups = len(lengths), task.degree, len(task.hop)
-    nearest = np.empty(groups, np.int64)
-    slope[:] = 0.0
-    room.uses[:] = 0.0
+    nearest, uses, options, member = np.empty(groups, np.int64), room.uses, task.options, task.member
+    for s in range(n):
+        for v in range(n):
+            slope[s, v] = uses[s, v] = 0.0
     for s in range(n):
         chosen = room.chosen[s]
         for j in range(d):
-            v = task.options[s, chosen, j]
+            v = options[s, chosen, j]
             if v >= 0:
                 slope[s, v] -= z
-                room.uses[s, v] += 1.0
+                uses[s, v] += 1.0
         from_server(task, s, lengths, room)
         value = room.values[s, chosen]
         cost_sets(task, s, chosen, chosen + 1, allowed, room)
@@ -364,20 +413,20 @@ def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -
                 short = room.picked[t]
             else:
                 ring += 1
-                while not task.member[ring, s]:
+                while not member[ring, s]:
                     ring += 1
                 t, size, short = nearest[way - n], float(task.hop[ring]), False
             if size == 0.0 or t < 0:
                 continue
             best, over = FAR, -1
             for j in range(d):
-                v = task.options[s, chosen, j]
+                v = options[s, chosen, j]
                 if v < 0:
                     continue
-                if way >= n and min(near[v, t], two[v, t]) < best:
-                    best, over, short = min(near[v, t], two[v, t]), v, two[v, t] < near[v, t]
-                elif way < n and (two[v, t] if short else near[v, t]) < best:
-                    best, over = (two[v, t] if short else near[v, t]), v
+                with_one = two[v, t] < near[v, t] if way >= n else short
+                reached = two[v, t] if with_one else near[v, t]
+                if reached < best:
+                    best, over, short = reached, v, with_one
             if over < 0:
                 continue
             slope[s, over] += size
@@ -390,8 +439,9 @@ def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -
                     break
                 best, after = FAR, -1
                 for u in range(n):
-                    if arcs[v, u] and not (first and u == t) and lengths[v, u] + distance[u, t] < best:
-                        best, after = lengths[v, u] + distance[u, t], u
+                    reached = lengths[v, u] + distance[u, t]
+                    if arcs[v, u] and not (first and u == t) and reached < best:
+                        best, after = reached, u
                 if after < 0:
                     break
                 slope[v, after] += size

@@ -17,7 +17,7 @@ from ddlopt.models.topology.evaluate import evaluate
 from ddlopt.models.topology.neighbour_sets import UNITS, task_of, unit_of
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance import Job
-from ddlopt.solvers.topology.branch_bounds import Flags, Ints
+from ddlopt.solvers.topology.branch_bounds import Flags, Ints, make_room
 from ddlopt.solvers.topology.branch_leaves import heads_of_sets, lengths_of, routed
 from ddlopt.solvers.topology.branch_symmetry import Numbering
 from ddlopt.solvers.topology.branch_tree import MEAN_LENGTH, Log, Pace, Stack, dive, make_stack
@@ -265,7 +265,7 @@ class Search:
 
     def _top(self, node: Node) -> Stack:
         """A stack with the node at its top."""
-        stack: Stack = make_stack(self.n, self.sets)
+        stack = make_stack(self.n, self.sets)
         above = node.above
         stack.allowed[0] = above.allowed
         if node.row >= 0:
@@ -285,7 +285,8 @@ class Search:
         opened = np.zeros((self.n * self.sets + 1, 3), dtype=np.int64)
         leaves = np.zeros((self.budget + 2, self.n + 1), dtype=np.int64)
         counts = np.zeros(4, dtype=np.int64)
-        dive(self.task, self.copies, z, pace, stack, deepest, self.budget, log, opened, leaves, counts)
+        room = make_room(self.n, self.sets)
+        dive(self.task, self.copies, z, pace, stack, room, deepest, self.budget, log, opened, leaves, counts)
         return Dived(node, z, stack, opened[: counts[0]], leaves[: counts[1]], log, int(counts[2]), int(counts[3]))
 
     def _take(self, dived: Dived) -> None:

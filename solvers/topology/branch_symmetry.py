@@ -8,11 +8,14 @@ hashes: a collision can only hide that two designs are alike, as the tables them
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 import numpy as np
-from numba import njit
+import numpy.typing as npt
 
+from ddlopt.models.kernels import helper, kernel
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.neighbour_sets import Task
 from ddlopt.solvers.topology.branch_bounds import Ints
+
+Colours = npt.NDArray[np.uint64]
 
 _MOST_TABLES = 2000
 """Complete numberings compared for one design; beyond that the smallest so far is taken, which may hide likeness."""
@@ -53,7 +56,8 @@ class Numbering:
     def useful(self) -> bool:
         """Whether the instance has any automorphism but the identity that colours can show."""
         n = self.instance.servers
-        colours = refine(np.zeros(n, np.uint64), self.pairs)
+        colours = np.zeros(n, np.uint64)
+        refine(colours, self.pairs)
         return len(np.unique(colours)) < n
 
     def canonical(self, decided: Ints) -> tuple[bytes, Ints]:
@@ -81,7 +85,7 @@ class Numbering:
         return (origin, permutation) if is_automorphism(self.instance, permutation) else None
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _mix(x: np.uint64) -> np.uint64:
     """A hash of 64 bits (splitmix64)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -90,20 +94,28 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
-def refine(
-    colours: "np.ndarray[tuple[int], np.dtype[np.uint64]]", table: Ints
-) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-    """Colours (n,) refined until their number no longer grows; ``table`` (n, n) of pairs."""
+@helper
+def _different(colours: Colours) -> int:
+    number = 0
+    for v in range(len(colours)):
+        w = 0
+        while colours[w] != colours[v]:
+            w += 1
+        if w == v:
+            number += 1
+    return number
+
+
+@kernel("(u8[::1], i8[:, ::1])")
+def refine(colours: Colours, table: Ints) -> None:
+    """Refine colours (n,) in place until their number no longer grows; ``table`` (n, n) of pairs."""
     n = len(colours)
-    colours = colours.copy()
-    classes = 0
+    fresh, classes = np.empty(n, np.uint64), 0
     while True:
-        different = len(np.unique(colours))
+        different = _different(colours)
         if different <= classes or different == n:
-            return colours
+            return
         classes = different
-        fresh = np.empty_like(colours)
         for v in range(n):
             total = _mix(colours[v]) + np.uint64(table[v, v])
             for w in range(n):
@@ -111,10 +123,11 @@ def refine(
                     pair = _mix(np.uint64(table[v, w])) + np.uint64(3) * _mix(np.uint64(table[w, v]) + np.uint64(77))
                     total += _mix(pair + _mix(colours[w]))
             fresh[v] = total
-        colours = fresh
+        for v in range(n):
+            colours[v] = fresh[v]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _twins(v: int, w: int, table: Ints) -> bool:
     """Whether exchanging two servers of one colour leaves the table as it is."""
     if table[v, w] != table[w, v] or table[v, v] != table[w, w]:
@@ -125,7 +138,7 @@ def _twins(v: int, w: int, table: Ints) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _smaller(order: Ints, best: Ints, table: Ints) -> bool:
     """Whether one numbering gives the smaller table."""
     for i in range(len(order)):
@@ -136,17 +149,21 @@ def _smaller(order: Ints, best: Ints, table: Ints) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
-def canonical_order(marks: "np.ndarray[tuple[int], np.dtype[np.uint64]]", table: Ints) -> Ints:
-    """The servers in an order that depends on the numbers in ``marks`` (n,) and ``table`` (n, n) only."""
-    n = len(marks)
-    colours = np.zeros((n + 1, n), np.uint64)
-    colours[0] = refine(marks, table)
-    members, next_one = np.full((n + 1, n), -1, np.int64), np.zeros(n + 1, np.int64)
-    best, found, depth, fresh, tables = np.zeros(n, np.int64), False, 0, True, 0
+@kernel("(u8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1])")
+def _canonical_order(colours: Colours, members: Ints, table: Ints, next_one: Ints, ranks: Ints, best: Ints) -> None:
+    """Fill ``best``; ``colours`` (n + 1, n) begin with the marks, what else there is is scratch."""
+    n = len(table)
+    refine(colours[0], table)
+    found, depth, fresh, tables = False, 0, True, 0
     while depth >= 0:
         if fresh:
-            ranks = np.argsort(colours[depth])
+            # Equal colours stand in the order of the servers.
+            for v in range(n):
+                i = v
+                while i > 0 and colours[depth, ranks[i - 1]] > colours[depth, v]:
+                    ranks[i] = ranks[i - 1]
+                    i -= 1
+                ranks[i] = v
             size, begin, i = n + 1, 0, 0
             while i < n:
                 j = i
@@ -155,12 +172,14 @@ def canonical_order(marks: "np.ndarray[tuple[int], np.dtype[np.uint64]]", table:
                 if 1 < j - i < size:
                     size, begin = j - i, i
                 i = j
-            members[depth] = -1
+            for i in range(n):
+                members[depth, i] = -1
             next_one[depth] = 0
             if size > n:
                 tables += 1
                 if not found or _smaller(ranks, best, table):
-                    best[:] = ranks
+                    for i in range(n):
+                        best[i] = ranks[i]
                     found = True
                 depth, fresh = depth - 1, False
                 continue
@@ -169,15 +188,25 @@ def canonical_order(marks: "np.ndarray[tuple[int], np.dtype[np.uint64]]", table:
                 members[depth, i - begin] = ranks[i]
                 alike = alike and (i == begin or _twins(ranks[begin], ranks[i], table))
             if alike:
-                members[depth, 1:] = -1
+                for i in range(1, n):
+                    members[depth, i] = -1
         place = next_one[depth]
         if place >= n or members[depth, place] < 0 or (found and tables >= _MOST_TABLES):
             depth, fresh = depth - 1, False
             continue
         next_one[depth] = place + 1
-        chosen = colours[depth].copy()
+        for v in range(n):
+            colours[depth + 1, v] = colours[depth, v]
         v = members[depth, place]
-        chosen[v] = _mix(chosen[v] + np.uint64(1))
-        colours[depth + 1] = refine(chosen, table)
+        colours[depth + 1, v] = _mix(colours[depth, v] + np.uint64(1))
+        refine(colours[depth + 1], table)
         depth, fresh = depth + 1, True
-    return best
+
+
+def canonical_order(marks: Colours, table: Ints) -> Ints:
+    """The servers in an order that depends on the numbers in ``marks`` (n,) and ``table`` (n, n) only."""
+    n = len(marks)
+    colours, members, order = np.empty((n + 1, n), np.uint64), np.empty((n + 1, n), np.int64), np.zeros(n, np.int64)
+    colours[0] = marks
+    _canonical_order(colours, members, table, np.empty(n + 1, np.int64), np.empty(n, np.int64), order)
+    return order

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ddlopt.models.kernels import helper, kernel
 from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
 from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.topology.neighbour_sets import Task
@@ -21,9 +21,10 @@ from ddlopt.solvers.topology.branch_bounds import (
     Ints,
     Room,
     evaluate,
+    every,
     find_slopes,
-    make_room,
     measure,
+    members,
     propagate,
     strike_off,
 )
@@ -65,49 +66,58 @@ class Log(NamedTuple):
     on: Flags
 
 
-@njit(cache=True, nogil=True)
+@helper
+def _rounded(value: float, most: int) -> int:
+    """To the next whole number, of at most this size."""
+    whole = int(np.rint(value))
+    if whole > most:
+        return most
+    return whole if whole > -most else -most
+
+
+@helper
 def _scaled(task: Task, lengths: Floats, prices: Floats, tax: Floats, room: Room, weights: Weights) -> None:
     """Bring lengths to their mean and round everything; prices go with them."""
-    n = len(lengths)
+    n, possible, whole_lengths, whole_prices = len(lengths), room.arcs, weights.lengths, weights.prices
     total, arcs = 0.0, 0
     for v in range(n):
         for w in range(n):
-            if room.arcs[v, w]:
+            if possible[v, w]:
                 total += lengths[v, w]
                 arcs += 1
     factor = MEAN_LENGTH * arcs / total if total > 0.0 else 1.0
-    lengths *= factor
-    prices *= factor
-    tax *= factor
+    tax[0] *= factor
     for v in range(n):
         for w in range(n):
-            weights.lengths[v, w] = min(MOST_LENGTH, int(np.rint(lengths[v, w])))
-            weights.prices[v, w] = max(-MOST_PRICE, min(MOST_PRICE, int(np.rint(prices[v, w]))))
-    weights.tax[0] = min(MOST_PRICE, int(np.rint(tax[0])))
+            lengths[v, w] *= factor
+            prices[v, w] *= factor
+            whole_lengths[v, w] = _rounded(lengths[v, w], MOST_LENGTH)
+            whole_prices[v, w] = _rounded(prices[v, w], MOST_PRICE)
+    weights.tax[0] = _rounded(tax[0], MOST_PRICE)
     weights.number[0] = -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _ascend(
     task: Task, z: int, aim: float, pace: Pace, lengths: Floats, prices: Floats, tax: Floats, room: Room
 ) -> bool:
     """One step of Polyak's towards a total of ``aim``, which is given as what is missing; False if there is none."""
-    n = len(lengths)
+    n, arcs, slope, uses, duplex = len(lengths), room.arcs, room.slope, room.uses, task.duplex
     weight = pace.price_weight * float(z) * float(z)
     norm, links = 0.0, 0.0
     for v in range(n):
         into = 0.0
         for s in range(n):
-            if room.arcs[s, v]:
-                norm += room.slope[s, v] ** 2
-            into += room.uses[s, v]
-            if task.duplex:
-                norm += weight * (room.uses[s, v] - room.uses[v, s]) ** 2 / 2
+            if arcs[s, v]:
+                norm += slope[s, v] ** 2
+            into += uses[s, v]
+            if duplex:
+                norm += weight * (uses[s, v] - uses[v, s]) ** 2 / 2
         links += into
-        if not task.duplex:
+        if not duplex:
             norm += weight * (into - task.degree) ** 2
     spare = links - task.ends
-    if task.duplex and task.ends < n * task.degree:
+    if duplex and task.ends < n * task.degree:
         norm += weight * spare**2
     if norm <= 0.0:
         return False
@@ -115,51 +125,72 @@ def _ascend(
     for v in range(n):
         into = 0.0
         for s in range(n):
-            if room.arcs[s, v]:
-                lengths[s, v] = max(0.0, lengths[s, v] + step * room.slope[s, v])
-            into += room.uses[s, v]
-            if task.duplex:
-                prices[s, v] += step * weight * (room.uses[s, v] - room.uses[v, s]) / 2
-        if not task.duplex:
+            if arcs[s, v]:
+                moved = lengths[s, v] + step * slope[s, v]
+                lengths[s, v] = moved if moved > 0.0 else 0.0
+            into += uses[s, v]
+            if duplex:
+                prices[s, v] += step * weight * (uses[s, v] - uses[v, s]) / 2
+        if not duplex:
             price = prices[0 if v else 1, v] + step * weight * (into - task.degree)
-            prices[:, v] = price if task.exact else max(0.0, price)
-    if task.duplex and task.ends < n * task.degree:
-        tax[0] = max(0.0, tax[0] + step * weight * spare)
+            if price < 0.0 and not task.exact:
+                price = 0.0
+            for s in range(n):
+                prices[s, v] = price
+    if duplex and task.ends < n * task.degree:
+        moved = tax[0] + step * weight * spare
+        tax[0] = moved if moved > 0.0 else 0.0
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _note(log: Log, weights: Weights) -> None:
     """Log that the weights struck something off."""
     if not log.on[0]:
         return
     if weights.number[0] < 0:
-        n, place = len(weights.lengths), log.used[1]
+        n, place, kept_lengths, kept_prices = len(weights.lengths), log.used[1], log.lengths, log.prices
+        by_server = kept_prices.shape[1] == n + 1
         for v in range(n):
+            if by_server:
+                kept_prices[place, v] = weights.prices[0 if v else 1, v]
             for w in range(n):
-                log.lengths[place, v * n + w] = weights.lengths[v, w]
-        if log.prices.shape[1] == n + 1:
-            for v in range(n):
-                log.prices[place, v] = weights.prices[0 if v else 1, v]
-        else:
-            for v in range(n):
-                for w in range(n):
-                    log.prices[place, v * n + w] = weights.prices[v, w]
-        log.prices[place, -1] = weights.tax[0]
+                kept_lengths[place, v * n + w] = weights.lengths[v, w]
+                if not by_server:
+                    kept_prices[place, v * n + w] = weights.prices[v, w]
+        kept_prices[place, kept_prices.shape[1] - 1] = weights.tax[0]
         weights.number[0] = place
         log.used[1] += 1
     log.words[log.used[0]] = WEIGHTS - weights.number[0]
     log.used[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _word(log: Log, word: int) -> None:
     if log.on[0]:
         log.words[log.used[0]] = word
         log.used[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@helper
+def _take(weights: Weights, taken: Weights) -> None:
+    """Make ``weights`` those of ``taken``."""
+    n, lengths, prices, own_lengths, own_prices = (
+        len(weights.lengths),
+        taken.lengths,
+        taken.prices,
+        weights.lengths,
+        weights.prices,
+    )
+    for v in range(n):
+        for w in range(n):
+            own_lengths[v, w] = lengths[v, w]
+            own_prices[v, w] = prices[v, w]
+    weights.tax[0] = taken.tax[0]
+    weights.number[0] = taken.number[0]
+
+
+@helper
 def bound_node(
     task: Task, copies: Ints, z: int, pace: Pace, allowed: Flags, weights: Weights, room: Room, log: Log, steps: Ints
 ) -> float:
@@ -168,19 +199,27 @@ def bound_node(
     Sets that are in no better design are struck off ``allowed`` on the way; ``weights`` become the best found, with the
     values of ``room`` belonging to some of those tried. Adds to ``steps`` (1,) the evaluations made.
     """
-    lengths, prices, tax = weights.lengths * 1.0, weights.prices * 1.0, weights.tax * 1.0
-    best = Weights(weights.lengths.copy(), weights.prices.copy(), weights.tax.copy(), weights.number.copy())
+    n = len(allowed)
+    lengths, prices, tax = np.empty((n, n), np.float64), np.empty((n, n), np.float64), np.empty(1, np.float64)
+    best = Weights(np.empty((n, n), np.int64), np.empty((n, n), np.int64), np.empty(1, np.int64), np.empty(1, np.int64))
+    _take(best, weights)
     best_total, proven, changed = -np.inf, 0.0, True
-    everything = float(task.bytes.sum())
+    tax[0] = best.tax[0]
+    traffic = 0
+    for v in range(n):
+        for w in range(n):
+            lengths[v, w], prices[v, w] = best.lengths[v, w], best.prices[v, w]
+            traffic += task.bytes[v, w]
+    everything = float(traffic)
     for g in range(len(task.hop)):
-        everything += float(task.hop[g] * task.member[g].sum())
+        everything += float(task.hop[g] * members(task.member, g))
     r, rounds = 0, pace.rounds
     while True:
         if changed:
             if not propagate(task, copies, allowed, room):
                 _word(log, CLOSED)
                 return REFUTED
-            if room.decided.all():
+            if every(room.decided):
                 rounds = pace.leaf_rounds
             best_total = -np.inf
         steps[0] += 1
@@ -194,16 +233,15 @@ def bound_node(
             _word(log, CLOSED)
             return REFUTED
         if plain > 0:
-            proven = max(proven, plain / (plain - float(total)))
+            part = plain / (plain - float(total))
+            if part > proven:
+                proven = part
         changed = strike_off(total, allowed, room)
         if changed:
             _note(log, weights)
         if total > best_total:
             best_total = float(total)
-            best.lengths[:] = weights.lengths
-            best.prices[:] = weights.prices
-            best.tax[:] = weights.tax
-            best.number[:] = weights.number
+            _take(best, weights)
         if r >= rounds:
             break
         find_slopes(task, z, allowed, weights.lengths, room)
@@ -214,22 +252,17 @@ def bound_node(
     if changed and not propagate(task, copies, allowed, room):
         _word(log, CLOSED)
         return REFUTED
-    weights.lengths[:] = best.lengths
-    weights.prices[:] = best.prices
-    weights.tax[:] = best.tax
-    weights.number[:] = best.number
+    _take(weights, best)
     return proven
 
 
-@njit(cache=True, nogil=True)
+@helper
 def branching_row(allowed: Flags, room: Room) -> int:
     """The server whose sets leave the least to search for; -1 if all are decided."""
-    best, row = np.inf, -1
+    row, left = -1, room.left
     for s in range(len(allowed)):
-        if room.left[s] > 1:
-            score = float(room.left[s])
-            if score < best:
-                best, row = score, s
+        if left[s] > 1 and (row < 0 or left[s] < left[row]):
+            row = s
     return row
 
 
@@ -250,7 +283,6 @@ class Stack(NamedTuple):
     path: Ints
 
 
-@njit(cache=True, nogil=True)
 def make_stack(n: int, sets: int) -> Stack:
     """An empty one."""
     return Stack(
@@ -266,13 +298,27 @@ def make_stack(n: int, sets: int) -> Stack:
     )
 
 
-@njit(cache=True, nogil=True)
+@helper
+def _weights_at(stack: Stack, depth: int) -> Weights:
+    return Weights(stack.lengths[depth], stack.prices[depth], stack.tax[depth], stack.number[depth])
+
+
+@kernel(
+    "(record(Task, i8[:, ::1], b1[:, ::1], b1[:, ::1], i8[::1], i8[:, :, ::1], i8, i8, b1, b1, b1), i8[:, :, ::1], i8,"
+    " record(Pace, i8, i8, f8, f8, f8), record(Stack, b1[:, :, ::1], i8[:, :, ::1], i8[:, :, ::1], i8[:, ::1],"
+    " i8[:, ::1], i8[::1], i8[::1], f8[::1], i8[:, ::1]), record(Room, b1[:, ::1], b1[::1], i8[::1], i8[:, ::1],"
+    " i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], f8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1],"
+    " b1[::1]), i8, i8, record(Log, i4[::1], u2[:, ::1], i8[:, ::1], i8[::1], b1[::1]), i8[:, ::1], i8[:, ::1],"
+    " i8[::1])",
+    nogil=True,
+)
 def dive(
     task: Task,
     copies: Ints,
     z: int,
     pace: Pace,
     stack: Stack,
+    room: Room,
     deepest: int,
     budget: int,
     log: Log,
@@ -285,15 +331,16 @@ def dive(
     ``opened`` (many, 3) takes what is left to do, as (depth, set of that depth's row, position of its word);
     ``leaves`` (many, n + 1) designs that no lengths refuted, as the set of each server and the position of the word.
     ``counts`` (4,): of opened, of leaves, nodes, evaluations. In the log both are
-    ``ELSEWHERE``, followed by a number to be filled in.
+    ``ELSEWHERE``, followed by a number to be filled in. ``room`` is scratch.
     """
     n, sets, _ = task.options.shape
-    room = make_room(n, sets)
-    steps = np.zeros(1, np.int64)
+    allowed, next_set, rows = stack.allowed, stack.next, stack.row
+    steps = np.empty(1, np.int64)
+    steps[0] = 0
     depth, fresh = 0, True
     while depth >= 0:
         if fresh and depth > 0:
-            row, k = stack.row[depth - 1], stack.next[depth - 1] - 1
+            row, k = rows[depth - 1], next_set[depth - 1] - 1
             full = log.used[0] + 4 * pace.leaf_rounds > len(log.words) or log.used[1] + 2 * pace.leaf_rounds > len(
                 log.lengths
             )
@@ -301,45 +348,49 @@ def dive(
                 opened[counts[0], 0], opened[counts[0], 1], opened[counts[0], 2] = depth - 1, k, log.used[0] + 1
                 counts[0] += 1
                 for above in range(depth - 1):
-                    stack.path[depth - 1, above] = stack.next[above] - 1
+                    stack.path[depth - 1, above] = next_set[above] - 1
                 _word(log, ELSEWHERE)
                 _word(log, 0)
                 depth, fresh = depth - 1, False
                 continue
-            stack.allowed[depth] = stack.allowed[depth - 1]
-            stack.allowed[depth, row, :] = False
-            stack.allowed[depth, row, k] = True
-            stack.lengths[depth], stack.prices[depth] = stack.lengths[depth - 1], stack.prices[depth - 1]
-            stack.tax[depth], stack.number[depth] = stack.tax[depth - 1], stack.number[depth - 1]
+            for s in range(n):
+                for j in range(sets):
+                    allowed[depth, s, j] = allowed[depth - 1, s, j] if s != row else j == k
+            _take(_weights_at(stack, depth), _weights_at(stack, depth - 1))
         if fresh:
             counts[2] += 1
-            weights = Weights(stack.lengths[depth], stack.prices[depth], stack.tax[depth], stack.number[depth])
-            proven = bound_node(task, copies, z, pace, stack.allowed[depth], weights, room, log, steps)
+            weights = _weights_at(stack, depth)
+            proven = bound_node(task, copies, z, pace, allowed[depth], weights, room, log, steps)
             if proven == REFUTED:
                 depth, fresh = depth - 1, False
                 continue
-            stack.proven[depth] = max(proven, stack.proven[depth - 1]) if depth > 0 else proven
-            row = branching_row(stack.allowed[depth], room)
+            if depth > 0 and stack.proven[depth - 1] > proven:
+                proven = stack.proven[depth - 1]
+            stack.proven[depth] = proven
+            row = branching_row(allowed[depth], room)
             if row < 0:
                 for s in range(n):
-                    leaves[counts[1], s] = np.argmax(stack.allowed[depth, s])
+                    only = 0
+                    while not allowed[depth, s, only]:
+                        only += 1
+                    leaves[counts[1], s] = only
                 leaves[counts[1], n] = log.used[0] + 1
                 counts[1] += 1
                 _word(log, ELSEWHERE)
                 _word(log, 0)
                 depth, fresh = depth - 1, False
                 continue
-            stack.row[depth], stack.next[depth] = row, 0
+            rows[depth], next_set[depth] = row, 0
             _word(log, BRANCH)
             _word(log, row)
-        row, k = stack.row[depth], stack.next[depth]
-        while k < sets and not stack.allowed[depth, row, k]:
+        row, k = rows[depth], next_set[depth]
+        while k < sets and not allowed[depth, row, k]:
             k += 1
         if k == sets:
             _word(log, END)
             depth, fresh = depth - 1, False
             continue
         _word(log, k)
-        stack.next[depth] = k + 1
+        next_set[depth] = k + 1
         depth, fresh = depth + 1, True
     counts[3] += steps[0]

@@ -7,11 +7,11 @@ open. All moves keep degrees, planes and cycles.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
-# ruff: noqa: SIM110 (compiled code is written in loops)
+# ruff: noqa: SIM109, SIM110 (compiled code is written in loops)
 
 import numpy as np
-from numba import njit
 
+from ddlopt.models.kernels import helper, kernel
 from ddlopt.solvers.topology.kernels import Floats, Ints
 
 MOST_CHANGES = 6
@@ -23,7 +23,7 @@ for _position in range(64):
     _BIT[((0x03F79D71B4CB0A89 << _position) & 0xFFFFFFFFFFFFFFFF) >> 58] = _position
 
 
-@njit(cache=True)
+@kernel("(i8[:, ::1], f8[:, ::1], b1)")
 def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
     """Sum of traffic times hops; where there is no path it counts as n hops.
 
@@ -31,11 +31,13 @@ def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
     """
     n, d = heads.shape
     words = (n + 63) // 64
-    reach = np.zeros((n, words), np.uint64)
+    reach, wider = np.empty((n, words), np.uint64), np.empty((n, words), np.uint64)
+    total, rest = 0.0, 0.0
     for v in range(n):
-        reach[v, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
-    wider = reach.copy()
-    total, rest = 0.0, traffic.sum()
+        for i in range(words):
+            reach[v, i] = wider[v, i] = np.uint64(1) << np.uint64(v & 63) if i == v >> 6 else np.uint64(0)
+        for t in range(n):
+            rest += traffic[v, t]
     for hops in range(1, n):
         grown = False
         for v in range(n):
@@ -55,11 +57,13 @@ def hop_volume(heads: Ints, traffic: Floats, forwarding: bool) -> float:
                     grown = True
         if not grown or not forwarding or rest <= 0.0:
             break
-        reach[:] = wider
-    return total + n * max(rest, 0.0)
+        for v in range(n):
+            for i in range(words):
+                reach[v, i] = wider[v, i]
+    return total + n * rest if rest > 0.0 else total
 
 
-@njit(cache=True)
+@kernel("(i8[:, ::1], i8, i8, i8[::1])")
 def follow(heads: Ints, first: int, second: int, ring: Ints) -> bool:
     """Walk from server 0 along columns ``first`` and ``second`` in turn; whether that is one cycle through all servers.
 
@@ -75,7 +79,7 @@ def follow(heads: Ints, first: int, second: int, ring: Ints) -> bool:
     return v == 0
 
 
-@njit(cache=True)
+@helper
 def _stays_closed(heads: Ints, column: int, cycles: Ints) -> bool:
     """Whether all cycles that use ``column`` still are cycles."""
     ring = np.empty(len(heads), np.int64)
@@ -85,7 +89,7 @@ def _stays_closed(heads: Ints, column: int, cycles: Ints) -> bool:
     return True
 
 
-@njit(cache=True)
+@helper
 def _is_closed(column: int, cycles: Ints) -> bool:
     for i in range(len(cycles)):
         if cycles[i, 0] == column or cycles[i, 1] == column:
@@ -93,27 +97,33 @@ def _is_closed(column: int, cycles: Ints) -> bool:
     return False
 
 
-@njit(cache=True)
-def _set(heads: Ints, v: int, k: int, w: int, changes: Ints, count: int) -> int:
-    changes[count, 0], changes[count, 1], changes[count, 2] = v, k, heads[v, k]
-    heads[v, k] = w
-    return count + 1
+@helper
+def _apply(heads: Ints, changes: Ints, count: int) -> None:
+    """Make the changes written down, one after the other, and write down what was there before."""
+    for i in range(count):
+        v, k, w = changes[i, 0], changes[i, 1], changes[i, 2]
+        changes[i, 2] = heads[v, k]
+        heads[v, k] = w
 
 
-@njit(cache=True)
+@helper
 def _swap_servers(heads: Ints, a: int, b: int) -> None:
     """Give server a the links of b and the reverse: the same network, other places in it."""
-    for v in range(len(heads)):
-        for k in range(heads.shape[1]):
-            if heads[v, k] == a:
+    n, d = heads.shape
+    for v in range(n):
+        for k in range(d):
+            w = heads[v, k]
+            if w == a:
                 heads[v, k] = b
-            elif heads[v, k] == b:
+            elif w == b:
                 heads[v, k] = a
-    for k in range(heads.shape[1]):
-        heads[a, k], heads[b, k] = heads[b, k], heads[a, k]
+    for k in range(d):
+        w = heads[a, k]
+        heads[a, k] = heads[b, k]
+        heads[b, k] = w
 
 
-@njit(cache=True)
+@kernel("(i8[:, ::1], i8[:, ::1], i8)")
 def undo(heads: Ints, changes: Ints, count: int) -> None:
     """Take back the ``count`` changes of a move, last first; a count of -1 is a swap of two servers."""
     if count < 0:
@@ -122,7 +132,7 @@ def undo(heads: Ints, changes: Ints, count: int) -> None:
         heads[changes[i, 0], changes[i, 1]] = changes[i, 2]
 
 
-@njit(cache=True)
+@helper
 def _legal(heads: Ints, changes: Ints, count: int, parallel: bool) -> bool:
     """No changed link leads home, nor repeats another where ``parallel`` links are forbidden."""
     d = heads.shape[1]
@@ -138,72 +148,75 @@ def _legal(heads: Ints, changes: Ints, count: int, parallel: bool) -> bool:
     return True
 
 
-@njit(cache=True)
+@helper
 def _swap_colours(heads: Ints, cycles: Ints) -> None:
     """Swap two open planes along a random alternating path or cycle: other planes, same links, hence other moves."""
     n, d = heads.shape
     p, q = np.random.randint(d), np.random.randint(d)
     if p == q or _is_closed(p, cycles) or _is_closed(q, cycles):
         return
-    inside = np.full(n, False)
-    stack = np.empty(n, np.int64)
+    inside, stack = np.empty(n, np.int64), np.empty(n, np.int64)
+    for v in range(n):
+        inside[v] = 0
     stack[0] = np.random.randint(n)
-    inside[stack[0]] = True
+    inside[stack[0]] = 1
     waiting = 1
     while waiting:
         waiting -= 1
         v = stack[waiting]
-        for k in (p, q):
-            w = heads[v, k]
+        at_p, at_q = heads[v, p], heads[v, q]
+        for side in range(2):
+            w = at_q if side else at_p
             if w >= 0 and not inside[w]:
-                inside[w] = True
+                inside[w] = 1
                 stack[waiting] = w
                 waiting += 1
-        heads[v, p], heads[v, q] = heads[v, q], heads[v, p]
+        heads[v, p], heads[v, q] = at_q, at_p
 
 
-@njit(cache=True)
+@helper
 def _exchange_in_plane(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
-    """Join two random servers in plane k, and those that they were joined to; 0 where that would open a cycle."""
+    """Join two random servers in plane k, and those that they were joined to."""
     n = len(heads)
     if np.random.random() < 0.2:
         _swap_colours(heads, cycles)
     a, c = np.random.randint(n), np.random.randint(n)
     b, e = heads[a, k], heads[c, k]
-    if a in (c, e):
+    if a == c or a == e:
         return 0
-    count = _set(heads, a, k, c, changes, 0)
-    count = _set(heads, c, k, a, changes, count)
+    changes[0, 0], changes[0, 1], changes[0, 2] = a, k, c
+    changes[1, 0], changes[1, 1], changes[1, 2] = c, k, a
+    count = 2
     if b >= 0:
-        count = _set(heads, b, k, e, changes, count)
+        changes[count, 0], changes[count, 1], changes[count, 2] = b, k, e
+        count += 1
     if e >= 0:
-        count = _set(heads, e, k, b, changes, count)
-    if not _stays_closed(heads, k, cycles):
-        undo(heads, changes, count)
-        return 0
+        changes[count, 0], changes[count, 1], changes[count, 2] = e, k, b
+        count += 1
     return count
 
 
-@njit(cache=True)
+@helper
 def _exchange_in_cycle(heads: Ints, k: int, changes: Ints) -> int:
     """Cut the cycle of column k at three random places and put the stretches together in the other order."""
     n = len(heads)
     a, c, e = np.random.randint(n), np.random.randint(n), np.random.randint(n)
-    if a == c or e in (a, c):
+    if a == c or e == a or e == c:
         return 0
     # c is to be the first of the two on the way from a.
     v = heads[a, k]
-    while v not in (c, e):
+    while v != c and v != e:
         v = heads[v, k]
     if v == e:
-        c, e = e, c
-    b, x, f = heads[a, k], heads[c, k], heads[e, k]
-    count = _set(heads, a, k, x, changes, 0)
-    count = _set(heads, e, k, b, changes, count)
-    return _set(heads, c, k, f, changes, count)
+        e = c
+        c = v
+    changes[0, 0], changes[0, 1], changes[0, 2] = a, k, heads[c, k]
+    changes[1, 0], changes[1, 1], changes[1, 2] = e, k, heads[a, k]
+    changes[2, 0], changes[2, 1], changes[2, 2] = c, k, heads[e, k]
+    return 3
 
 
-@njit(cache=True)
+@helper
 def _exchange_ends(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
     """Exchange the ends of a random link of column k with one, sometimes two, random ones of open columns."""
     n, d = heads.shape
@@ -211,19 +224,19 @@ def _exchange_ends(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
     b, x = heads[a, k], heads[c, m]
     if _is_closed(m, cycles) or b == x:
         return 0
+    changes[0, 0], changes[0, 1], changes[0, 2] = a, k, x
     if np.random.random() >= 0.15:
-        count = _set(heads, a, k, x, changes, 0)
-        return _set(heads, c, m, b, changes, count)
+        changes[1, 0], changes[1, 1], changes[1, 2] = c, m, b
+        return 2
     e, o = np.random.randint(n), np.random.randint(d)
     if _is_closed(o, cycles) or (e == a and o == k) or (e == c and o == m):
         return 0
-    f = heads[e, o]
-    count = _set(heads, a, k, x, changes, 0)
-    count = _set(heads, c, m, f, changes, count)
-    return _set(heads, e, o, b, changes, count)
+    changes[1, 0], changes[1, 1], changes[1, 2] = c, m, heads[e, o]
+    changes[2, 0], changes[2, 1], changes[2, 2] = e, o, b
+    return 3
 
 
-@njit(cache=True)
+@kernel("(i8[:, ::1], i8[:, ::1], b1, b1, f8, i8[:, ::1])")
 def move(heads: Ints, cycles: Ints, duplex: bool, parallel: bool, swaps: float, changes: Ints) -> int:
     """Apply a random move; returns its number of changes (see :func:`undo`), 0 where the attempt failed.
 
@@ -245,30 +258,14 @@ def move(heads: Ints, cycles: Ints, duplex: bool, parallel: bool, swaps: float, 
         count = _exchange_in_cycle(heads, k, changes)
     else:
         count = _exchange_ends(heads, k, cycles, changes)
-    if not _legal(heads, changes, count, parallel):
+    _apply(heads, changes, count)
+    if (duplex and not _stays_closed(heads, k, cycles)) or not _legal(heads, changes, count, parallel):
         undo(heads, changes, count)
         return 0
     return count
 
 
-@njit(cache=True)
-def mean_change(
-    heads: Ints, cycles: Ints, traffic: Floats, duplex: bool, parallel: bool, forwarding: bool, swaps: float
-) -> float:
-    """Mean size of the change of :func:`hop_volume` over some random moves."""
-    changes = np.empty((MOST_CHANGES, 3), np.int64)
-    current = hop_volume(heads, traffic, forwarding)
-    total, sampled = 0.0, 0
-    for _ in range(60):
-        count = move(heads, cycles, duplex, parallel, swaps, changes)
-        if count != 0:
-            total += abs(hop_volume(heads, traffic, forwarding) - current)
-            sampled += 1
-            undo(heads, changes, count)
-    return total / max(1, sampled)
-
-
-@njit(cache=True)
+@kernel("(i8[:, ::1], i8[:, ::1], f8[:, ::1], b1, b1, b1, f8, i8, f8, f8, i8[:, ::1], f8)")
 def anneal_hops(
     heads: Ints,
     cycles: Ints,
@@ -300,7 +297,9 @@ def anneal_hops(
             current = trial
             if current < least:
                 least = current
-                best[:] = heads
+                for v in range(len(heads)):
+                    for k in range(heads.shape[1]):
+                        best[v, k] = heads[v, k]
         else:
             undo(heads, changes, count)
     return least

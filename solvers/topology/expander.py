@@ -33,6 +33,7 @@ class Expander(Heuristic):
     """
 
     family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     @property
     def name(self) -> str:

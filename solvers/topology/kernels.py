@@ -4,8 +4,8 @@ Links are a table ``heads`` of shape (n, d): ``heads[v, k]`` is the server at th
 v, or -1 where the port is idle. The arc of that link has the number ``v * d + k``. Parallel links are one arc: the
 first of them has their number as its capacity, the others have capacity 0. Nothing here knows an instance.
 
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
+Written for a short compilation too: every function is compiled into each one that calls it, so they are few and small,
+in plain loops, and take arrays out of their tuples once.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -38,13 +39,14 @@ class Loads(NamedTuple):
     length: Floats
 
 
-@njit(cache=True)
+@kernel("(i8[:, ::1],)")
 def capacities(heads: Ints) -> Floats:
     """Capacity in links of every arc, shape (n * d,)."""
     n, d = heads.shape
-    capacity = np.zeros(n * d)
+    capacity = np.empty(n * d, np.float64)
     for v in range(n):
         for k in range(d):
+            capacity[v * d + k] = 0.0
             if heads[v, k] < 0:
                 continue
             first = k
@@ -56,48 +58,51 @@ def capacities(heads: Ints) -> Floats:
     return capacity
 
 
-@njit(cache=True)
+@helper
 def grow_tree(source: int, net: Net, length: Floats, dist: Floats, via: Ints, order: Ints) -> int:
     """Shortest-path tree from ``source`` by Dijkstra's algorithm with dense scans; returns how many servers it reaches.
 
     Fills ``dist`` (infinite where unreached), ``via`` (the arc that enters a server) and ``order`` (servers as
     settled), each (n,). Without forwarding a path is a single arc. An arc of infinite length is absent.
     """
-    n, d = net.heads.shape
-    dist[:] = np.inf
-    via[:] = -1
+    heads, forwarding = net.heads, net.forwarding
+    n, d = heads.shape
+    for v in range(n):
+        dist[v] = np.inf
+        via[v] = -1
     dist[source] = 0.0
-    frontier = np.empty(n, np.int64)
-    frontier[0] = source
+    # Servers that wait are kept from the end of ``order`` backwards; those settled never get that far.
+    last = n - 1
+    order[last] = source
     waiting, settled = 1, 0
     while waiting > 0:
-        best = 0
-        for i in range(1, waiting):
-            if dist[frontier[i]] < dist[frontier[best]]:
+        best = last
+        for i in range(last - 1, last - waiting, -1):
+            if dist[order[i]] < dist[order[best]]:
                 best = i
-        v = frontier[best]
+        v = order[best]
         waiting -= 1
-        frontier[best] = frontier[waiting]
+        order[best] = order[last - waiting]
         order[settled] = v
         settled += 1
-        if v != source and not net.forwarding:
+        if v != source and not forwarding:
             continue
         for k in range(d):
             arc = v * d + k
             if length[arc] == np.inf:
                 continue
-            w = net.heads[v, k]
+            w = heads[v, k]
             reached = dist[v] + length[arc]
             if reached < dist[w]:
                 if dist[w] == np.inf:
-                    frontier[waiting] = w
+                    order[last - waiting] = w
                     waiting += 1
                 dist[w] = reached
                 via[w] = arc
     return settled
 
 
-@njit(cache=True)
+@kernel("(record(Net, i8[:, ::1], f8[::1], b1), f8[::1], f8[:, ::1], i8[:, ::1])")
 def all_trees(net: Net, length: Floats, dist: Floats, via: Ints) -> None:
     """Shortest-path trees from every server into ``dist`` and ``via``, both (n, n), row = source."""
     order = np.empty(len(net.heads), np.int64)
@@ -105,37 +110,49 @@ def all_trees(net: Net, length: Floats, dist: Floats, via: Ints) -> None:
         grow_tree(s, net, length, dist[s], via[s], order)
 
 
-@njit(cache=True)
+@helper
 def set_lengths(net: Net, loads: Loads, sharpness: float, reference: float) -> None:
     """Lengths = derivatives of the potential sum capacity * exp(sharpness * load / capacity), scaled: long where busy.
 
     An arc with ``reference`` bytes per link has length 1.
     """
-    for a in range(len(loads.load)):
-        if net.capacity[a] > 0.0:
-            loads.length[a] = np.exp(sharpness * (loads.load[a] / net.capacity[a] - reference)) + FLOOR
+    capacity, load, length = net.capacity, loads.load, loads.length
+    for a in range(len(load)):
+        if capacity[a] > 0.0:
+            length[a] = np.exp(sharpness * (load[a] / capacity[a] - reference)) + FLOOR
         else:
-            loads.length[a] = np.inf
+            length[a] = np.inf
 
 
-@njit(cache=True)
+@helper
 def add_load(arc: int, amount: float, net: Net, loads: Loads, sharpness: float, reference: float) -> None:
     """Add to the load of one arc and set its length."""
-    loads.load[arc] += amount
-    loads.length[arc] = np.exp(sharpness * (loads.load[arc] / net.capacity[arc] - reference)) + FLOOR
+    load = loads.load[arc] + amount
+    loads.load[arc] = load
+    loads.length[arc] = np.exp(sharpness * (load / net.capacity[arc] - reference)) + FLOOR
 
 
-@njit(cache=True)
+@helper
 def busiest(net: Net, load: Floats) -> float:
     """The largest load per link."""
-    most = 0.0
+    capacity, most = net.capacity, 0.0
     for a in range(len(load)):
-        if net.capacity[a] > 0.0:
-            most = max(most, load[a] / net.capacity[a])
+        if capacity[a] > 0.0 and load[a] / capacity[a] > most:
+            most = load[a] / capacity[a]
     return most
 
 
-@njit(cache=True)
+@helper
+def _copy_row(table: Floats, row: int, copy: Floats) -> bool:
+    """Copy a row; whether there is anything but zeros in it."""
+    some = False
+    for i in range(len(copy)):
+        copy[i] = table[row, i]
+        some = some or copy[i] != 0.0
+    return some
+
+
+@helper
 def load_trees(traffic: Floats, net: Net, sharpness: float, flow: Floats, loads: Loads) -> None:
     """Send every source's traffic (n, n) down its tree, one source after the other, each seeing the loads before it.
 
@@ -143,12 +160,12 @@ def load_trees(traffic: Floats, net: Net, sharpness: float, flow: Floats, loads:
     """
     n, d = net.heads.shape
     set_lengths(net, loads, sharpness, 0.0)
-    dist, via, order = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+    dist, below = np.empty(n, np.float64), np.empty(n, np.float64)
+    via, order = np.empty(n, np.int64), np.empty(n, np.int64)
     for s in range(n):
-        if not traffic[s].any():
+        if not _copy_row(traffic, s, below):
             continue
         settled = grow_tree(s, net, loads.length, dist, via, order)
-        below = traffic[s].copy()
         for i in range(settled - 1, 0, -1):
             v = order[i]
             if below[v] > 0.0:
@@ -157,11 +174,12 @@ def load_trees(traffic: Floats, net: Net, sharpness: float, flow: Floats, loads:
                 add_load(via[v], below[v], net, loads, sharpness, 0.0)
 
 
-@njit(cache=True)
+@helper
 def _main_entries(flow: Floats, heads: Ints, entering: Ints) -> None:
     """For each server the arc into it that carries most of one source's ``flow`` (n * d,); -1 where there is none."""
-    entering[:] = -1
-    d = heads.shape[1]
+    n, d = heads.shape
+    for v in range(n):
+        entering[v] = -1
     for a in range(len(flow)):
         if flow[a] > 0.0:
             v = heads[a // d, a % d]
@@ -169,7 +187,7 @@ def _main_entries(flow: Floats, heads: Ints, entering: Ints) -> None:
                 entering[v] = a
 
 
-@njit(cache=True)
+@helper
 def _used_segment(arc: int, flow: Floats, entering: Ints, on_tree: Ints, d: int, segment: Ints) -> int:
     """Follow used arcs back from ``arc`` to the first server marked with it; returns how many, 0 where that fails."""
     segment[0] = arc
@@ -184,7 +202,7 @@ def _used_segment(arc: int, flow: Floats, entering: Ints, on_tree: Ints, d: int,
     return arcs
 
 
-@njit(cache=True)
+@helper
 def _equalise(
     flow: Floats,
     segment: Ints,
@@ -197,29 +215,36 @@ def _equalise(
     ref: float,
 ) -> None:
     """Shift a source's flow from ``segment`` to ``tree``, between the same ends, until both are about as long."""
-    room = np.inf
+    capacity, length = net.capacity, loads.length
+    amount = np.inf
     slow = slow_bend = fast = fast_bend = 0.0
-    for b in segment[:arcs]:
-        room = min(room, flow[b])
-        slow += loads.length[b]
-        slow_bend += loads.length[b] / net.capacity[b]
-    for b in tree[:tree_arcs]:
-        fast += loads.length[b]
-        fast_bend += loads.length[b] / net.capacity[b]
+    for i in range(arcs):
+        b = segment[i]
+        if flow[b] < amount:
+            amount = flow[b]
+        slow += length[b]
+        slow_bend += length[b] / capacity[b]
+    for i in range(tree_arcs):
+        b = tree[i]
+        fast += length[b]
+        fast_bend += length[b] / capacity[b]
     if fast >= slow:
         return
-    amount = room
     if tree_arcs > 0:
-        amount = min(room, np.log(slow / fast) / (sharpness * (slow_bend / slow + fast_bend / fast)))
-    for b in segment[:arcs]:
-        flow[b] = max(0.0, flow[b] - amount)
-        add_load(b, -amount, net, loads, sharpness, ref)
-    for b in tree[:tree_arcs]:
-        flow[b] += amount
-        add_load(b, amount, net, loads, sharpness, ref)
+        wanted = np.log(slow / fast) / (sharpness * (slow_bend / slow + fast_bend / fast))
+        if wanted < amount:
+            amount = wanted
+    for i in range(arcs + tree_arcs):
+        less = i < arcs
+        b = segment[i] if less else tree[i - arcs]
+        shift = -amount if less else amount
+        flow[b] += shift
+        if flow[b] < 0.0:
+            flow[b] = 0.0
+        add_load(b, shift, net, loads, sharpness, ref)
 
 
-@njit(cache=True)
+@helper
 def shift_flows(traffic: Floats, net: Net, sharpness: float, reference: float, flow: Floats, loads: Loads) -> None:
     """One sweep of Newton shifts: for each source, from every used segment to the tree segment that avoids it.
 
@@ -232,28 +257,31 @@ def shift_flows(traffic: Floats, net: Net, sharpness: float, reference: float, f
     ----------
     H. Bar-Gera, "Traffic assignment by paired alternative segments", Transportation Research B 44, 2010.
     """
-    n, d = net.heads.shape
-    dist, via, order = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-    on_tree, entering = np.empty(n, np.int64), np.empty(n, np.int64)
+    heads, length = net.heads, loads.length
+    n, d = heads.shape
+    dist = np.empty(n, np.float64)
+    via, on_tree, entering = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     segment, tree = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     for s in range(n):
-        if not traffic[s].any():
+        if not _copy_row(traffic, s, dist):
             continue
-        grow_tree(s, net, loads.length, dist, via, order)
-        _main_entries(flow[s], net.heads, entering)
-        on_tree[:] = -1
+        grow_tree(s, net, length, dist, via, tree)
+        own = flow[s]
+        _main_entries(own, heads, entering)
+        for v in range(n):
+            on_tree[v] = -1
         for a in range(n * d):
-            if flow[s, a] <= 0.0:
+            if own[a] <= 0.0:
                 continue
-            v = net.heads[a // d, a % d]
-            if via[v] == a or dist[a // d] + loads.length[a] <= dist[v] * (1.0 + 1e-9):
+            v = heads[a // d, a % d]
+            if via[v] == a or dist[a // d] + length[a] <= dist[v] * (1.0 + 1e-9):
                 continue
             w = v
             while w != s:
                 on_tree[w] = a
                 w = via[w] // d
             on_tree[s] = a
-            arcs = _used_segment(a, flow[s], entering, on_tree, d, segment)
+            arcs = _used_segment(a, own, entering, on_tree, d, segment)
             if arcs == 0:
                 continue
             meet = segment[arcs - 1] // d
@@ -262,4 +290,4 @@ def shift_flows(traffic: Floats, net: Net, sharpness: float, reference: float, f
                 tree[tree_arcs] = via[w]
                 tree_arcs += 1
                 w = via[w] // d
-            _equalise(flow[s], segment, arcs, tree, tree_arcs, net, loads, sharpness, reference)
+            _equalise(own, segment, arcs, tree, tree_arcs, net, loads, sharpness, reference)

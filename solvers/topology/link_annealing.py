@@ -10,7 +10,6 @@ from ddlopt.solvers.topology.exchange_moves import (
     MOST_CHANGES,
     anneal_hops,
     hop_volume,
-    mean_change,
     move,
     undo,
 )
@@ -32,7 +31,7 @@ def anneal_volume(job: Job, start: LinkStart, traffic: Floats, moves: int, clock
     instance = job.instance
     kind = instance.optics == "duplex", instance.parallel_links, instance.host_forwarding, _SWAPS
     heads = start.heads.copy()
-    scale = mean_change(heads, start.cycles, traffic, *kind)
+    scale = _mean_change(heads, start.cycles, traffic, *kind)
     if scale == 0:
         return start.heads, 0
     best, least = heads.copy(), hop_volume(heads, traffic, instance.host_forwarding)
@@ -46,6 +45,22 @@ def anneal_volume(job: Job, start: LinkStart, traffic: Floats, moves: int, clock
         least = anneal_hops(heads, start.cycles, traffic, *kind, each, temperature, cooling, best, least)
         tried += each
     return best, tried
+
+
+def _mean_change(
+    heads: Ints, cycles: Ints, traffic: Floats, duplex: bool, parallel: bool, forwarding: bool, swaps: float
+) -> float:
+    """Mean size of the change of the hop volume over some random moves."""
+    changes = np.empty((MOST_CHANGES, 3), np.int64)
+    current = hop_volume(heads, traffic, forwarding)
+    total, sampled = 0.0, 0
+    for _ in range(60):
+        count = move(heads, cycles, duplex, parallel, swaps, changes)
+        if count != 0:
+            total += abs(hop_volume(heads, traffic, forwarding) - current)
+            sampled += 1
+            undo(heads, changes, count)
+    return total / max(1, sampled)
 
 
 def anneal_congestion(

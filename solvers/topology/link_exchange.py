@@ -61,6 +61,13 @@ class LinkExchange(Heuristic):
     effort: float = 1.0
 
     family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.topology.balance_kernel",
+        "ddlopt.solvers.topology.ring_kernels",
+        "ddlopt.solvers.topology.kernels",
+        "ddlopt.solvers.topology.exchange_moves",
+        "ddlopt.solvers.topology.routing",
+    )
 
     def __post_init__(self) -> None:
         if not self.effort > 0:

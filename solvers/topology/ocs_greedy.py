@@ -37,6 +37,7 @@ class OcsGreedy(Heuristic):
     """
 
     family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     @property
     def name(self) -> str:

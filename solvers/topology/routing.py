@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.kernels import helper, kernel
 from ddlopt.models.topology.solution import Path
 
 Pair = tuple[int, int]
@@ -68,7 +68,8 @@ class Network:
     @cached_property
     def distances(self) -> Integers:
         """(n, n) array: hops from row to column, ``UNREACHABLE`` where no path leads."""
-        result: Integers = _distances(self.first, self.heads)
+        result = np.empty((self.servers, self.servers), dtype=np.int32)
+        _distances(self.first, self.heads, result, np.empty(self.servers, dtype=np.int32))
         return result
 
     def unreachable(self, pairs: Integers) -> Pair | None:
@@ -123,12 +124,16 @@ def k_shortest_paths(network: Network, pairs: Integers, k: int, seed: int = 0) -
     # Path counts are found once a target, so pairs are visited target by target.
     order = np.argsort(pairs[:, 1], kind="stable")
     sorted_pairs = np.ascontiguousarray(pairs[order], dtype=np.int32)
-    owned, starts, nodes = _k_shortest(
-        network.first, network.heads, network.distances, sorted_pairs, k, SEARCH_STEPS, seed % 2**32
-    )
+    n, m = network.servers, len(pairs)
+    owned, starts = np.empty(m + 1, dtype=np.int32), np.empty(m * k + 1, dtype=np.int64)
+    found, lengths = np.empty((k, n + 1), dtype=np.int32), np.empty(k, dtype=np.int32)
+    path, scratch, ways = np.empty(n + 1, dtype=np.int32), np.empty(n + 1, dtype=np.int32), np.empty(n)
+    tree, links = np.empty((SEARCH_STEPS, 4), dtype=np.int32), (network.first, network.heads, network.distances)
+    nodes = _k_shortest(*links, sorted_pairs, tree, seed % 2**32, found, lengths, path, scratch, ways, owned, starts)
+    starts = starts[: owned[m] + 1]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return _reordered(owned, starts, nodes, rank)
+    return _reordered(owned, starts, nodes[: starts[-1]], rank)
 
 
 def shortest_paths(network: Network, pairs: Integers, seed: int = 0) -> list[Path]:
@@ -143,7 +148,9 @@ def balanced_paths(network: Network, sets: PathSets, amounts_bytes: Floats, load
     "Busy" is bytes per link, the pair's own included; ties go to the shorter path. The (arcs,) ``loads`` are increased.
     """
     order = np.argsort(-amounts_bytes, kind="stable")
-    chosen = _balance(sets.owned, sets.starts, sets.nodes, order, amounts_bytes, network.arc, network.counts, loads)
+    chosen = np.empty(len(order), dtype=np.int64)
+    packed = sets.owned, sets.starts, sets.nodes
+    _balance(*packed, order, amounts_bytes, network.arc, network.counts, loads, chosen)
     return [sets.path(int(index)) for index in chosen]
 
 
@@ -158,14 +165,14 @@ def _reordered(owned: Any, starts: Any, nodes: Any, rank: Any) -> PathSets:
     return PathSets(new_owned, new_starts, nodes[taken])
 
 
-@numba.njit(cache=True)
-def _distances(first: Any, heads: Any) -> Any:
+@kernel("(i4[::1], i4[::1], i4[:, ::1], i4[::1])")
+def _distances(first: Any, heads: Any, distance: Any, queue: Any) -> None:
+    """Fill ``distance`` (n, n); ``queue`` (n,) is scratch."""
     n = len(first) - 1
-    distance = np.full((n, n), UNREACHABLE, np.int32)
-    queue = np.empty(n, np.int32)
     for source in range(n):
-        row = distance[source]
-        row[source] = 0
+        for v in range(n):
+            distance[source, v] = UNREACHABLE
+        distance[source, source] = 0
         queue[0] = source
         read, write = 0, 1
         while read < write:
@@ -173,28 +180,40 @@ def _distances(first: Any, heads: Any) -> Any:
             read += 1
             for a in range(first[v], first[v + 1]):
                 w = heads[a]
-                if row[w] == UNREACHABLE:
-                    row[w] = row[v] + 1
+                if distance[source, w] == UNREACHABLE:
+                    distance[source, w] = distance[source, v] + 1
                     queue[write] = w
                     write += 1
-    return distance
 
 
-@numba.njit(cache=True)
-def _count_shortest(first: Any, heads: Any, distances: Any, target: int, ways: Any) -> None:
-    """ways[v] = number of shortest paths from v to ``target`` (as floats: there may be very many)."""
-    to_target = distances[:, target]
-    ways[:] = 0.0
+@helper
+def _count_shortest(
+    first: Any, heads: Any, distances: Any, target: int, ways: Any, at_distance: Any, following: Any
+) -> None:
+    """ways[v] = number of shortest paths from v to ``target`` (as floats: there may be very many).
+
+    ``at_distance`` and ``following`` (n + 1,) are scratch: a list of servers for each distance.
+    """
+    n = len(first) - 1
+    for v in range(n):
+        ways[v] = 0.0
+        at_distance[v] = -1
+    for v in range(n):
+        hops = distances[v, target]
+        if hops != UNREACHABLE:
+            following[v] = at_distance[hops]
+            at_distance[hops] = v
     ways[target] = 1.0
-    for v in np.argsort(to_target):
-        if v == target or to_target[v] == UNREACHABLE:
-            continue
-        for a in range(first[v], first[v + 1]):
-            if to_target[heads[a]] == to_target[v] - 1:
-                ways[v] += ways[heads[a]]
+    for hops in range(1, n):
+        v = at_distance[hops]
+        while v >= 0:
+            for a in range(first[v], first[v + 1]):
+                if distances[heads[a], target] == hops - 1:
+                    ways[v] += ways[heads[a]]
+            v = following[v]
 
 
-@numba.njit(cache=True)
+@helper
 def _draw_shortest(first: Any, heads: Any, distances: Any, source: int, target: int, ways: Any, path: Any) -> None:
     """Write a uniformly random shortest path into ``path``."""
     v = source
@@ -213,7 +232,7 @@ def _draw_shortest(first: Any, heads: Any, distances: Any, source: int, target: 
         path[hop + 1] = v
 
 
-@numba.njit(cache=True)
+@helper
 def _is_new(path: Any, found: Any, number: int, hops: int) -> bool:
     for other in range(number):
         same = True
@@ -226,17 +245,19 @@ def _is_new(path: Any, found: Any, number: int, hops: int) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@helper
 def _search(
-    first: Any, heads: Any, distances: Any, source: int, target: int, tree: Any, found: Any, lengths: Any
+    first: Any, heads: Any, distances: Any, source: int, target: int, tree: Any, found: Any, lengths: Any, buckets: Any
 ) -> int:
     """Find loopless paths in order of length; gives their number, at most len(found).
 
     Best-first search over beginnings of paths: ``tree`` holds for each its last server, its parent, its hops and the
-    next beginning of the same bucket. A bucket is the fewest hops of a path so begun, if loops were allowed.
+    next beginning of the same bucket. A bucket is the fewest hops of a path so begun, if loops were allowed; the first
+    of each is kept in ``buckets`` (n + 1,).
     """
     n = len(first) - 1
-    buckets = np.full(n, -1, np.int32)
+    for hops in range(n):
+        buckets[hops] = -1
     tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = source, -1, 0, -1
     buckets[distances[source, target]] = 0
     grown, number = 1, 0
@@ -268,59 +289,85 @@ def _search(
     return number
 
 
-@numba.njit(cache=True)
-def _k_shortest(first: Any, heads: Any, distances: Any, pairs: Any, k: int, steps: int, seed: int) -> Any:
-    n = len(first) - 1
+@kernel(
+    "(i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i8, i4[:, ::1], i4[::1], i4[::1], i4[::1], f8[::1],"
+    " i4[::1], i8[::1])"
+)
+def _k_shortest(
+    first: Any,
+    heads: Any,
+    distances: Any,
+    pairs: Any,
+    tree: Any,
+    seed: int,
+    found: Any,
+    lengths: Any,
+    path: Any,
+    scratch: Any,
+    ways: Any,
+    owned: Any,
+    starts: Any,
+) -> Any:
+    """Fill ``owned`` (pairs + 1,) and ``starts`` (pairs * k + 1,) of :class:`PathSets`; returns its ``nodes``.
+
+    ``found`` (k, n + 1), ``lengths`` (k,), ``path`` and ``scratch`` (n + 1,), ``ways`` (n,) and ``tree`` (steps, 4) are
+    scratch.
+    """
+    n, k = len(first) - 1, len(found)
     np.random.seed(seed)  # noqa: NPY002
-    path, tree = np.empty(n + 1, np.int32), np.empty((steps, 4), np.int32)
-    found, lengths = np.empty((k, n + 1), np.int32), np.empty(k, np.int32)
-    ways, counted = np.empty(n), -1
-    owned = np.zeros(len(pairs) + 1, np.int32)
-    starts = np.zeros(len(pairs) * k + 1, np.int64)
-    nodes = np.empty(max(1024, len(pairs) * 4), np.int32)
-    paths = 0
+    nodes = np.empty(1024 if len(pairs) < 256 else len(pairs) * 4, np.int32)
+    paths, counted = 0, -1
+    owned[0] = 0
+    starts[0] = 0
     for q in range(len(pairs)):
-        source, target = pairs[q]
+        source, target = pairs[q, 0], pairs[q, 1]
         if target != counted:
-            _count_shortest(first, heads, distances, target, ways)
+            _count_shortest(first, heads, distances, target, ways, scratch, path)
             counted = target
         hops = distances[source, target]
         number = 0
         if ways[source] <= k:
-            number = _search(first, heads, distances, source, target, tree, found, lengths)
+            number = _search(first, heads, distances, source, target, tree, found, lengths, scratch)
         # More shortest paths than wanted, or a search that ended before the first: draw.
         while number < k and (ways[source] > k or number == 0):
             _draw_shortest(first, heads, distances, source, target, ways, path)
             if _is_new(path, found, number, hops):
-                found[number, : hops + 1] = path[: hops + 1]
+                for position in range(hops + 1):
+                    found[number, position] = path[position]
                 lengths[number] = hops
                 number += 1
         for index in range(number):
             begin, end = starts[paths], starts[paths] + lengths[index] + 1
             if end > len(nodes):
                 larger = np.empty(2 * len(nodes) + n, np.int32)
-                larger[:begin] = nodes[:begin]
+                for position in range(begin):
+                    larger[position] = nodes[position]
                 nodes = larger
-            nodes[begin:end] = found[index, : lengths[index] + 1]
+            for position in range(begin, end):
+                nodes[position] = found[index, position - begin]
             paths += 1
             starts[paths] = end
         owned[q + 1] = paths
-    return owned, starts[: paths + 1].copy(), nodes[: starts[paths]].copy()
+    return nodes
 
 
-@numba.njit(cache=True)
-def _balance(owned: Any, starts: Any, nodes: Any, order: Any, amounts: Any, arc: Any, counts: Any, loads: Any) -> Any:
-    chosen = np.empty(len(order), np.int64)
-    for q in order:
+@kernel("(i4[::1], i8[::1], i4[::1], i8[::1], f8[::1], i4[:, ::1], f8[::1], f8[::1], i8[::1])")
+def _balance(
+    owned: Any, starts: Any, nodes: Any, order: Any, amounts: Any, arc: Any, counts: Any, loads: Any, chosen: Any
+) -> None:
+    """Fill ``chosen`` (pairs,) with the path of each pair; adds to ``loads``."""
+    for turn in range(len(order)):
+        q = order[turn]
         best, best_worst, best_hops = -1, np.inf, 0
         for p in range(owned[q], owned[q + 1]):
             worst, hops = 0.0, starts[p + 1] - starts[p] - 1
             for position in range(starts[p], starts[p + 1] - 1):
                 a = arc[nodes[position], nodes[position + 1]]
-                worst = max(worst, (loads[a] + amounts[q]) / counts[a])
+                busy = (loads[a] + amounts[q]) / counts[a]
+                if busy > worst:
+                    worst = busy
             if worst < best_worst or (worst == best_worst and hops < best_hops):
                 best, best_worst, best_hops = p, worst, hops
         for position in range(starts[best], starts[best + 1] - 1):
             loads[arc[nodes[position], nodes[position + 1]]] += amounts[q]
         chosen[q] = best
-    return chosen

@@ -93,6 +93,7 @@ class TopologyFinder(Heuristic):
     generators: tuple[int, ...] | None = None
 
     family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
         if self.variant not in ("paper", "released"):

@@ -13,7 +13,7 @@ from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance, heads
 from ddlopt.solvers.topology.balance_kernel import seed_kernels
 from ddlopt.solvers.topology.balance_lp import polish
 from ddlopt.solvers.topology.kernels import Net, all_trees, capacities
-from ddlopt.solvers.topology.ring_kernels import short_ring
+from ddlopt.solvers.topology.ring_kernels import shorten_ring
 
 
 def make_instance(traffic, degree, groups=(), **options):
@@ -193,7 +193,8 @@ def test_short_rings_are_shortest_on_seven_servers(seed):
     best = min(
         sum(dist[ring[i - 1], ring[i]] for i in range(7)) for ring in ((0, *rest) for rest in permutations(members[1:]))
     )
-    ring = short_ring(dist, members, np.full(7, -1), False, 200)
+    ring = np.full(7, -1)
+    shorten_ring(dist, members, ring, False, 200)
     assert sorted(ring.tolist()) == members.tolist()
     assert sum(dist[ring[i - 1], ring[i]] for i in range(7)) == pytest.approx(best)
 
