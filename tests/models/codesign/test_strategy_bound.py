@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from volume import seeds, spread
+from volume import seeds, slow, spread
 
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
@@ -195,6 +195,7 @@ def test_it_is_no_more_than_the_true_optimum_and_meets_it_with_cuts(seed):
     assert times[choices] <= best * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_some_true_optimum_is_above_the_bound():
     # Otherwise the cuts above would have nothing to do.
     gaps = []
@@ -217,7 +218,7 @@ def values_of(instance, **options):
         yield choices, formulation.objective_value(instance, outcome.objective) if feasible else inf
 
 
-@pytest.mark.parametrize("seed", [0, 3, 5])
+@pytest.mark.parametrize("seed", [3, 5, slow(0)])
 def test_of_every_choice_it_says_what_the_rows_say(seed):
     for choices, value in values_of(drawn(seed)):
         assert value == pytest.approx(own_bound(drawn(seed), choices), rel=1e-6)

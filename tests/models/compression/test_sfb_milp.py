@@ -214,6 +214,7 @@ def test_other_problems_are_refused():
     assert "sufficient factor" in SfbMilp().refuses(object())
 
 
+@pytest.mark.slow
 def test_broadcasts_that_nobody_needs_are_no_contradiction():
     """HiGHS stops at a gap with broadcasts above what the selection needs; the selection counts, not the claim."""
     free = random_graph(np.random.default_rng(1), operators=3000, samples=4)

@@ -1,11 +1,13 @@
 """Demand that a host decides: tied to constants, it must give what a fixed demand of those bytes does."""
 
 import functools
+import itertools
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from topology_cases import job
+from volume import spread
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import evaluate
@@ -89,8 +91,7 @@ def best_of(name):
     return solve_fixed(RingsAndRoutes(rings="all"), sent), solve_fixed(RingsAndRoutes(rings="all"), template)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "options"), spread(itertools.product(CASES, OPTIONS), 5), ids=str)
 def test_links_rings_and_routes_of_an_open_demand(name, options):
     template, sent = pair_of(name)
     expected, more = best_of(name)
