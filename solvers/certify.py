@@ -169,7 +169,8 @@ class Gate:
         try:
             bounds.append(self._bound(family(self.instance.family).bound(self.instance), Evidence.COMBINATORIAL))
         except InfeasibleError as proof:
-            status, message, evidence = Status.INFEASIBLE, str(proof), Evidence.COMBINATORIAL
+            status, evidence = Status.INFEASIBLE, Evidence.COMBINATORIAL
+            message = message if infeasible in (Evidence.SOLVER, Evidence.CERTIFICATE) and message else str(proof)
         if status is Status.NO_SOLUTION and infeasible is not None:
             if infeasible is Evidence.CLAIMED:
                 message = f"says that there is no solution, without evidence; {message}".rstrip("; ")
