@@ -1,5 +1,6 @@
 """The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,9 +43,12 @@ def describe(family_name: str) -> tuple[tuple[str, str, str], ...]:
     return tuple((entry.name, entry.kind, entry.summary) for entry in catalogue.entries(family_name))
 
 
-def default_method(instance: Instance | str | Path) -> str:
-    """The method that :func:`solve` takes by itself: the family's best exact one for the instance's size."""
-    return catalogue.default_method(load(instance))
+def default_method(instance: Instance | str | Path, solver: str | None = None) -> str:
+    """The method that :func:`solve` takes by itself: the family's best exact one for the instance's size.
+
+    With a solver it is one that uses it.
+    """
+    return catalogue.default_method(load(instance), solver)
 
 
 def load(instance: Instance | str | Path) -> Instance:
@@ -64,7 +68,7 @@ def solve(
     instance: Instance | str | Path,
     method: str | Method | None = None,
     *,
-    solver: str = "highs",
+    solver: str | None = None,
     time_limit: float | None = None,
     gap: float = 1e-4,
     threads: int = 1,
@@ -82,8 +86,9 @@ def solve(
     method : str or Method, optional
         A name from :func:`methods`, a :class:`~ddlopt.solvers.contracts.Method` of your own, or None for
         :func:`default_method`; ``result.method`` says which was taken.
-    solver : str
-        The solver behind an exact method: ``"highs"``, or any other that Pyomo knows by that name.
+    solver : str, optional
+        The solver behind an exact method: ``"highs"``, which is taken by itself, or any other that Pyomo knows by that
+        name. With one, :func:`default_method` is the best that uses a solver.
     time_limit : float, optional
         Wall-clock seconds after which the best found so far is returned.
     gap : float
@@ -100,6 +105,11 @@ def solve(
     progress : callable, optional
         Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve.
 
+    Returns
+    -------
+    Result
+        Also where there is no solution: its status then is ``infeasible``, if that is proven, or ``no_solution``.
+
     Raises
     ------
     UnknownNameError
@@ -107,16 +117,18 @@ def solve(
     NotApplicableError
         If the method, or that of ``start_from``, does not cover the instance.
     OptionError
-        If a limit or the seed is out of its range, or there are two starts.
+        If a limit or the seed is out of its range, there are two starts, or no method here uses the solver.
     SolverError
         If the solver is missing or fails, or claims what the check refutes.
     """
     problem = load(instance)
     limits = _limits(time_limit, gap, threads, seed)
+    if start_from is not None and start is not None:
+        raise OptionError("start and start_from cannot both be given")
+    if solver is not None:
+        _require_use(problem, solver, [method] if start_from is None else [method, start_from])
     chosen = _method(method, problem, solver)
     if start_from is not None:
-        if start is not None:
-            raise OptionError("start and start_from cannot both be given")
         chosen = _opened(chosen, _method(start_from, problem, solver), problem)
     beginning = None if start is None else _solution(problem, start)
     return chosen.solve(problem, limits, seed, progress, beginning)
@@ -126,7 +138,7 @@ def compare(
     names: Instance | str | Path | Sequence[Instance | str | Path],
     methods: str | Method | Sequence[str | Method] = AUTO,
     *,
-    solver: str | Sequence[str] = "highs",
+    solver: str | Sequence[str] | None = None,
     time_limit: float | None = None,
     gap: float = 1e-4,
     threads: int = 1,
@@ -145,9 +157,9 @@ def compare(
         See :func:`load`.
     methods : str or Method, or a sequence of them
         See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
-    solver : str or sequence of str
-        Of several, each solves every formulation among the methods; the other methods are asked once. One that is not
-        installed has results with status ``error``.
+    solver : str or sequence of str, optional
+        At least one of the methods must use it. Of several, each solves every formulation among the methods; the other
+        methods are asked once. One that is not installed has results with status ``error``.
     progress : callable, optional
         Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve begins.
     on_result : callable, optional
@@ -168,7 +180,10 @@ def compare(
     limits = _limits(time_limit, gap, threads, seed)
     problems = [load(name) for name in ([names] if isinstance(names, Instance | str | Path) else names)]
     wanted = [methods] if isinstance(methods, str | Method) else methods
-    solvers = [solver] if isinstance(solver, str) else list(solver)
+    solvers: list[str | None] = [solver] if solver is None or isinstance(solver, str) else list(solver)
+    for problem, each in itertools.product(problems, solvers):
+        if each is not None:
+            _require_use(problem, each, wanted)
     pairs = [
         (problem, method) for problem in problems for name in wanted for method in _by_solver(name, problem, solvers)
     ]
@@ -249,11 +264,21 @@ def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Li
     return Limits(time_limit, gap, threads)
 
 
-def _method(method: str | Method | None, instance: Instance, solver: str) -> Method:
-    if isinstance(method, Method):
+def _method(method: str | Method | None, instance: Instance, solver: str | None) -> Method:
+    if method is not None and not isinstance(method, str):
         return checked(method)
-    name = catalogue.default_method(instance) if method in (None, AUTO) else method
-    return catalogue.method(str(name), instance.family, solver)
+    name = catalogue.default_method(instance, solver) if method in (None, AUTO) else str(method)
+    return catalogue.method(name, instance.family, solver or "highs")
+
+
+def _require_use(instance: Instance, solver: str, asked: Sequence[str | Method | None]) -> None:
+    """Raise :class:`OptionError` if none of the methods uses a solver."""
+    catalogue.require_solver(solver)
+    if any(each is None or each == AUTO for each in asked):  # the default is one that does
+        return
+    if not any(isinstance(each, str) and catalogue.takes_solver(each, instance) for each in asked):
+        told = ", ".join(each if isinstance(each, str) else str(getattr(each, "name", "")) for each in asked if each)
+        raise OptionError(f"{told} on '{instance.name}' uses no solver that could be chosen; leave '{solver}' out")
 
 
 def _opened(method: Method, opening: Method, instance: Instance) -> Method:
@@ -283,7 +308,7 @@ class _Missing:
         raise SolverMissingError(self.message)
 
 
-def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str]) -> list[Method]:
+def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str | None]) -> list[Method]:
     """The method with each solver if it is a formulation, once otherwise."""
     if len(solvers) == 1:
         return [_method(method, instance, solvers[0])]
@@ -292,7 +317,7 @@ def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str])
         try:
             made.append(_method(method, instance, solver))
         except SolverMissingError as missing:  # the others may still answer
-            made.append(_Missing(str(method), instance.family, solver, str(missing)))
+            made.append(_Missing(str(method), instance.family, str(solver), str(missing)))
     from ddlopt.solvers.exact import Exact
 
     return made if any(isinstance(each, Exact | _Missing) for each in made) else made[:1]

@@ -24,7 +24,9 @@ Name = Annotated[
         autocompletion=completion.instances,
     ),
 ]
-Solver = Annotated[str, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")]
+Solver = Annotated[
+    str | None, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")
+]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds after which the best found is returned.")]
 Gap = Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")]
 Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver may use.")]

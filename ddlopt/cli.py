@@ -77,7 +77,7 @@ def solve(
             autocompletion=completion.methods,
         ),
     ] = None,
-    solver: Solver = "highs",
+    solver: Solver = None,
     time_limit: TimeLimit = None,
     gap: Gap = 1e-4,
     threads: Threads = 1,
@@ -100,13 +100,16 @@ def solve(
     from ddlopt.analysis import tables
     from ddlopt.display import LiveLine, out_console, quantity
     from ddlopt.models import files
+    from ddlopt.solvers import catalogue
 
     if out:
         files.writable(out)
     if plot:
         _picture(plot)
     instance = ddlopt.load(name)
-    chosen = method or ddlopt.default_method(instance)
+    if solver is not None:
+        catalogue.require_solver(solver)
+    chosen = method or ddlopt.default_method(instance, solver)
     with LiveLine([instance]) as line:
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
@@ -149,8 +152,9 @@ def compare(
         ),
     ],
     solvers: Annotated[
-        str, typer.Option("--solvers", "--solver", metavar="S,S,…", help="Solvers behind formulations, side by side.")
-    ] = "highs",
+        str | None,
+        typer.Option("--solvers", "--solver", metavar="S,S,…", help="Solvers behind formulations, side by side."),
+    ] = None,
     time_limit: TimeLimit = None,
     gap: Gap = 1e-4,
     threads: Threads = 1,
@@ -176,7 +180,8 @@ def compare(
     try:
         with LiveLine(instances) as line:
             ddlopt.compare(
-                instances, wanted, solver=words(solvers), time_limit=time_limit, gap=gap, threads=threads, seed=seed,
+                instances, wanted, solver=words(solvers) if solvers else None, time_limit=time_limit, gap=gap,
+                threads=threads, seed=seed,
                 progress=line, on_result=results.append,
             )  # fmt: skip
     except KeyboardInterrupt:  # what was found until then is still worth printing

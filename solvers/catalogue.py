@@ -3,6 +3,7 @@
 A family's own list is ``ddlopt.solvers.<family>.methods``: its ``ENTRIES``, and ``default_method(instance)``.
 """
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Callable
@@ -13,10 +14,14 @@ from typing import Any
 
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Formulation, Instance
-from ddlopt.models.errors import UnknownNameError
+from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError, UnknownNameError
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.foreign import checked
 from ddlopt.solvers.makers import Maker
+
+_NO_SOLVER = "a-solver-that-there-is-not"
 
 
 def _methods(family: str) -> Any:
@@ -58,11 +63,12 @@ def _plugins(_: tuple[str, ...]) -> tuple[Entry, ...]:
     found = []
     for point in entry_points(group="ddlopt.methods"):
         try:
-            made = point.load()
-            method = made()
-            summary = (made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+            with contextlib.redirect_stdout(sys.stderr):
+                made = point.load()
+                method = checked(made())
+                summary = str(made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
             found.append(Entry(method.name, method.family, "heuristic", summary, _maker(made)))
-        except Exception as problem:  # a broken package must not take the others with it
+        except (Exception, SystemExit) as problem:  # a broken package must not take the others with it
             warnings.warn(f"the method '{point.value}' of another package cannot be used: {problem}", stacklevel=3)
     return tuple(found)
 
@@ -106,7 +112,51 @@ def formulation_named(name: str, family: str) -> Formulation:
     raise UnknownNameError(f"{family} has no formulation '{name}'; it has: {', '.join(known)}")
 
 
-def default_method(instance: Instance) -> str:
-    """The best exact method for the instance's size; a heuristic with a certified gap where none is within reach."""
+def default_method(instance: Instance, solver: str | None = None) -> str:
+    """The best exact method for the instance's size; a heuristic with a certified gap where none is within reach.
+
+    Where a solver is asked for, the first of the exact methods that use one and cover the instance, if that one does
+    not.
+
+    Raises
+    ------
+    OptionError
+        If a solver is asked for, and no method that uses one covers the instance.
+    """
     name: str = _methods(instance.family).default_method(instance)
-    return name
+    if solver is None or takes_solver(name, instance):
+        return name
+    for entry in entries(instance.family):
+        if entry.kind == "exact" and takes_solver(entry.name, instance) and _covers(entry, instance):
+            return entry.name
+    raise OptionError(f"no method that uses a solver covers '{instance.name}'; leave '{solver}' out")
+
+
+def require_solver(name: str) -> None:
+    """Raise :class:`UnknownNameError` if there is no solver of that name; whether it is installed is another matter."""
+    with contextlib.suppress(SolverMissingError):
+        backend(name)
+
+
+def takes_solver(name: str, instance: Instance) -> bool:
+    """Whether the method of that name has, for the instance, a solver behind it that can be chosen."""
+    try:
+        return _hands_on(method(name, instance.family, _NO_SOLVER), instance)
+    except UnknownNameError as refused:
+        if _NO_SOLVER in str(refused):
+            return True
+        raise
+    except NotApplicableError:
+        return False
+
+
+def _hands_on(method: Any, instance: Instance) -> bool:
+    """Whether a method that was made with a solver that there is not would look for it."""
+    if isinstance(method, ByInstance):
+        return _hands_on(method.method(instance), instance)
+    inner = [method.opening, method.model(instance)] if hasattr(method, "opening") and hasattr(method, "model") else []
+    return getattr(method, "solver", None) == _NO_SOLVER or any(_hands_on(each, instance) for each in inner)
+
+
+def _covers(entry: Entry, instance: Instance) -> bool:
+    return entry.make("highs").refuses(instance) is None

@@ -16,6 +16,7 @@ from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, kernels_of, provenance
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.foreign import Foreign
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
 
@@ -124,6 +125,8 @@ def plan(
     tasks: dict[str, Task] = {}
     of_instance = methods if isinstance(methods, Mapping) else dict.fromkeys(names := tuple(names), methods)
     _require_known(itertools.chain(*of_instance.values()))
+    for solver in solvers:
+        catalogue.require_solver(solver)
     for name in names:
         instance = instances.load(name)
         text = None if instances.find(name) else instance.to_json(indent=None)
@@ -196,13 +199,19 @@ def configured(asked: str, family: str, solver: str = "highs") -> Method:
             given[option] = value
     if isinstance(method, Exact):
         return dataclasses.replace(method, formulation=_replaced(method.formulation, given))
+    if isinstance(method, Foreign):
+        return Foreign(_replaced(method.method, given))
     changed: Method = _replaced(method, given)
     return changed
 
 
 def options_of(method: Method) -> dict[str, Any]:
     """All options of a method that is a dataclass, or of its formulation, as plain data."""
-    described: Any = method.formulation if isinstance(method, Exact) else method
+    described: Any = method
+    if isinstance(method, Exact):
+        described = method.formulation
+    elif isinstance(method, Foreign):
+        described = method.method
     if not dataclasses.is_dataclass(described):
         return {}
     values = {field.name: getattr(described, field.name) for field in dataclasses.fields(described) if field.init}
