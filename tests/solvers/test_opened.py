@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from volume import slow
 
 import ddlopt
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
@@ -136,7 +137,7 @@ def test_the_exact_method_proves_the_tiny_instances(name):
     assert result.solution.instance == name
 
 
-@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+@pytest.mark.parametrize("optics", ["one_way", slow("duplex")])
 def test_faint_traffic_keeps_its_paths_or_is_refused(optics):
     """Two pairs send a 10^-9th of the others: within tolerances nothing, and yet they need paths."""
     traffic = np.zeros((6, 6))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from partition_cases import optimum, several
 from shared_data import shared_data
+from volume import slow
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers.dnn_partitioning import read_dnn_partitioning
@@ -46,8 +47,7 @@ def test_the_dynamic_program_finds_the_best_of_all_contiguous_partitions() -> No
     assert infeasible
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("processors", [0, 2])
+@pytest.mark.parametrize(("training", "processors"), [(False, 0), (True, 0), (False, 2), slow(True, 2)])
 def test_the_dynamic_program_and_the_integer_program_agree(training: bool, processors: int) -> None:
     for seed in range(2):
         options = {

@@ -5,6 +5,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
+from volume import slow
 
 import ddlopt
 from ddlopt.models.gossip import CirculantInstance, Network, WeightsInstance, evaluate
@@ -118,9 +119,10 @@ def test_one_weight_a_generator_is_enough(generators):
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("goal", ["gap", "averaging"])
-def test_rules(name, goal):
+@pytest.mark.parametrize("sizes", [((7, 3), (12, 5)), slow(((32, 4),))])
+def test_rules(name, goal, sizes):
     sense = 1 if goal == "gap" else -1
-    for nodes, degree in ((7, 3), (12, 5), (32, 4)):
+    for nodes, degree in sizes:
         asked = instance(nodes, degree, goal)
         best = CirculantEnumeration().solve(asked, TIGHT).objective
         found = method(name, "gossip").solve(asked, TIGHT, seed=1)

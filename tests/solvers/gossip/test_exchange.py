@@ -220,6 +220,7 @@ def test_splices():
     assert {len(each) for each in first} == {4, 9}
 
 
+@pytest.mark.slow
 def test_long_trajectories():
     given = ddlopt.generate("gossip", "exchange-drift", steps=30_000, width=2, sends=1000, decay=5000.0)
     result = OptimalTimes().solve(given, EXACT)
@@ -313,6 +314,7 @@ def kernels_times(name, *arguments):
     return getattr(exchange_rule_kernels, name)(*arguments).tolist()
 
 
+@pytest.mark.slow
 def test_constant_staleness_is_nearly_optimal_where_the_speed_changes_slowly():
     """What the continuous problem says: a rule at a fixed distance, and a fixed period, are off by known factors."""
     steps = 20_000

@@ -234,6 +234,7 @@ def test_colourings_stay_proper(seed):
     assert len(seen) > 20
 
 
+@pytest.mark.slow
 def test_search_over_probabilities_is_better_than_matcha_and_than_chance():
     asked = matcha_8("graph", 0.5)
     found = MatchingsSearch(starts=1).solve(asked, LIMITS)

@@ -5,6 +5,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from volume import slow
 
 import ddlopt
 from ddlopt.instances.generators import generate
@@ -124,7 +125,7 @@ def test_adacomm_rule():
     assert adacomm_period(4, 1e-9) == 1
 
 
-@pytest.mark.parametrize("name", ["period-torus-m16", "period-regular-m16-uneven", "period-cvx-m8"])
+@pytest.mark.parametrize("name", ["period-torus-m16", slow("period-regular-m16-uneven"), slow("period-cvx-m8")])
 def test_designed_rounds(name):
     asked = ddlopt.load(f"gossip/{name}")
     found = solve("best-period", asked, Limits(gap=1e-5))

@@ -238,6 +238,7 @@ def test_all_160_jobs_are_within_two_percent(gpus):
         assert search(problem, effort=1.0).gap < 0.02
 
 
+@pytest.mark.slow
 def test_contention_is_better_than_lists():
     problem = generate("sjf-bco", seed=1, jobs=38, gpus=32, widest=16, contention=True)
     result = search(problem, effort=0.2)

@@ -54,7 +54,9 @@ CASES = {
 }
 
 
-LONG = ("five servers", "sparse", "rings", "duplex, three ports")
+LONG = (
+    "five servers", "sparse", "rings", "duplex, three ports", "nobody forwards", "ring, nobody forwards",
+)  # fmt: skip
 """Cases in which it is the brute force that takes its time."""
 
 
@@ -95,6 +97,7 @@ def test_known_optima(name, optimum):
     assert result.bound >= optimum * (1 - 1e-4)
 
 
+@pytest.mark.slow
 def test_twins_are_searched_once():
     instance = load("all-to-all-n6-d2")
     result, certificate = BranchAndBound().certified(instance, Limits())
