@@ -77,7 +77,8 @@ def _entry(instance: Instance, known: Record | None, methods: Iterable[Method]) 
     if known is not None and known.instance_digest != digest:
         known = None
     found, bound = (None, None) if known is None else (known.found, known.bound)
-    objective, value = found and found.objective, bound and bound.value
+    objective = None if found is None else found.objective
+    value = None if bound is None else bound.value
     return {
         "problem": problem_of(instance),
         "size": size_of(instance),

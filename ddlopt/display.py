@@ -175,10 +175,11 @@ def _summary(path: str, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
             yield path, str(other)
 
 
-def _parts(path: str, parts: Sequence[Any]) -> Iterator[tuple[str, str]]:
+def _parts(path: str, parts: Sequence[BaseModel]) -> Iterator[tuple[str, str]]:
     if path.count(".") >= _DEPTH:
         return
-    names = dict.fromkeys(name for kind in dict.fromkeys(map(type, parts)) for name in kind.model_fields)
+    kinds: dict[type[BaseModel], None] = dict.fromkeys(type(part) for part in parts)
+    names = dict.fromkeys(name for kind in kinds for name in kind.model_fields)
     for name in names:
         if name != "name":
             yield from _summary(f"{path}.{name}", [getattr(part, name, None) for part in parts])
