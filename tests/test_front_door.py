@@ -2,14 +2,18 @@
 
 import subprocess
 import sys
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import ddlopt
+from ddlopt.analysis.bench.tasks import configured, options_of
 from ddlopt.instances import readers
 from ddlopt.instances.readers import flexnet
 from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.foreign import checked
 
 TINY = "topology/tiny-n4-d2"
 
@@ -83,3 +87,27 @@ def test_the_example_of_the_help_works_for_flexnet_graphs(monkeypatch, tmp_path)
     monkeypatch.undo()
     with pytest.raises(InstanceError, match="is no FlexNet task graph"):
         ddlopt.convert(file, "flexnet", optics="duplex")
+
+
+@dataclass(frozen=True)
+class Mine:
+    """A method of another package, with an option."""
+
+    least: int = 3
+    name: str = field(default="mine", init=False)
+    family: str = field(default="topology", init=False)
+
+    def refuses(self, instance):
+        return None
+
+    def solve(self, instance, limits, seed=0, progress=None, start=None):
+        raise NotImplementedError
+
+
+def test_options_of_a_method_of_another_package_reach_it(monkeypatch):
+    monkeypatch.setattr(catalogue, "method", lambda *_: checked(Mine()))
+    asked = configured("mine:least=7", "topology")
+    assert options_of(asked) == {"least": 7}
+    assert asked.name == "mine"
+    with pytest.raises(OptionError, match="method 'mine' has no option 'most=1'; write NAME=VALUE, it has: least"):
+        configured("mine:most=1", "topology")
