@@ -215,7 +215,7 @@ def _with_budget(
     name: str, gradients: tuple[GradedGradient, ...], goal: str, like: float, source: str
 ) -> LevelInstance:
     """The instance whose budget is what the uniform choice at ``like`` uses."""
-    draft = LevelInstance(name=name, gradients=gradients, error_budget=1e300)
+    draft = LevelInstance(name=name, gradients=gradients, error_budget=1e99)
     arrays, table = LevelArrays(draft), uniform_coordinates(draft)
     largest = max(each.curve.allowed[-1] / _counted_in(each) for each in gradients if len(each.curve.allowed) > 1)
     graded = arrays.counts > 1
@@ -277,7 +277,7 @@ def random_levels(
                 wire_s_per_level=_short(1e-4 * rng.lognormal()),
             )
         )
-    draft = LevelInstance(name="levels", gradients=tuple(made), error_budget=1e300)
+    draft = LevelInstance(name="levels", gradients=tuple(made), error_budget=1e99)
     arrays = LevelArrays(draft)
     if goal == "time":
         most = math.fsum(arrays.errors[:, 0].tolist())

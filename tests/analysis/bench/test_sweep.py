@@ -151,8 +151,8 @@ def rows(path):
         connection.close()
 
 
-def wait_for(condition, seconds=60):
-    until = time.monotonic() + seconds
+def wait_for(condition):
+    until = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.05)
