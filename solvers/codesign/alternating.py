@@ -17,6 +17,7 @@ from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import StrategyPlane, TopologyPlane, best_on_links, best_on_routes, links_for
 from ddlopt.solvers.codesign.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 
 _NAMES: Mapping[tuple[str, str], str] = {
     ("mcmc", "topology-finder"): "alternating",
@@ -78,6 +79,10 @@ class Alternating(Heuristic):
     plane_s: float = 20.0
 
     family: ClassVar[str] = "codesign"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.codesign.mcmc_kernels",
+        "ddlopt.solvers.topology.routing",
+    )
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -102,6 +107,10 @@ class Alternating(Heuristic):
     def walk(self) -> Metropolis:
         """The search of the strategy plane."""
         return Metropolis(self.budget, self.alpha, self.propagation)
+
+    def kernels_for(self, instance: CodesignInstance) -> tuple[str, ...]:
+        """With an exact plane of links also those of the methods that it asks."""
+        return self.kernels if self.topology != "exact" else (*self.kernels, *BranchAndBound.kernels)
 
     def answer(
         self, instance: CodesignInstance, seed: int, clock: Clock, start: Any

@@ -58,6 +58,10 @@ class AlternatingReleased(Heuristic):
     propagation: float = 0.25
 
     family: ClassVar[str] = "codesign"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.codesign.mcmc_kernels",
+        "ddlopt.solvers.topology.routing",
+    )
 
     def __post_init__(self) -> None:
         Metropolis(self.budget, self.alpha, self.propagation)

@@ -33,6 +33,7 @@ class DataParallel(Heuristic):
     topology: TopologyPlane = "topology-finder"
 
     family: ClassVar[str] = "codesign"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
         if self.topology not in get_args(TopologyPlane):

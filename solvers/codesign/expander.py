@@ -42,6 +42,10 @@ class Expander(Heuristic):
     budget: int = 4000
 
     family: ClassVar[str] = "codesign"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.codesign.mcmc_kernels",
+        "ddlopt.solvers.topology.routing",
+    )
 
     def __post_init__(self) -> None:
         if self.strategies not in get_args(StrategyPlane):

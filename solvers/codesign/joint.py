@@ -12,6 +12,7 @@ from ddlopt.solvers.codesign.joint_master import Master
 from ddlopt.solvers.codesign.joint_search import Search
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Joint(Timed):
     together: int = 1
 
     family: ClassVar[str] = "codesign"
+    kernels: ClassVar[tuple[str, ...]] = BranchAndBound.kernels
 
     def __post_init__(self) -> None:
         if not self.topology_s > 0:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -94,47 +95,56 @@ class Tally(NamedTuple):
     accepted: int
 
 
-@njit(cache=True)
+_ROWS = "record(Rows, i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1])"
+_GRAPH = "record(Graph, i8[::1], i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
+_FABRIC = "record(Fabric, f8[:, ::1], b1[::1], f8, f8, b1)"
+_STATE = "record(State, i8[::1], f8[::1], f8[::1], f8[::1])"
+_SCRATCH = "record(Scratch, f8[::1], i8[::1], f8[::1], b1[::1])"
+
+
+@kernel("(i8,)")
 def seed_walk(seed: int) -> None:
     """Seed the random numbers of the walk."""
     np.random.seed(seed)
 
 
-@njit(cache=True)
+@helper
 def _send(column: int, amount: float, scratch: Scratch, count: int) -> int:
     """Note bytes of a column; returns how many columns are touched now."""
     if column < 0 or amount == 0.0:
         return count
+    touched, sent = scratch.touched, scratch.bytes
     for i in range(count):
-        if scratch.touched[i] == column:
-            scratch.bytes[column] += amount
+        if touched[i] == column:
+            sent[column] += amount
             return count
-    scratch.touched[count] = column
-    scratch.bytes[column] = amount
+    touched[count] = column
+    sent[column] = amount
     return count + 1
 
 
-@njit(cache=True)
+@helper
 def _edge_column(e: int, graph: Graph, rows: Rows, choice: Ints) -> int:
     target = graph.target[e]
     size = rows.first[target + 1] - rows.first[target]
     return graph.moves[graph.move_first[e] + choice[graph.source[e]] * size + choice[target]]
 
 
-@njit(cache=True)
+@helper
 def _occupy(row: int, sign: float, rows: Rows, state: State) -> None:
-    place = rows.place[row]
+    place, busy, memory = rows.place[row], state.busy, state.memory
     for i in range(rows.place_first[place], rows.place_first[place + 1]):
         server = rows.servers[i]
-        state.busy[server] += sign * rows.time[row]
-        state.memory[server] += sign * rows.memory[row]
+        busy[server] += sign * rows.time[row]
+        memory[server] += sign * rows.memory[row]
 
 
-@njit(cache=True)
+@helper
 def change(layer: int, new: int, rows: Rows, graph: Graph, state: State, scratch: Scratch, count: int) -> int:
     """Give the layer another strategy: choice, busy and memory at once, bytes into ``scratch``."""
-    for sign in (-1.0, 1.0):
-        if sign > 0.0:
+    for side in range(2):
+        sign = 1.0 if side else -1.0
+        if side:
             state.choice[layer] = new
         row = rows.first[layer] + state.choice[layer]
         _occupy(row, sign, rows, state)
@@ -146,55 +156,66 @@ def change(layer: int, new: int, rows: Rows, graph: Graph, state: State, scratch
     return count
 
 
-@njit(cache=True)
+@helper
 def settle(fabric: Fabric, state: State, scratch: Scratch, count: int) -> bool:
     """Put the bytes noted on the arcs; False where some of them have no way."""
+    load, loads = state.load, fabric.loads
     for i in range(count):
-        amount = scratch.bytes[scratch.touched[i]]
+        column = scratch.touched[i]
+        amount = scratch.bytes[column]
         if amount == 0.0:
             continue
-        if fabric.blocked[scratch.touched[i]]:
+        if fabric.blocked[column]:
             if amount > 0.0:
                 return False
             continue
-        row = fabric.loads[scratch.touched[i]]
-        for a in range(len(row)):
-            state.load[a] += amount * row[a]
+        for a in range(len(load)):
+            load[a] += amount * loads[column, a]
     return True
 
 
-@njit(cache=True)
+@helper
 def time_of(rows: Rows, graph: Graph, fabric: Fabric, state: State, scratch: Scratch) -> float:
     """Iteration time of the state; infinite where it does not fit into memory."""
-    compute = 0.0
-    for server in range(len(state.busy)):
-        compute = max(compute, state.busy[server])
-        if state.memory[server] > fabric.memory:
+    busy, memory, load, done = state.busy, state.memory, state.load, scratch.done
+    compute, busiest = 0.0, 0.0
+    for server in range(len(busy)):
+        if busy[server] > compute:
+            compute = busy[server]
+        if memory[server] > fabric.memory:
             return np.inf
-    busiest = 0.0
-    for a in range(len(state.load)):
-        busiest = max(busiest, state.load[a])
-    for layer in graph.order:
+    for a in range(len(load)):
+        if load[a] > busiest:
+            busiest = load[a]
+    for turn in range(len(graph.order)):
+        layer = graph.order[turn]
         ready = 0.0
         for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
             e = graph.incident[i]
             if graph.target[e] == layer:
-                ready = max(ready, scratch.done[graph.source[e]])
-        scratch.done[layer] = ready + rows.time[rows.first[layer] + state.choice[layer]]
-        compute = max(compute, scratch.done[layer])
+                before = done[graph.source[e]]
+                if before > ready:
+                    ready = before
+        ready += rows.time[rows.first[layer] + state.choice[layer]]
+        done[layer] = ready
+        if ready > compute:
+            compute = ready
     communication = busiest / fabric.bandwidth
-    return max(compute, communication) if fabric.overlap else compute + communication
+    if not fabric.overlap:
+        return compute + communication
+    return communication if communication > compute else compute
 
 
-@njit(cache=True)
+@kernel(f"(i8[::1], {_ROWS}, {_GRAPH}, {_FABRIC}, {_STATE}, {_SCRATCH})")
 def fill(choice: Ints, rows: Rows, graph: Graph, fabric: Fabric, state: State, scratch: Scratch) -> float:
     """Set the state to a choice from scratch; returns its time, infinite where it cannot be."""
-    state.choice[:] = choice
-    state.load[:] = 0.0
-    state.busy[:] = 0.0
-    state.memory[:] = 0.0
+    for a in range(len(state.load)):
+        state.load[a] = 0.0
+    for server in range(len(state.busy)):
+        state.busy[server] = state.memory[server] = 0.0
     count = 0
     for layer in range(len(choice)):
+        state.choice[layer] = choice[layer]
         row = rows.first[layer] + choice[layer]
         _occupy(row, 1.0, rows, state)
         for i in range(rows.sent_first[row], rows.sent_first[row + 1]):
@@ -206,34 +227,40 @@ def fill(choice: Ints, rows: Rows, graph: Graph, fabric: Fabric, state: State, s
     return time_of(rows, graph, fabric, state, scratch)
 
 
-@njit(cache=True)
+@helper
 def _copy(source: State, target: State) -> None:
-    target.choice[:] = source.choice
-    target.load[:] = source.load
-    target.busy[:] = source.busy
-    target.memory[:] = source.memory
+    choice, load, busy, memory = source.choice, source.load, source.busy, source.memory
+    new_choice, new_load, new_busy, new_memory = target.choice, target.load, target.busy, target.memory
+    for layer in range(len(choice)):
+        new_choice[layer] = choice[layer]
+    for a in range(len(load)):
+        new_load[a] = load[a]
+    for server in range(len(busy)):
+        new_busy[server] = busy[server]
+        new_memory[server] = memory[server]
 
 
-@njit(cache=True)
+@helper
 def _hand_on(rows: Rows, graph: Graph, state: State, scratch: Scratch) -> int:
     """From a random layer walk along edges and give those met the strategy of the same name, where they have it."""
-    layers = len(state.choice)
-    scratch.seen[:] = False
+    layers, seen = len(state.choice), scratch.seen
+    for layer in range(layers):
+        seen[layer] = False
     layer = np.random.randint(layers)
     count = 0
     while True:
-        scratch.seen[layer] = True
+        seen[layer] = True
         total = 0.0
         for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
             e = graph.incident[i]
-            if not scratch.seen[graph.source[e] + graph.target[e] - layer]:
+            if not seen[graph.source[e] + graph.target[e] - layer]:
                 total += graph.amount[e]
         left = np.random.random() * total
         neighbour = -1
         for i in range(graph.incident_first[layer], graph.incident_first[layer + 1]):
             e = graph.incident[i]
             other = graph.source[e] + graph.target[e] - layer
-            if not scratch.seen[other]:
+            if not seen[other]:
                 neighbour = other
                 left -= graph.amount[e]
                 if left < 0.0:
@@ -249,7 +276,7 @@ def _hand_on(rows: Rows, graph: Graph, state: State, scratch: Scratch) -> int:
             return count
 
 
-@njit(cache=True)
+@kernel(f"(f8, {_ROWS}, {_GRAPH}, {_STATE}, {_SCRATCH})")
 def propose(propagation: float, rows: Rows, graph: Graph, state: State, scratch: Scratch) -> int:
     """Change the state at random, without its loads; returns how many columns are touched, -1 if nothing changes."""
     if np.random.random() < propagation:
@@ -265,7 +292,7 @@ def propose(propagation: float, rows: Rows, graph: Graph, state: State, scratch:
     return change(layer, new, rows, graph, state, scratch, 0)
 
 
-@njit(cache=True)
+@kernel(f"(i8, f8, f8, {_ROWS}, {_GRAPH}, {_FABRIC}, i8[::1], f8, {_STATE}, {_STATE}, {_SCRATCH})")
 def walk(
     proposals: int,
     alpha: float,
@@ -300,7 +327,8 @@ def walk(
             _copy(trial, state)
             if now < best_time:
                 best_time = now
-                best[:] = state.choice
+                for layer in range(len(best)):
+                    best[layer] = state.choice[layer]
         else:
             _copy(state, trial)
     return Tally(best_time, now, proposed, accepted)

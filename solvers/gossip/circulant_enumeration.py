@@ -41,6 +41,7 @@ class CirculantEnumeration(Timed):
 
     name: ClassVar[str] = "circulant-enumeration"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.circulant_kernel",)
     covers: ClassVar[type[Any]] = CirculantInstance
 
     def refuses(self, instance: Any) -> str | None:

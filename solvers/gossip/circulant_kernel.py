@@ -4,13 +4,14 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel("(f8[:, ::1], f8[:, ::1], i8, f8[::1], i8, f8, i8[::1])")
 def extend(
     table: Floats, highest: Floats, first: int, base: Floats, count: int, least: float, picks: Ints
 ) -> tuple[float, int]:
@@ -42,7 +43,8 @@ def extend(
     """
     pool, characters = table.shape
     sums = np.empty((count, characters))
-    sums[0] = base
+    for k in range(characters):
+        sums[0, k] = base[k]
     at = np.empty(count, np.int64)
     at[0] = first
     depth, visited, lowest = 0, 0, 0
@@ -85,6 +87,7 @@ def extend(
                         break
             if value > least:
                 least = value
-                picks[:] = at
+                for k in range(count):
+                    picks[k] = at[k]
         at[depth] += 1
     return least, visited

@@ -3,9 +3,9 @@
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 import numpy as np
-from numba import njit
 
 from ddlopt.models.gossip.laplacians import Floats, Ints
+from ddlopt.models.kernels import kernel
 
 
 def add_products(into: Floats, first: Floats, second: Floats, ends: Ints) -> None:
@@ -13,7 +13,7 @@ def add_products(into: Floats, first: Floats, second: Floats, ends: Ints) -> Non
     _add_products(into, np.ascontiguousarray(first), np.ascontiguousarray(second), ends[:, 0].copy(), ends[:, 1].copy())
 
 
-@njit(cache=True)
+@kernel("(f8[:, ::1], const(f8[:, ::1]), const(f8[:, ::1]), i8[::1], i8[::1])")
 def _add_products(into: Floats, first: Floats, second: Floats, tails: Ints, heads: Ints) -> None:
     m, n = len(tails), len(first)
     one, two = np.empty(n), np.empty(n)

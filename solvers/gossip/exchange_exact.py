@@ -48,6 +48,7 @@ class OptimalTimes(Timed):
 
     name: ClassVar[str] = "exchange-times"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange_kernels",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 
     def find(self, instance: ExchangeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
@@ -129,6 +130,7 @@ class DynamicProgram(Timed):
 
     name: ClassVar[str] = "exchange-dynamic"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange_kernels",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 
     most_steps: ClassVar[int] = 3000

@@ -2,9 +2,6 @@
 
 Segment [s, e) means: the model is sent at s, and next at e. Prefixes are numbered by their end: ``cost[e]`` is that of
 steps 0 to e - 1. Every send has a price, but for that at step 0, which is none. Nothing here knows an instance.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -12,6 +9,8 @@ kernels of other files compiled anew.
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -22,7 +21,7 @@ SHORT = 0.02
 """Part of the price up to which a segment costs next to nothing."""
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def apart(points: Floats, t: int, s: int, plain: bool) -> float:
     """Distance of two points of a (T, d) array, squared or plain."""
     total = 0.0
@@ -32,7 +31,7 @@ def apart(points: Floats, t: int, s: int, plain: bool) -> float:
     return np.sqrt(total) if plain else total
 
 
-@njit(cache=True)
+@helper
 def pairs_apart(points: Floats, start: int, end: int) -> float:
     """Sum of plain distances between the points of [start, end) that are half of its even length apart."""
     half = (end - start) // 2
@@ -42,7 +41,7 @@ def pairs_apart(points: Floats, start: int, end: int) -> float:
     return total
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, b1)")
 def margins(points: Floats, price: float, plain: bool) -> Floats:
     """(T + 1,) how much a segment that is open at t may lie above the best prefix and still be worth going on with.
 
@@ -72,7 +71,8 @@ def margins(points: Floats, price: float, plain: bool) -> Floats:
         best = np.inf
         closed, opened, last = price, 0.0, t
         least, squares = 0.0, 0.0
-        total[:] = 0.0
+        for k in range(width):
+            total[k] = 0.0
         power = 2
         for e in range(t + 1, steps + 1):
             # The step e - 1 joins.
@@ -103,7 +103,7 @@ def margins(points: Floats, price: float, plain: bool) -> Floats:
     return found
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, b1, f8[::1], f8, f8)")
 def penalised(
     points: Floats, price: float, plain: bool, margin: Floats, slack: float, most: float
 ) -> tuple[Floats, Ints, Ints, float]:
@@ -145,7 +145,7 @@ def penalised(
     return cost, before, ends, work / steps
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, b1, i8[::1])")
 def to_go(points: Floats, price: float, plain: bool, ends: Ints) -> Floats:
     """(T + 1,) least cost of the steps from t on where the model is sent at t, its price included; 0 at T."""
     steps = len(points)
@@ -159,7 +159,7 @@ def to_go(points: Floats, price: float, plain: bool, ends: Ints) -> Floats:
     return found
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, b1, i8[::1], f8[::1], f8[::1], f8, i8)")
 def near_arcs(
     points: Floats, price: float, plain: bool, ends: Ints, cost: Floats, rest: Floats, limit: float, most: int
 ) -> tuple[Ints, Ints, Floats]:
@@ -181,15 +181,16 @@ def near_arcs(
                     room *= 2
                     longer_starts, longer_stops = np.empty(room, np.int64), np.empty(room, np.int64)
                     longer_values = np.empty(room)
-                    longer_starts[:count], longer_stops[:count] = starts, stops
-                    longer_values[:count] = values
+                    for arc in range(count):
+                        longer_starts[arc], longer_stops[arc] = starts[arc], stops[arc]
+                        longer_values[arc] = values[arc]
                     starts, stops, values = longer_starts, longer_stops, longer_values
                 starts[count], stops[count], values[count] = s, e, total
                 count += 1
     return starts[:count], stops[:count], values[:count]
 
 
-@njit(cache=True)
+@kernel("(i8[::1], i8[::1], f8[::1], i8, i8)")
 def layered(starts: Ints, stops: Ints, values: Floats, nodes: int, sends: int) -> tuple[Floats, Ints]:
     """Least staleness at every node with 0…``sends`` sends, and the node before; shapes (nodes, sends + 2).
 
@@ -209,7 +210,7 @@ def layered(starts: Ints, stops: Ints, values: Floats, nodes: int, sends: int) -
     return cost, before
 
 
-@njit(cache=True)
+@kernel("(i8[::1], i8[::1], f8[::1], i8, f8)")
 def cheapest(starts: Ints, stops: Ints, values: Floats, nodes: int, price: float) -> tuple[Floats, Ints]:
     """Least cost of every node with a price for each send, and the node before; arcs as in ``layered``."""
     cost, before = np.full(nodes, np.inf), np.zeros(nodes, np.int64)
@@ -222,7 +223,7 @@ def cheapest(starts: Ints, stops: Ints, values: Floats, nodes: int, price: float
     return cost, before
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), b1)")
 def all_arcs(points: Floats, plain: bool) -> tuple[Ints, Ints, Floats]:
     """Every segment: starts, ends, staleness."""
     steps = len(points)
@@ -238,7 +239,7 @@ def all_arcs(points: Floats, plain: bool) -> tuple[Ints, Ints, Floats]:
     return starts, stops, values
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _segment(points: Floats, sums: Floats, rest: Floats, s: int, e: int) -> float:
     """Staleness of [s, e) from prefix sums (T + 1, d + 1) of points and of their squared norms, in two parts."""
     width = points.shape[1]
@@ -250,7 +251,7 @@ def _segment(points: Floats, sums: Floats, rest: Floats, s: int, e: int) -> floa
     return max(0.0, total - 2.0 * product + (e - s) * norm)
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]),)")
 def prefix_sums(points: Floats) -> tuple[Floats, Floats]:
     """Sums of points and their squared norms over prefixes, (T + 1, d + 1), and what rounding took from them."""
     steps, width = points.shape
@@ -268,7 +269,7 @@ def prefix_sums(points: Floats) -> tuple[Floats, Floats]:
     return sums, rest
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8[:, ::1], f8[:, ::1], f8)")
 def monotone_penalised(points: Floats, sums: Floats, rest: Floats, price: float) -> tuple[Floats, Ints]:
     """Least cost of every prefix and the last send in it, where segments satisfy the quadrangle inequality.
 

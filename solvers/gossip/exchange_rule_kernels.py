@@ -1,18 +1,14 @@
-"""Numba kernels of rules that see only the past: each goes through a trajectory once and gives the times of sends.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
-"""
+"""Numba kernels of rules that see only the past: each goes through a trajectory once and gives the times of sends."""
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 import numpy as np
-from numba import njit
 
+from ddlopt.models.kernels import kernel
 from ddlopt.solvers.gossip.exchange_kernels import Floats, Ints, apart
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, const(f8[::1]), b1)")
 def by_distance(points: Floats, level: float, scales: Floats, relative: bool) -> Ints:
     """Send where the distance from the model sent last exceeds ``level * scales[t]``, and its norm, if ``relative``."""
     steps, width = points.shape
@@ -31,7 +27,7 @@ def by_distance(points: Floats, level: float, scales: Floats, relative: bool) ->
     return times[:count]
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, b1)")
 def by_sum(points: Floats, level: float, plain: bool) -> Ints:
     """Send where staleness since the last send, with this step's, exceeds the level."""
     steps = len(points)
@@ -45,7 +41,7 @@ def by_sum(points: Floats, level: float, plain: bool) -> Ints:
     return times[:count]
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, f8)")
 def by_speed(points: Floats, level: float, power: float) -> Ints:
     """Send where the distance from the model sent last exceeds ``level * speed ** power``.
 
@@ -65,7 +61,7 @@ def by_speed(points: Floats, level: float, power: float) -> Ints:
     return times[:count]
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), f8, const(i8[::1]))")
 def by_norms(points: Floats, level: float, tensors: Ints) -> Ints:
     """Send where the norm of a tensor has changed by ``level`` times its usual change in a step.
 
@@ -74,8 +70,7 @@ def by_norms(points: Floats, level: float, tensors: Ints) -> Ints:
     """
     steps, parts = len(points), len(tensors) - 1
     times, count, last = np.empty(steps, np.int64), 0, 0
-    sent, slopes, older = np.zeros(parts), np.zeros(parts), np.zeros(parts)
-    now = np.zeros(parts)
+    sent, slopes, older, now = np.zeros(parts), np.zeros(parts), np.zeros(parts), np.zeros(parts)
     for t in range(steps):
         for k in range(parts):
             total = 0.0
@@ -85,13 +80,13 @@ def by_norms(points: Floats, level: float, tensors: Ints) -> Ints:
         due = t == 1
         for k in range(parts):
             due |= t > 1 and abs(now[k] - sent[k]) > level * 0.5 * (slopes[k] + older[k])
-        if t == 0:
-            sent[:] = now
-        elif due:
+        if t == 0 or due:
             for k in range(parts):
-                older[k] = slopes[k] if t > 1 else abs(now[k] - sent[k])
-                slopes[k] = abs(now[k] - sent[k]) / (t - last)
-            sent[:] = now
+                if t > 0:
+                    older[k] = slopes[k] if t > 1 else abs(now[k] - sent[k])
+                    slopes[k] = abs(now[k] - sent[k]) / (t - last)
+                sent[k] = now[k]
+        if t > 0 and due:
             times[count] = t
             count += 1
             last = t

@@ -120,6 +120,7 @@ class ExchangeRule(Heuristic):
     rule: str
 
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange_rule_kernels",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 
     @property

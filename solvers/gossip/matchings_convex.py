@@ -28,6 +28,7 @@ class SemidefiniteMatcha(Timed):
     solver: str = "clarabel"
 
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     @property

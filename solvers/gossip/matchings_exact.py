@@ -93,6 +93,7 @@ class Matcha(Timed):
     per_edge: bool = False
 
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     @property
@@ -140,6 +141,7 @@ class SingleMatching(Timed):
 
     name: ClassVar[str] = "single-matching"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def refuses(self, instance: Any) -> str | None:

@@ -62,6 +62,7 @@ class MatchingsSearch(Timed):
 
     name: ClassVar[str] = "matchings-search"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

@@ -25,6 +25,7 @@ class GeometricProgram(Timed):
 
     name: ClassVar[str] = "geometric-program"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
     def refuses(self, instance: Any) -> str | None:

@@ -32,6 +32,7 @@ class BestPeriods(Timed):
 
     name: ClassVar[str] = "best-period"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
     def find(self, instance: PeriodInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

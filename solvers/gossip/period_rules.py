@@ -43,6 +43,7 @@ class Synchronous(Heuristic):
 
     name: ClassVar[str] = "synchronous"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
     def answer(
@@ -68,6 +69,7 @@ class AdaComm(Heuristic):
 
     name: ClassVar[str] = "adacomm"
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
     def answer(

@@ -39,6 +39,7 @@ class FastestWeights(Timed):
     symmetry: bool = True
 
     family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.edge_kernels",)
     covers: ClassVar[type[Any]] = WeightsInstance
 
     @property
