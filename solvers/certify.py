@@ -124,7 +124,7 @@ class Gate:
         for name, claim in (("claimed_bound", own), ("claimed_scope_bound", scoped)):
             if claim is not None and not claim.counts:
                 details[name] = claim.value
-        tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense, slack)
+        tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense)
         scoped = scoped if scoped is not None and scoped.counts else None
         for name, bound in (("bound", tightest), ("bound within its scope", scoped)):
             if bound is not None and better(objective, _eased(bound.value, slack, sense), sense):
@@ -183,7 +183,7 @@ class Gate:
         tightest = None
         if status is Status.NO_SOLUTION:
             known = [each for each in (*bounds, own) if each is not None and each.counts]
-            tightest = _tightest(known, self.instance.sense, 0.0)
+            tightest = _tightest(known, self.instance.sense)
             evidence = None if tightest is None else tightest.evidence
         return empty_result(
             self.instance,
@@ -253,14 +253,7 @@ def _eased(bound: float, slack: float, sense: Sense) -> float:
     return bound - slack if sense == "minimize" else bound + slack
 
 
-def _tightest(bounds: list[Bound], sense: Sense, slack: float) -> Bound | None:
+def _tightest(bounds: list[Bound], sense: Sense) -> Bound | None:
     """The tightest; of those that are as tight the one that was named first."""
-    best: Bound | None = None
-    for bound in bounds:
-        if best is None or better(_eased(bound.value, slack, sense), best.value, _opposite(sense)):
-            best = bound
-    return best
-
-
-def _opposite(sense: Sense) -> Sense:
-    return "maximize" if sense == "minimize" else "minimize"
+    sign = 1.0 if sense == "minimize" else -1.0
+    return max(bounds, key=lambda bound: sign * bound.value, default=None)

@@ -193,9 +193,9 @@ def relative_gap(objective: float | None, bound: float | None, sense: Sense = "m
     """
     if objective is None or bound is None:
         return None
-    if not (math.isfinite(objective) and math.isfinite(bound)):
-        raise ValueError(f"there is no gap between {objective} and {bound}")
     distance = objective - bound if sense == "minimize" else bound - objective
+    if not math.isfinite(objective) or math.isnan(distance) or distance == -math.inf:
+        raise ValueError(f"there is no gap between {objective} and {bound}")
     if objective == 0:
         return 0.0 if distance <= 0 else None
     return max(0.0, distance / abs(objective))

@@ -114,6 +114,9 @@ class Timed(ABC):
             return None
         return f"it answers a {self.covers.kind}, and this is a {instance.kind}"
 
+    proves_infeasible: ClassVar[bool] = False
+    """Whether an ``InfeasibleError`` of :meth:`find` is a proof for the instance, not only for what was searched."""
+
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """The modules of ``kernels``, and those of the methods that :meth:`find` asks."""
         return self.kernels
@@ -150,7 +153,8 @@ class Timed(ABC):
         except NoSolutionError as none_found:
             found = Found(None, message=str(none_found))
         except InfeasibleError as proof:
-            found, infeasible = Found(None, message=str(proof)), believed
+            found = Found(None, message=str(proof))
+            infeasible = believed if self.proves_infeasible else None
         if believed is Evidence.CLAIMED:
             found = replace(found, evidence=believed)
         if clock.interrupted and found.solution is not None:

@@ -69,6 +69,8 @@ class Joint(Timed):
     assumptions are accounted for are ours.
     """
 
+    proves_infeasible: ClassVar[bool] = True
+
     topology_s: float = 60.0
     most_choices: int = 1000
     backend: Backend = field(default_factory=Highs)

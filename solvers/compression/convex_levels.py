@@ -33,6 +33,8 @@ class ConvexLevels(Timed):
     solver : {"clarabel", "scs"}
     """
 
+    proves_infeasible: ClassVar[bool] = True
+
     solver: str = "clarabel"
 
     name: ClassVar[str] = "convex-levels"

@@ -59,6 +59,8 @@ class LabelSetting(Heuristic):
     2023; bounds in prices, passes and parts are ours.
     """
 
+    proves_infeasible: ClassVar[bool] = True
+
     widths: tuple[int, ...] = WIDTHS
     most_parts: int | None = None
 

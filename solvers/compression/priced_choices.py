@@ -4,7 +4,7 @@ import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ddlopt.models.compression.choices import answer_of, as_timeline, plan_of, why_no_timeline
 from ddlopt.models.compression.evaluate import evaluate
@@ -49,6 +49,8 @@ class PricedChoices(Heuristic):
     work : int
         After so many beginnings kept, of all lengths, the search ends; three nodes there are in any case.
     """
+
+    proves_infeasible: ClassVar[bool] = True
 
     width: int = 16
     work: int = 800_000

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class UniformLevels(Heuristic):
 
     Details: ``part``, of the largest.
     """
+
+    proves_infeasible: ClassVar[bool] = True
 
     name = "uniform"
     family = "compression"

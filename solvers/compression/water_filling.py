@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class WaterFilling(Heuristic):
     ----------
     T. M. Cover and J. A. Thomas, "Elements of Information Theory", 2nd ed., Wiley 2006 (reverse water-filling).
     """
+
+    proves_infeasible: ClassVar[bool] = True
 
     name = "water-filling"
     family = "compression"

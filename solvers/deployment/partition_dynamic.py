@@ -50,6 +50,7 @@ class IdealProgram(Timed):
     most_ideals: int = MOST_IDEALS
 
     name: ClassVar[str] = "ideals"
+    proves_infeasible: ClassVar[bool] = True
     family: ClassVar[str] = FAMILY
 
     def refuses(self, instance: Any) -> str | None:

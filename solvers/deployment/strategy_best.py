@@ -49,6 +49,8 @@ class StrategyBest(Timed):
     highs : Highs
     """
 
+    proves_infeasible: ClassVar[bool] = True
+
     highs: Highs = dataclasses.field(default_factory=Highs)
 
     name: ClassVar[str] = "exact"

@@ -55,6 +55,8 @@ class GangSearch(Heuristic):
         Factor on the budget.
     """
 
+    proves_infeasible: ClassVar[bool] = True
+
     effort: float = 1.0
 
     family: ClassVar[str] = "scheduling"

@@ -340,8 +340,9 @@ def test_results_and_bounds_refuse_what_is_not_finite():
         for name in ("objective", "bound", "scope_bound", "runtime_s", "compile_s"):
             with pytest.raises(ValueError, match="finite"):
                 dataclasses.replace(HONEST, **{name: value})
+    for objective, bound in ((1.0, NAN), (NAN, 1.0), (INFINITE, 1.0), (1.0, INFINITE)):
         with pytest.raises(ValueError, match="no gap"):
-            relative_gap(1.0, value)
+            relative_gap(objective, bound)
     with pytest.raises(ValueError, match="compared"):
         better(NAN, 1.0, "minimize")
     with pytest.raises(ValueError, match="NaN"):
