@@ -5,7 +5,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from volume import slow
+from volume import seeds, slow
 
 import ddlopt
 from ddlopt.instances.generators import generate
@@ -60,7 +60,7 @@ def test_geometric_program_and_branch_and_bound_agree(mixing):
     assert exact < kept.objective < kept.details["promised_s"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(4, 12))
 @pytest.mark.parametrize("whole", [False, True])
 def test_against_a_grid(seed, whole):
     rng = np.random.default_rng(seed)
@@ -79,7 +79,10 @@ def test_against_a_grid(seed, whole):
     grid = min(times.seconds(float(each), asked.communication_s, asked.mixing) for each in periods)
     assert found.objective <= grid * (1 + 1e-12)
     assert found.objective >= grid * (1 - (1e-12 if whole else 1e-4))
-    assert found.gap <= 1e-8
+    searched = best_period(times, asked.communication_s, asked.mixing, whole, 1e-9)
+    assert found.objective * (1 - 1e-8) <= searched.bound <= found.objective
+    # The gate prefers the bound that needs no search where the two are a millionth apart.
+    assert found.objective * (1 - 1.1e-6) <= found.bound <= found.objective
 
 
 def test_two_valleys():
