@@ -48,7 +48,6 @@ def certify(
     from ddlopt import api
     from ddlopt.models import files
     from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, SolverError
-    from ddlopt.models.topology.certificate import check_certificate as check
     from ddlopt.solvers import catalogue
     from ddlopt.solvers.contracts import Limits
 
@@ -64,7 +63,7 @@ def certify(
         )
     result, certificate = chosen.certified(problem, Limits(time_limit, gap, threads), seed, progress)
     try:
-        check(problem, certificate)
+        check_certificate(problem, certificate)
     except SolutionError as problem_found:
         raise SolverError(f"{method} wrote a certificate that does not hold: {problem_found}") from None
     if out is not None:

@@ -51,7 +51,7 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         with opened(path) as file:
             data = file.read(_most.get() + 1)
-        _refuse_larger(len(data))
+        refuse_larger(len(data))
         return unpacked(data) if Path(path).suffix == ".gz" else data
     except OSError as problem:
         raise UnreadableError(problem.strerror or str(problem)) from None
@@ -90,12 +90,13 @@ def unpacked(data: bytes) -> bytes:
                 raise UnreadableError("the packed file is truncated")
             parts.append(part)
             size += len(part)
-            _refuse_larger(size)
+            refuse_larger(size)
         data = member.unused_data.lstrip(b"\0")  # which pads to whole blocks
     return b"".join(parts)
 
 
-def _refuse_larger(size: int) -> None:
+def refuse_larger(size: int) -> None:
+    """Raise an :class:`UnreadableError` if a file has, or says that it has, more unpacked bytes than are allowed."""
     most = _most.get()
     if size > most:
         raise UnreadableError(

@@ -54,7 +54,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import replacing
-from ddlopt.models.reading import UnreadableError, opened, parsed
+from ddlopt.models.reading import UnreadableError, opened, parsed, refuse_larger
 
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE, FIRST_WEIGHT = -1, -2, -3, -4, -5, -6, -10
 MOST_UNITS = 2**30
@@ -65,8 +65,6 @@ MOST_SERVERS, MOST_LINKS, MOST_SETS = 128, 2048, 20_000
 LEAST_EXPONENT, MOST_EXPONENT = -1074, 990
 """Of the unit: z 2^e is then a double-precision number, exactly."""
 MOST_PARTS = 2**24
-MOST_BYTES = 2**30
-"""Unpacked size of a file."""
 
 FORMAT, VERSION = "ddlopt topology certificate", 1
 _FIELDS = {
@@ -177,8 +175,7 @@ class DesignCertificate:
         shapes = ((many,), (parts,), (weights, n * n), (weights, columns), (images, n + 1))
         sizes = [int(np.prod(shape, dtype=object)) * np.dtype(kind).itemsize
                  for shape, kind in zip(shapes, _ARRAYS.values(), strict=True)]  # fmt: skip
-        if sum(sizes) > MOST_BYTES:
-            raise _MalformedError(f"it says that it unpacks to {sum(sizes)} bytes; at most {MOST_BYTES} are read")
+        refuse_larger(sum(sizes))
         arrays: dict[str, Any] = {
             name: np.frombuffer(source.take(size), kind).astype(kind[1:], copy=False).reshape(shape)
             for (name, kind), size, shape in zip(_ARRAYS.items(), sizes, shapes, strict=True)
