@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ddlopt.api import (
+        certify,
         check,
+        check_certificate,
         compare,
         convert,
         default_method,
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
         schema,
         solve,
     )
-    from ddlopt.certificates import certify, check_certificate
     from ddlopt.many import bench, frame, report
     from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution, Violation
     from ddlopt.models.errors import DdloptError
@@ -68,7 +69,6 @@ __all__ = [
 
 _ELSEWHERE = {
     "ddlopt.many": {"bench", "frame", "report"},
-    "ddlopt.certificates": {"certify", "check_certificate"},
     "ddlopt.models.contracts": {"Evaluation", "Formulation", "Instance", "Solution", "Violation"},
     "ddlopt.models.errors": {"DdloptError"},
     "ddlopt.solvers.contracts": {"Limits", "Method", "Result", "Status", "TracePoint"},

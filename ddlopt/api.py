@@ -5,20 +5,26 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ddlopt import instances
 from ddlopt.analysis.compare import PairProgress, refuted, run
+from ddlopt.models import files
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
-from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
+from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, SolverError, SolverMissingError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.foreign import checked
 
+if TYPE_CHECKING:
+    from ddlopt.models.topology.certificate import Checked, DesignCertificate
+
 AUTO = "auto"
 """The name that stands for :func:`default_method` where a method is asked for."""
+CERTIFYING = "branch-and-bound"
+"""The method, of topologies, that writes certificates."""
 
 
 def families() -> tuple[str, ...]:
@@ -214,6 +220,87 @@ def check(instance: Instance | str | Path, solution: Solution | str | Path, exac
     """
     problem = load(instance)
     return family(problem.family).evaluate(problem, _solution(problem, solution), exact=exact)
+
+
+def certify(
+    instance: Instance | str | Path,
+    method: str = CERTIFYING,
+    *,
+    out: str | Path | None = None,
+    time_limit: float | None = None,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> "tuple[Result, DesignCertificate]":
+    """Answer an instance, and keep the proof of its bound; the proof has been checked before you see it.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`ddlopt.load`.
+    method : str
+        One that writes certificates: ``branch-and-bound``, of topologies.
+    out : str or Path, optional
+        Write the certificate here.
+    time_limit, gap, threads, seed, progress
+        See :func:`ddlopt.solve`. A search that is stopped has a certificate for the bound that it reached.
+
+    Raises
+    ------
+    UnknownNameError, NotApplicableError, OptionError, SolverError
+        As :func:`ddlopt.solve`; also if the method writes no certificates, or wrote one that does not hold.
+    """
+    if out is not None:
+        files.writable(out)
+    problem = load(instance)
+    limits = _limits(time_limit, gap, threads, seed)
+    chosen: Any = catalogue.method(method, problem.family)
+    if not hasattr(chosen, "certified"):
+        raise NotApplicableError(
+            f"{method} of {problem.family} writes no certificates; what does: {CERTIFYING} of topology"
+        )
+    result, certificate = chosen.certified(problem, limits, seed, progress)
+    try:
+        check_certificate(problem, certificate)
+    except SolutionError as problem_found:
+        raise SolverError(f"{method} wrote a certificate that does not hold: {problem_found}") from None
+    if out is not None:
+        certificate.save(out)
+    return result, certificate
+
+
+def check_certificate(instance: Instance | str | Path, certificate: "DesignCertificate | str | Path") -> "Checked":
+    """Check that a certificate proves its bound for an instance, as if an enemy had written it.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`ddlopt.load`.
+    certificate : DesignCertificate, str or Path
+        The object, or its file.
+
+    Returns
+    -------
+    Checked
+        The bound, exactly: in bytes on the busiest link, and in seconds of an iteration.
+
+    Raises
+    ------
+    SolutionError
+        If it does not, or is no certificate.
+    NotApplicableError
+        If the instance is none of topology, or larger than certificates can speak of.
+    """
+    from ddlopt.models.topology import TopologyInstance
+    from ddlopt.models.topology.certificate import DesignCertificate
+    from ddlopt.models.topology.certificate import check_certificate as check
+
+    problem = load(instance)
+    if not isinstance(problem, TopologyInstance):
+        raise NotApplicableError(f"'{problem.name}' is a {problem.kind}; certificates are of topology instances")
+    given = certificate if isinstance(certificate, DesignCertificate) else DesignCertificate.from_file(certificate)
+    return check(problem, given)
 
 
 def generate(family_name: str, kind: str, *, seed: int = 0, **options: Any) -> Instance:

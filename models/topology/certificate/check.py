@@ -90,8 +90,8 @@ from ddlopt.models.topology.instance import TopologyInstance
 
 _SLICE = 3e8
 """Steps of the innermost loops between two moments at which an interruption is noticed: a fraction of a second."""
-_ROWS = 4096
-"""Images looked at together."""
+_NUMBERS = 2**20
+"""Numbers held at a time where images are compared."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +167,15 @@ def _figures(certificate: DesignCertificate) -> tuple[int, int]:
 def _array(certificate: DesignCertificate, name: str, kind: str, columns: int | None) -> npt.NDArray[Any]:
     """A copy, in C order, of an array that has exactly this type and shape."""
     given = getattr(certificate, name)
-    if type(given) is not np.ndarray or given.dtype != np.dtype(kind) or given.ndim != (1 if columns is None else 2):
-        raise SolutionError(f"the certificate's {name} are not a table of type {kind}")
-    if columns is not None and given.shape[1] != columns:
-        raise SolutionError(f"the certificate's {name} have {given.shape[1]} columns; the instance needs {columns}")
-    return np.array(given, dtype=kind, order="C", copy=True)
+    if type(given) is not np.ndarray or given.dtype != np.dtype(kind):
+        raise SolutionError(f"the certificate's {name} are not an array of type {kind}")
+    # Judged is the copy, which nobody else can change.
+    table = np.array(given, dtype=kind, order="C", copy=True)
+    if table.ndim != (1 if columns is None else 2):
+        raise SolutionError(f"the certificate's {name} have {table.ndim} dimensions")
+    if columns is not None and table.shape[1] != columns:
+        raise SolutionError(f"the certificate's {name} have {table.shape[1]} columns; the instance needs {columns}")
+    return table
 
 
 def _validated(certificate: DesignCertificate, statement: Statement) -> _Tables:
@@ -215,9 +219,11 @@ def _check_prices(statement: Statement, prices: Ints) -> None:
         raise SolutionError("the certificate has a negative price of links that a design need not have")
 
 
-def _slices(rows: int) -> Iterator[slice]:
-    for first in range(0, rows, _ROWS):
-        yield slice(first, first + _ROWS)
+def _slices(rows: int, width: int) -> Iterator[slice]:
+    """Rows that are looked at together, where each takes ``width`` numbers."""
+    step = max(1, _NUMBERS // width)
+    for first in range(0, rows, step):
+        yield slice(first, first + step)
 
 
 def _check_automorphisms(instance: TopologyInstance, images: npt.NDArray[np.int32]) -> None:
@@ -225,7 +231,7 @@ def _check_automorphisms(instance: TopologyInstance, images: npt.NDArray[np.int3
     orders = np.unique(images[:, 1:], axis=0).astype(np.int64)
     traffic = instance.traffic_bytes
     groups = sorted((group.members, group.gradient_bytes) for group in instance.allreduce_groups)
-    for rows in _slices(len(orders)):
+    for rows in _slices(len(orders), traffic.size):
         order = orders[rows]
         if not (traffic[order[:, :, None], order[:, None, :]] == traffic).all():
             raise SolutionError("the certificate has an image by a permutation that changes the traffic")
@@ -237,7 +243,7 @@ def _check_automorphisms(instance: TopologyInstance, images: npt.NDArray[np.int3
 def _check_images(statement: Statement, images: npt.NDArray[np.int32], walked: "_Walk") -> None:
     """The decisions of each image must be those at the beginning of its part, taken along the permutation."""
     servers = np.arange(len(statement.sets))
-    for rows in _slices(len(images)):
+    for rows in _slices(len(images), statement.sets[:, 0].size):
         order, there = images[rows, 1:].astype(np.int64), walked.there[rows]
         origin = walked.begun[walked.slot[images[rows, 0]]]
         here = np.take_along_axis(there, order, axis=1)
