@@ -112,9 +112,9 @@ class Gate:
         rounding = 0.0 if instance.objective_unit else _ROUNDING
         slack = rounding + CLAIM_TOLERANCE * abs(objective)
         if claimed is not None:
-            value = self._finite(claimed, "claimed objective")
-            if abs(value - objective) > max(slack, rounding + CLAIM_TOLERANCE * abs(value)):
-                raise SolverError(f"{self._who} claims {value:.12g}, but evaluate finds {objective:.12g}")
+            said = self._finite(claimed, "claimed objective")
+            if abs(said - objective) > max(slack, rounding + CLAIM_TOLERANCE * abs(said)):
+                raise SolverError(f"{self._who} claims {said:.12g}, but evaluate finds {objective:.12g}")
         try:
             proven = self._bound(kind.bound(instance), Evidence.COMBINATORIAL)
         except InfeasibleError as proof:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ddlopt.models.catalogue import family as family_of
@@ -59,7 +60,7 @@ class Foreign:
 
     def __post_init__(self) -> None:
         for what in ("name", "family"):
-            value = _asked(lambda what=what: getattr(self.method, what))
+            value = _asked(partial(getattr, self.method, what))
             if type(value) is not str or not value:
                 raise OptionError(
                     f"the {what} of a method is a word, but that of a {type(self.method).__name__} is not"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.bounds import refuse_too_large
 from ddlopt.models.codesign.strategy_bound import StrategyBound
+from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
@@ -216,6 +217,7 @@ class _Reference(ABC):
             Status.REFERENCE,
             objective=best.time_s,
             bound=best.bound_s if network == Switched() else None,
+            evidence=Evidence.SOLVER if network == Switched() and best.bound_s is not None else None,
             scope="strategies on this network",
             scope_bound=best.bound_s,
             runtime_s=time.perf_counter() - began,
@@ -247,6 +249,7 @@ def without_figure(
         instance,
         method,
         Status.INFEASIBLE if isinstance(problem, InfeasibleError) else Status.NO_SOLUTION,
+        evidence=Evidence.SOLVER if isinstance(problem, InfeasibleError) else None,
         runtime_s=runtime_s,
         provenance=provenance(seed, limits.threads),
         message=str(problem),
