@@ -266,12 +266,14 @@ class Instance(_Document):
     error: ClassVar[type[DdloptError]] = InstanceError
     kind: ClassVar[str] = "instance"
 
-    kernels: ClassVar[tuple[str, ...]] = ()
-    """Modules whose kernels ``evaluate`` and ``bound`` of the problem call; see ``ddlopt.models.compilation``."""
-
     family: str
     name: str
     source: str = ""
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Modules whose kernels ``evaluate`` and ``bound`` of the problem call; see ``ddlopt.models.compilation``."""
+        return ()
 
     @property
     def sense(self) -> Sense:

@@ -8,7 +8,7 @@
 A signature is the text of Numba types, read when the kernel is compiled: ``(arguments)``, or ``result(arguments)`` to
 have the type of the result checked as well. ``const(array)`` is an array that the kernel only reads; frozen arrays and
 others are both taken for it. ``record(Net, …)`` is a named tuple with fields of these types. Names of the kernel's own
-module are known too. What a kernel calls is a :data:`helper`, or a kernel.
+module are known too. What only kernels call is a :data:`helper`, or :func:`inner` where it has options.
 
 On disk a kernel is kept under a digest of itself, of everything that it calls in whatever file, and of the constants
 that these use, so that an edit is noticed wherever it is.
@@ -21,7 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba import config, njit, types
+from numba import config, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
@@ -38,6 +38,7 @@ def record(kind: type, *fields: types.Type) -> types.BaseTuple:
     return types.BaseTuple.from_types(fields, kind)
 
 
+_PLAIN = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
 _WORDS = {**vars(types), "const": const, "record": record}
 
 
@@ -111,7 +112,7 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
     def declare(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        made = Kernel(function, targetoptions={"nopython": True, "boundscheck": None, **options})
+        made = Kernel(function, targetoptions={**_PLAIN, **options})
         made.declared = signatures
         made.enable_caching()
         return made
@@ -119,9 +120,31 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
     return declare
 
 
-helper = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Decorates what only kernels call: nothing is compiled by which Python could call it, which is much where it takes
-tuples of arrays; it is kept on disk as a part of the kernels that call it."""
+class Inner(CPUDispatcher):  # type: ignore[misc]
+    """A function that only kernels call, compiled as a part of them; called from Python, it is what is written."""
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        """Run as plain Python: there is no way into the compiled one."""
+        return self.py_func(*args, **kws)
+
+
+def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a function that only kernels call; ``options`` are those of ``numba.njit``.
+
+    Ways in from Python and from C, and a file of its own on disk, are half of what a small function costs to compile.
+    Constants among its arguments are types to Numba: a function called with 1 and with -1 is compiled twice.
+    """
+
+    def declare(function: Callable[..., Any]) -> Any:
+        if config.DISABLE_JIT:
+            return function
+        return Inner(function, targetoptions={**_PLAIN, "no_cpython_wrapper": True, **options})
+
+    return declare
+
+
+helper = inner()
+"""Decorates what only kernels call, without options."""
 
 
 def kernels_of(module: ModuleType) -> list[Kernel]:

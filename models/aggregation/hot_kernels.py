@@ -7,13 +7,14 @@ Nothing here knows an instance.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel("(const(i8[::1]), const(i8[::1]), const(f8[:, ::1]), f8[::1], i8[::1])")
 def place(order: Ints, widths: Ints, values: Floats, prices: Floats, room: Ints) -> Ints:
     """Switch of each item, (N,), -1 for none: in the order given, where value less price is most and there is room.
 
@@ -34,7 +35,7 @@ def place(order: Ints, widths: Ints, values: Floats, prices: Floats, room: Ints)
     return placed
 
 
-@njit(cache=True)
+@kernel("(i8[::1], f8[::1], i8)")
 def knapsack(widths: Ints, values: Floats, capacity: int) -> npt.NDArray[np.bool_]:
     """Which items, (N,), have the greatest value among those that fit into ``capacity``, by dynamic programming."""
     count = len(widths)

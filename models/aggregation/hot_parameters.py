@@ -79,6 +79,7 @@ class HotParameters:
     worth: float | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems."""

@@ -168,6 +168,12 @@ class CompressionInstance(CompressionProblem):
     fusion: bool = False
     largest_bucket_bytes: float | None = Field(default=None, gt=0)
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Those of the dual bound."""
+        fusion = ("ddlopt.models.compression.timeline_fusion",) if self.fusion else ()
+        return ("ddlopt.models.compression.timeline_dual_kernels", *fusion)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         for place, menu in enumerate(self.menus):

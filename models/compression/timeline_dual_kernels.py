@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ Ints = npt.NDArray[np.int64]
 _STEP = 0.995
 """Part of the way to the boundary that a step may go."""
 _MOST_STEPS = 80
+_PROGRAM = "record(Program, i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, b1, b1)"
 
 
 class Program(NamedTuple):
@@ -52,69 +54,111 @@ class Program(NamedTuple):
 class Point(NamedTuple):
     """An iterate, or a step from one: what the dual chooses, and the primal's multipliers.
 
-    ``values`` (n,); ``prices`` (n + 1,), B_0 to B_n; ``price``: p. ``weights`` of the options; ``waits`` (n,) of
-    B_k - B_(k-1) >= 0; ``spare`` of p >= 0.
+    ``values`` (n,); ``prices`` (n + 1,), B_0 to B_n; ``weights`` of the options; ``waits`` (n,) of B_k - B_(k-1) >= 0.
+    ``single``: p, and the multiplier of p >= 0.
     """
 
     values: Floats
     prices: Floats
-    price: float
     weights: Floats
     waits: Floats
-    spare: float
+    single: Floats
 
 
-@njit(cache=True, error_model="numpy")
-def _priced(program: Program, prices: Floats, price: float) -> Floats:
+class Slack(NamedTuple):
+    """Slacks of the options, and gaps (n,) between prices that follow each other."""
+
+    options: Floats
+    gaps: Floats
+
+
+@inner(error_model="numpy")
+def _new(n: int, options: int) -> Point:
+    return Point(np.zeros(n), np.zeros(n + 1), np.zeros(options), np.zeros(n), np.zeros(2))
+
+
+@inner(error_model="numpy")
+def _priced(program: Program, prices: Floats, price: float, cost: Floats) -> None:
     """What each option costs at these prices, less what it costs at none."""
-    cost = price * program.priced
     for k in range(len(program.ready)):
         for j in range(program.firsts[k], program.firsts[k + 1]):
+            cost[j] = price * program.priced[j]
             cost[j] += prices[k + 1] * program.wire[j] - prices[k] * program.encode[j]
-    return cost
 
 
-@njit(cache=True, error_model="numpy")
-def _least(firsts: Ints, cost: Floats) -> Floats:
-    least = np.empty(len(firsts) - 1)
+@inner(error_model="numpy")
+def _valued(program: Program, prices: Floats, price: float, cost: Floats, least: Floats) -> None:
+    """What each option costs at these prices, and the least of each gradient."""
+    _priced(program, prices, price, cost)
     for k in range(len(least)):
-        least[k] = cost[firsts[k] : firsts[k + 1]].min()
-    return least
+        for j in range(program.firsts[k], program.firsts[k + 1]):
+            cost[j] = program.fixed[j] + cost[j]
+            if j == program.firsts[k] or cost[j] < least[k] or np.isnan(cost[j]):
+                least[k] = cost[j]
 
 
-@njit(cache=True, error_model="numpy")
-def _slacks(program: Program, at: Point) -> Floats:
-    """The options' costs less their gradients' values."""
-    slack = program.fixed + _priced(program, at.prices, at.price)
-    for k in range(len(program.ready)):
-        slack[program.firsts[k] : program.firsts[k + 1]] -= at.values[k]
-    return slack
+@inner(inline="always", error_model="numpy")
+def _start(program: Program, at: Point, cost: Floats) -> None:
+    """Write a point well inside; only the multipliers of p may not fit their equation."""
+    n = len(program.ready)
+    price = 1.0 if program.free_last else 1.0 / n
+    paths, later, priced = np.zeros(n), np.zeros(n), 0.0
+    before = 0.0
+    for k in range(n):
+        first, last = program.firsts[k], program.firsts[k + 1]
+        encode, wire, own = 0.0, 0.0, 0.0
+        for j in range(first, last):
+            at.weights[j] = 1.0 / (last - first)
+            encode += program.encode[j]
+            wire += program.wire[j]
+            own += program.priced[j]
+        before += encode / (last - first)
+        paths[k] = program.ready[k] + before
+        later[k] = wire / (last - first)
+        priced += own / (last - first)
+        at.prices[k] = k / n
+    at.prices[n] = 1.0
+    behind, longest = 0.0, -np.inf
+    for k in range(n - 1, -1, -1):
+        behind += later[k]
+        paths[k] += behind
+        longest = max(longest, paths[k])
+    for k in range(n):
+        at.waits[k] = longest + 0.1 - paths[k]
+    _valued(program, at.prices, price, cost, at.values)
+    for k in range(n):
+        at.values[k] -= 1.0 / n
+    at.single[0], at.single[1] = price, max(0.1, -program.gain - priced)
 
 
-@njit(cache=True, error_model="numpy")
-def _step(program: Program, at: Point, slack: Floats, gap: Floats, aim: Point) -> Point:
-    """The Newton step towards the products of slacks and multipliers that ``aim`` has in the multipliers' places."""
+@inner(error_model="numpy")
+def _follow(program: Program, at: Point, slack: Slack, aim: Point, step: Point, change: Slack) -> None:
+    """The Newton step towards the products of slacks and multipliers that ``aim`` has in the multipliers' places.
+
+    Into ``step``, and how slacks and gaps change with it into ``change``.
+    """
     n = len(program.ready)
     diagonal, side, arrow, right = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     corner, corner_right = 0.0, program.gain
-    sums, rests, means = np.zeros(n), np.ones(n), np.zeros((n, 3))
+    sums, rests, means = np.zeros(n), np.zeros(n), np.zeros((n, 3))
     for k in range(n):
         first, last = program.firsts[k], program.firsts[k + 1]
         gained_e, gained_c, gained_q = 0.0, 0.0, 0.0
+        e, c, q, rest, total = 0.0, 0.0, 0.0, 1.0, 0.0
         for j in range(first, last):
-            d, t = at.weights[j] / slack[j], aim.weights[j] / slack[j]
-            sums[k] += d
-            means[k, 0] += d * program.encode[j]
-            means[k, 1] += d * program.wire[j]
-            means[k, 2] += d * program.priced[j]
-            rests[k] -= t
+            d, t = at.weights[j] / slack.options[j], aim.weights[j] / slack.options[j]
+            total += d
+            e += d * program.encode[j]
+            c += d * program.wire[j]
+            q += d * program.priced[j]
+            rest -= t
             gained_e += t * program.encode[j]
             gained_c += t * program.wire[j]
             gained_q += t * program.priced[j]
-        means[k] /= sums[k]
-        e, c, q = means[k]
+        e, c, q = e / total, c / total, q / total
+        sums[k], rests[k], means[k, 0], means[k, 1], means[k, 2] = total, rest, e, c, q
         for j in range(first, last):
-            d = at.weights[j] / slack[j]
+            d = at.weights[j] / slack.options[j]
             x, y, z = program.encode[j] - e, program.wire[j] - c, program.priced[j] - q
             diagonal[k] += d * x * x
             diagonal[k + 1] += d * y * y
@@ -122,13 +166,13 @@ def _step(program: Program, at: Point, slack: Floats, gap: Floats, aim: Point) -
             arrow[k] -= d * x * z
             arrow[k + 1] += d * y * z
             corner += d * z * z
-        d, t = at.waits[k] / gap[k], aim.waits[k] / gap[k]
+        d, t = at.waits[k] / slack.gaps[k], aim.waits[k] / slack.gaps[k]
         diagonal[k] += d
         diagonal[k + 1] += d
         side[k + 1] -= d
-        right[k] -= gained_e + e * rests[k] + t
-        right[k + 1] += gained_c + c * rests[k] + t
-        corner_right += gained_q + q * rests[k]
+        right[k] -= gained_e + e * rest + t
+        right[k + 1] += gained_c + c * rest + t
+        corner_right += gained_q + q * rest
         if k < n - 1:
             right[k + 1] += program.ready[k] - program.ready[k + 1]
     if program.free_last:
@@ -136,21 +180,9 @@ def _step(program: Program, at: Point, slack: Floats, gap: Floats, aim: Point) -
         corner_right += right[n]
         arrow[n - 1] += side[n]
     elif program.has_price:
-        corner += at.spare / at.price
-        corner_right += aim.spare / at.price
-    prices, price = _solve(diagonal, side, arrow, right, corner, corner_right, program.has_price)
-    if program.free_last:
-        prices[n] = price
-    values = rests / sums - means[:, 0] * prices[:-1] + means[:, 1] * prices[1:] + means[:, 2] * price
-    return Point(values, prices, price, np.zeros(0), np.zeros(0), 0.0)
-
-
-@njit(cache=True, error_model="numpy")
-def _solve(
-    diagonal: Floats, side: Floats, arrow: Floats, right: Floats, corner: float, corner_right: float, has_price: bool
-) -> tuple[Floats, float]:
-    """Unknowns 1 .. n - 1 of a chain, and one that all of them meet."""
-    n = len(diagonal) - 1
+        corner += at.single[1] / at.single[0]
+        corner_right += aim.single[1] / at.single[0]
+    # Unknowns 1 .. n - 1 of a chain, and one that all of them meet.
     for k in range(1, n):
         if k > 1:
             ratio = side[k] / diagonal[k - 1]
@@ -159,83 +191,52 @@ def _solve(
             arrow[k] -= ratio * arrow[k - 1]
         corner -= arrow[k] * arrow[k] / diagonal[k]
         corner_right -= arrow[k] * right[k] / diagonal[k]
-    price = corner_right / corner if has_price else 0.0
-    prices = np.zeros(n + 1)
+    price = corner_right / corner if program.has_price else 0.0
+    prices = step.prices
+    prices[0], prices[n] = 0.0, 0.0
     for k in range(n - 1, 0, -1):
         later = side[k + 1] * prices[k + 1] if k < n - 1 else 0.0
         prices[k] = (right[k] - arrow[k] * price - later) / diagonal[k]
-    return prices, price
+    if program.free_last:
+        prices[n] = price
+    _priced(program, prices, price, change.options)
+    for k in range(n):
+        value = rests[k] / sums[k] - means[k, 0] * prices[k] + means[k, 1] * prices[k + 1] + means[k, 2] * price
+        step.values[k] = value
+        for j in range(program.firsts[k], program.firsts[k + 1]):
+            moved = change.options[j] - value
+            change.options[j] = moved
+            step.weights[j] = (aim.weights[j] - at.weights[j] * moved) / slack.options[j] - at.weights[j]
+        moved = prices[k + 1] - prices[k]
+        change.gaps[k] = moved
+        step.waits[k] = (aim.waits[k] - at.waits[k] * moved) / slack.gaps[k] - at.waits[k]
+    step.single[0], step.single[1] = price, 0.0
+    if program.has_price and not program.free_last:
+        step.single[1] = (aim.single[1] - at.single[1] * price) / at.single[0] - at.single[1]
 
 
-@njit(cache=True, error_model="numpy")
-def _follow(program: Program, at: Point, slack: Floats, gap: Floats, aim: Point) -> tuple[Point, Floats, Floats]:
-    """The whole step, and how slacks and gaps change with it."""
-    dual = _step(program, at, slack, gap, aim)
-    slack_step = _priced(program, dual.prices, dual.price)
-    for k in range(len(program.ready)):
-        slack_step[program.firsts[k] : program.firsts[k + 1]] -= dual.values[k]
-    gap_step = dual.prices[1:] - dual.prices[:-1]
-    weights = (aim.weights - at.weights * slack_step) / slack - at.weights
-    waits = (aim.waits - at.waits * gap_step) / gap - at.waits
-    has_spare = program.has_price and not program.free_last
-    spare = (aim.spare - at.spare * dual.price) / at.price - at.spare if has_spare else 0.0
-    return Point(dual.values, dual.prices, dual.price, weights, waits, spare), slack_step, gap_step
-
-
-@njit(cache=True, error_model="numpy")
-def _room(values: Floats, steps: Floats) -> float:
-    """How far a step may go before a value is 0, at most 1."""
-    room = 1.0
-    for value, step in zip(values, steps):  # noqa: B905 - Numba's zip
-        if step < 0:
-            room = min(room, -value / step)
+@inner(error_model="numpy")
+def _room(room: float, values: Floats, steps: Floats) -> float:
+    """How far a step may go before a value is 0, at most ``room``."""
+    for i in range(len(values)):
+        if steps[i] < 0:
+            room = min(room, -values[i] / steps[i])
     return room
 
 
-@njit(cache=True, error_model="numpy")
-def _rooms(
-    program: Program, at: Point, step: Point, slack: Floats, gap: Floats, moves: tuple[Floats, Floats]
-) -> tuple[float, float]:
-    dual = min(_room(slack, moves[0]), _room(gap, moves[1]))
-    primal = min(_room(at.weights, step.weights), _room(at.waits, step.waits))
-    if program.has_price and not program.free_last:
-        if step.price < 0:
-            dual = min(dual, -at.price / step.price)
-        if step.spare < 0:
-            primal = min(primal, -at.spare / step.spare)
+@inner(error_model="numpy")
+def _rooms(has_spare: bool, at: Point, step: Point, slack: Slack, change: Slack) -> tuple[float, float]:
+    dual = _room(_room(1.0, slack.options, change.options), slack.gaps, change.gaps)
+    primal = _room(_room(1.0, at.weights, step.weights), at.waits, step.waits)
+    if has_spare:
+        if step.single[0] < 0:
+            dual = min(dual, -at.single[0] / step.single[0])
+        if step.single[1] < 0:
+            primal = min(primal, -at.single[1] / step.single[1])
     return dual, primal
 
 
-@njit(cache=True, error_model="numpy")
-def value(program: Program, prices: Floats, price: float) -> float:
-    """The dual function, less what is constant."""
-    total = _least(program.firsts, program.fixed + _priced(program, prices, price)).sum() + program.gain * price
-    for k in range(1, len(program.ready)):
-        total += (program.ready[k - 1] - program.ready[k]) * prices[k]
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def _start(program: Program) -> Point:
-    """A point well inside; only the multipliers of p may not fit their equation."""
-    n = len(program.ready)
-    prices = np.arange(n + 1) / n
-    price = 1.0 if program.free_last else 1.0 / n
-    weights, shares = np.empty(len(program.encode)), np.empty((n, 3))
-    for k in range(n):
-        first, last = program.firsts[k], program.firsts[k + 1]
-        weights[first:last] = 1.0 / (last - first)
-        shares[k, 0] = program.encode[first:last].mean()
-        shares[k, 1] = program.wire[first:last].mean()
-        shares[k, 2] = program.priced[first:last].mean()
-    paths = program.ready + np.cumsum(shares[:, 0]) + np.cumsum(shares[::-1, 1])[::-1]
-    waits = paths.max() + 0.1 - paths
-    spare = max(0.1, -program.gain - shares[:, 2].sum())
-    values = _least(program.firsts, program.fixed + _priced(program, prices, price)) - 1.0 / n
-    return Point(values, prices, price, weights, waits, spare)
-
-
-@njit(cache=True, error_model="numpy")
+@kernel(f"({_PROGRAM}, f8)", error_model="numpy")
 def maximise(program: Program, tolerance: float) -> tuple[Floats, float, Floats]:
     """The best (prices, price) met and the last weights; ends where products of slacks and multipliers are small.
 
@@ -244,47 +245,71 @@ def maximise(program: Program, tolerance: float) -> tuple[Floats, float, Floats]
     tolerance : float
         Sum of the products; the best value is closer to the optimum once the multipliers are feasible.
     """
-    at = _start(program)
     n, options = len(program.ready), len(program.encode)
+    at, step, aim = _new(n, options), _new(n, options), _new(n, options)
+    slack, change = Slack(np.zeros(options), np.zeros(n)), Slack(np.zeros(options), np.zeros(n))
+    least = np.zeros(n)
+    _start(program, at, slack.options)
     has_spare = program.has_price and not program.free_last
     count = options + n + (1 if has_spare else 0)
-    best, best_prices, best_price = -np.inf, at.prices, at.price
+    best, best_prices, best_price = -np.inf, at.prices.copy(), at.single[0]
     for _ in range(_MOST_STEPS):
-        slack, gap = _slacks(program, at), at.prices[1:] - at.prices[:-1]
-        reached = value(program, at.prices, at.price)
+        _valued(program, at.prices, at.single[0], slack.options, least)
+        # The dual function, less what is constant.
+        reached, of_gaps, narrowest = 0.0, 0.0, np.inf
+        for k in range(n):
+            reached += least[k]
+            slack.gaps[k] = at.prices[k + 1] - at.prices[k]
+            of_gaps += at.waits[k] * slack.gaps[k]
+            narrowest = min(narrowest, slack.gaps[k])
+        reached += program.gain * at.single[0]
+        for k in range(1, n):
+            reached += (program.ready[k - 1] - program.ready[k]) * at.prices[k]
         if not np.isfinite(reached):
             break
         if reached > best:
-            best, best_prices, best_price = reached, at.prices, at.price
-        spare = at.spare * at.price if has_spare else 0.0
-        products = (at.weights * slack).sum() + (at.waits * gap).sum() + spare
-        if products <= tolerance or slack.min() <= 0 or gap.min() <= 0:
-            break
-        aim = Point(at.values, at.prices, 0.0, np.zeros(options), np.zeros(n), 0.0)
-        step, slack_step, gap_step = _follow(program, at, slack, gap, aim)
-        dual, primal = _rooms(program, at, step, slack, gap, (slack_step, gap_step))
-        later = ((at.weights + primal * step.weights) * (slack + dual * slack_step)).sum()
-        later += ((at.waits + primal * step.waits) * (gap + dual * gap_step)).sum()
+            best, best_price = reached, at.single[0]
+            for k in range(n + 1):
+                best_prices[k] = at.prices[k]
+        products = 0.0
+        for k in range(n):
+            for j in range(program.firsts[k], program.firsts[k + 1]):
+                slack.options[j] -= at.values[k]
+                products += at.weights[j] * slack.options[j]
+                narrowest = min(narrowest, slack.options[j])
+        products += of_gaps
         if has_spare:
-            later += (at.spare + primal * step.spare) * (at.price + dual * step.price)
-        centre = (later / products) ** 3 * products / count
-        aim = Point(
-            at.values,
-            at.prices,
-            0.0,
-            centre - step.weights * slack_step,
-            centre - step.waits * gap_step,
-            centre - step.spare * step.price,
-        )
-        step, slack_step, gap_step = _follow(program, at, slack, gap, aim)
-        dual, primal = _rooms(program, at, step, slack, gap, (slack_step, gap_step))
+            products += at.single[1] * at.single[0]
+        if products <= tolerance or narrowest <= 0:
+            break
+        dual, primal, centre = 0.0, 0.0, 0.0
+        for turn in range(2):
+            # First towards the boundary, then, by how far that leads, towards the middle.
+            for j in range(options):
+                aim.weights[j] = centre - step.weights[j] * change.options[j] if turn else 0.0
+            for k in range(n):
+                aim.waits[k] = centre - step.waits[k] * change.gaps[k] if turn else 0.0
+            aim.single[1] = centre - step.single[1] * step.single[0] if turn else 0.0
+            _follow(program, at, slack, aim, step, change)
+            dual, primal = _rooms(has_spare, at, step, slack, change)
+            later, of_waits = 0.0, 0.0
+            for j in range(options):
+                weight = at.weights[j] + primal * step.weights[j]
+                later += weight * (slack.options[j] + dual * change.options[j])
+            for k in range(n):
+                of_waits += (at.waits[k] + primal * step.waits[k]) * (slack.gaps[k] + dual * change.gaps[k])
+            later += of_waits
+            if has_spare:
+                later += (at.single[1] + primal * step.single[1]) * (at.single[0] + dual * step.single[0])
+            centre = (later / products) ** 3 * products / count
         dual, primal = min(1.0, _STEP * dual), min(1.0, _STEP * primal)
-        at = Point(
-            at.values + dual * step.values,
-            at.prices + dual * step.prices,
-            at.price + dual * step.price,
-            at.weights + primal * step.weights,
-            at.waits + primal * step.waits,
-            at.spare + primal * step.spare,
-        )
+        for k in range(n):
+            at.values[k] += dual * step.values[k]
+            at.prices[k] += dual * step.prices[k]
+            at.waits[k] += primal * step.waits[k]
+        at.prices[n] += dual * step.prices[n]
+        for j in range(options):
+            at.weights[j] += primal * step.weights[j]
+        at.single[0] += dual * step.single[0]
+        at.single[1] += primal * step.single[1]
     return best_prices, best_price, at.weights

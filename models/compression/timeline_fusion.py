@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ddlopt.models.compression.choices import Choices, paths
 from ddlopt.models.compression.problem import Goal
@@ -22,6 +21,7 @@ from ddlopt.models.compression.timeline_relaxation import (
     option_prices,
     time_bound,
 )
+from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -129,7 +129,7 @@ def _value(choices: Choices, goal: Goal, budget: float | None, at: DualBound) ->
     return _Value(bound, bool(at.lambdas @ ends > upto[-1] * budget))
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), const(f8[:, ::1]), const(i8[:, ::1]), i8)")
 def _rests(prices: Floats, launches: Floats, labels: Ints, count: int) -> Floats:
     """See :func:`rests`."""
     n, m = prices.shape
@@ -155,7 +155,7 @@ def _rests(prices: Floats, launches: Floats, labels: Ints, count: int) -> Floats
     return after
 
 
-@njit(cache=True)
+@kernel("(const(f8[:, ::1]), const(f8[:, ::1]), const(i8[:, ::1]), f8[:, ::1])")
 def _path(prices: Floats, launches: Floats, labels: Ints, after: Floats) -> tuple[Ints, Bools]:
     """Options of a shortest path, and which gradients are the last of a bucket."""
     n, m = prices.shape

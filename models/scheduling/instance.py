@@ -200,6 +200,14 @@ class SchedulingInstance(Instance):
     preemptive: bool = True
     bandwidth: Literal["reserved", "shared"] = "reserved"
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Those of the bound, which prices need for objectives that are maximised."""
+        if self.objective in ("makespan", "completion"):
+            return ()
+        plans = ("ddlopt.models.scheduling.plan_kernels",) if self.objective == "utility" else ()
+        return ("ddlopt.models.scheduling.lagrangian_kernels", *plans)
+
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         require_memory(f"slots is {self.slots}: so many slots", 200.0 * self.slots)

@@ -109,9 +109,9 @@ def _plan_jobs(instance: SchedulingInstance) -> kernels.PlanJobs:
     worths = [kernel_utility(job.utility) for job in instance.jobs]
     return kernels.PlanJobs(
         firsts=np.array(firsts),
-        widths=np.array(widths),
-        gains=np.array(gains),
-        corners=np.array(corners),
+        widths=np.array(widths, dtype=np.int64),
+        gains=np.array(gains, dtype=float),
+        corners=np.array(corners, dtype=bool),
         kinds=np.array([kind for kind, _, _, _ in worths], dtype=np.int64),
         values=np.array([value for _, value, _, _ in worths], dtype=np.float64),
         shapes=np.array([shape for _, _, shape, _ in worths], dtype=np.float64),

@@ -2,15 +2,17 @@
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.sorting_kernels import stable_order
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
-@numba.njit(cache=True)
+@kernel("(const(i8[::1]), const(f8[::1]), const(i8[::1]), i8)")
 def choose_widths(starts: Integers, gains: Floats, costs: Integers, capacity: int) -> tuple[float, Integers]:
     """Widths of largest total gain whose costs fit; the time is that of jobs times capacity times widths at worst.
 
@@ -29,37 +31,45 @@ def choose_widths(starts: Integers, gains: Floats, costs: Integers, capacity: in
     (float, (I,) array)
         The total and the widths.
     """
-    firsts, options, weights, worths = _without_dominated(starts, gains, costs, capacity)
-    chosen = firsts[1:] - 1
-    if weights[chosen].sum() > capacity:
-        common = 0
-        for weight in weights:
-            common = _gcd(common, weight)
-        weights //= common
-        chosen = _search(firsts, weights, worths, capacity // common)
-    widths = options[chosen]
-    return gains[starts[:-1] + widths].sum(), widths
-
-
-@numba.njit(cache=True)
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
-
-
-@numba.njit(cache=True)
-def _without_dominated(
-    starts: Integers, gains: Floats, costs: Integers, capacity: int
-) -> tuple[Integers, Integers, Integers, Floats]:
-    """First option of each job; width, weight and worth of the options: 0, and those worth more than all lighter."""
     jobs = len(costs)
-    firsts = np.zeros(jobs + 1, np.int64)
-    options = np.zeros(len(gains), np.int64)
-    weights = np.zeros(len(gains), np.int64)
-    worths = np.zeros(len(gains))
-    last = -1
+    firsts, options = np.zeros(jobs + 1, np.int64), np.zeros(len(gains), np.int64)
+    weights, worths = np.zeros(len(gains), np.int64), np.zeros(len(gains))
+    _without_dominated(starts, gains, costs, capacity, firsts, options, weights, worths)
+    chosen = np.zeros(jobs, np.int64)
+    heaviest = 0
     for i in range(jobs):
+        chosen[i] = firsts[i + 1] - 1
+        heaviest += weights[chosen[i]]
+    if heaviest > capacity:
+        common = 0
+        for option in range(firsts[jobs]):
+            rest = weights[option]
+            while rest:
+                common, rest = rest, common % rest
+        for option in range(firsts[jobs]):
+            weights[option] //= common
+        _search(firsts, weights, worths, capacity // common, chosen)
+    total = 0.0
+    for i in range(jobs):
+        chosen[i] = options[chosen[i]]
+        total += gains[starts[i] + chosen[i]]
+    return total, chosen
+
+
+@inner(inline="always")
+def _without_dominated(
+    starts: Integers,
+    gains: Floats,
+    costs: Integers,
+    capacity: int,
+    firsts: Integers,
+    options: Integers,
+    weights: Integers,
+    worths: Floats,
+) -> None:
+    """First option of each job; width, weight and worth of the options: 0, and those worth more than all lighter."""
+    last = -1
+    for i in range(len(costs)):
         last += 1
         nothing = gains[starts[i]]
         options[last], weights[last], worths[last] = 0, 0, 0.0
@@ -72,70 +82,90 @@ def _without_dominated(
                 last += weight > weights[last]
                 options[last], weights[last], worths[last] = width, weight, worth
         firsts[i + 1] = last + 1
-    return firsts, options[: last + 1], weights[: last + 1], worths[: last + 1]
 
 
-@numba.njit(cache=True)
-def _search(firsts: Integers, weights: Integers, worths: Floats, room: int) -> Integers:
+@inner()
+def _search(firsts: Integers, weights: Integers, worths: Floats, room: int, chosen: Integers) -> None:
     """The option of every job: jobs that are one item or nothing are sorted, all others go through the table."""
-    heaviest = weights[firsts[1:] - 1]
-    is_item = _commonest_items(firsts, heaviest, room)
-    items = np.flatnonzero(is_item)
-    others = np.flatnonzero((heaviest > 0) & ~is_item)
-    others = others[np.argsort(heaviest[others], kind="mergesort")]
-    best, picks, reaches = _table(others, firsts, weights, worths, room)
+    jobs = len(chosen)
+    heaviest, counts = np.zeros(jobs, np.int64), np.zeros(room + 1, np.int64)
+    for i in range(jobs):
+        chosen[i] = firsts[i]
+        heaviest[i] = weights[firsts[i + 1] - 1]
+        if firsts[i + 1] - firsts[i] == 2 and heaviest[i] > 0:
+            counts[heaviest[i]] += 1
+    # Items are the jobs with one option besides nothing, of the weight that is the commonest among such jobs.
+    commonest = 0
+    for weight in range(room + 1):
+        if counts[weight] > counts[commonest]:
+            commonest = weight
+    items, others = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
+    keys = np.zeros(jobs)
+    item_count, other_count = 0, 0
+    for i in range(jobs):
+        if firsts[i + 1] - firsts[i] == 2 and heaviest[i] > 0 and heaviest[i] == commonest:
+            items[item_count] = i
+            item_count += 1
+        elif heaviest[i] > 0:
+            others[other_count] = i
+            keys[other_count] = heaviest[i]
+            other_count += 1
+    order = stable_order(keys[:other_count])
+    for row in range(other_count):
+        order[row] = others[order[row]]
+    picks, reaches = np.zeros((other_count, room + 1), np.int32), np.zeros(other_count, np.int64)
+    best = np.zeros(room + 1)
+    reach = _table(order, firsts, weights, worths, room, best, picks, reaches)
 
-    chosen = firsts[:-1].copy()
-    used = best.argmax()
-    total = best[used]
-    taken = 0
-    if len(items):
+    used = 0
+    for left in range(reach + 1):
+        if best[left] > best[used]:
+            used = left
+    total, taken = best[used], 0
+    for place in range(item_count):
+        keys[place] = -worths[firsts[items[place]] + 1]
+    ranks = stable_order(keys[:item_count])
+    if item_count > 0:
         # Of the items the most valuable ones are taken, and the table tells what the room left is worth.
-        items = items[np.argsort(-worths[firsts[items] + 1], kind="mergesort")]
-        weight = heaviest[items[0]]
         extra = 0.0
-        for count in range(1, min(len(items), room // weight) + 1):
-            left = min(room - count * weight, len(best) - 1)
-            extra += worths[firsts[items[count - 1]] + 1]
+        for count in range(1, min(item_count, room // commonest) + 1):
+            left = min(room - count * commonest, reach)
+            extra += worths[firsts[items[ranks[count - 1]]] + 1]
             if best[left] + extra > total:
                 taken, total, used = count, best[left] + extra, left
-    chosen[items[:taken]] += 1
-    for row in range(len(others) - 1, -1, -1):
-        pick = picks[row, min(used, reaches[row])]
-        used = min(used, reaches[row]) - weights[firsts[others[row]] + pick]
-        chosen[others[row]] += pick
-    return chosen
+    for place in range(taken):
+        chosen[items[ranks[place]]] += 1
+    for row in range(other_count - 1, -1, -1):
+        used = min(used, reaches[row])
+        pick = picks[row, used]
+        used -= weights[firsts[order[row]] + pick]
+        chosen[order[row]] += pick
 
 
-@numba.njit(cache=True)
-def _commonest_items(firsts: Integers, heaviest: Integers, room: int) -> npt.NDArray[np.bool_]:
-    """Which jobs have one option besides nothing, of the weight that is the commonest among such jobs."""
-    counts = np.zeros(room + 1, np.int64)
-    is_item = np.zeros(len(heaviest), np.bool_)
-    for i in range(len(heaviest)):
-        is_item[i] = firsts[i + 1] - firsts[i] == 2 and heaviest[i] > 0
-        if is_item[i]:
-            counts[heaviest[i]] += 1
-    commonest = counts.argmax()
-    return is_item & (heaviest == commonest)
-
-
-@numba.njit(cache=True)
+@inner(inline="always")
 def _table(
-    jobs: Integers, firsts: Integers, weights: Integers, worths: Floats, room: int
-) -> tuple[Floats, npt.NDArray[np.int32], Integers]:
-    """Best worth of all ``jobs`` in each room, the option of job r in ``[r, room]``, and what the jobs 0..r can use."""
-    picks = np.zeros((len(jobs), room + 1), np.int32)
-    reaches = np.zeros(len(jobs), np.int64)
-    best = np.zeros(room + 1)
+    jobs: Integers,
+    firsts: Integers,
+    weights: Integers,
+    worths: Floats,
+    room: int,
+    best: Floats,
+    picks: npt.NDArray[np.int32],
+    reaches: Integers,
+) -> int:
+    """Best worth of all ``jobs`` in each room, the option of job r in ``[r, room]``, and what the jobs 0..r can use.
+
+    Returns what they can use together.
+    """
     before = np.zeros(room + 1)
     reach = 0
     for row in range(len(jobs)):
         first, last = firsts[jobs[row]], firsts[jobs[row] + 1]
         past = min(room, reach + weights[last - 1])
-        before[: reach + 1] = best[: reach + 1]
-        before[reach + 1 : past + 1] = best[reach]
-        best[reach + 1 : past + 1] = best[reach]
+        for used in range(past + 1):
+            if used > reach:
+                best[used] = best[reach]
+            before[used] = best[used]
         for option in range(first + 1, last):
             weight, worth = weights[option], worths[option]
             for used in range(weight, past + 1):
@@ -144,4 +174,4 @@ def _table(
                     best[used] = value
                     picks[row, used] = option - first
         reach = reaches[row] = past
-    return best[: reach + 1], picks, reaches
+    return reach

@@ -11,13 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.sorting_kernels import stable_order
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 LINEAR, LOGARITHM, HYPERBOLA, POWER = 0, 1, 2, 3
 """Kinds of utility: v p, v log(1 + s p), v s p / (1 + s p), and v ((e + p)^s - e^s)."""
+
+_JOBS = (
+    "record(Jobs, i8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
+)
 
 
 class Jobs(NamedTuple):
@@ -55,7 +61,7 @@ class Response(NamedTuple):
     ends: Floats
 
 
-@njit(cache=True)
+@kernel("(i8, f8, f8, f8, f8)")
 def utility(kind: int, value: float, shape: float, offset: float, part: float) -> float:
     """Worth of a part."""
     if kind == LINEAR:
@@ -67,7 +73,7 @@ def utility(kind: int, value: float, shape: float, offset: float, part: float) -
     return value * ((offset + part) ** shape - offset**shape)
 
 
-@njit(cache=True)
+@kernel("(i8, f8, f8, f8, f8)")
 def part_worth(kind: int, value: float, shape: float, offset: float, price: float) -> float:
     """The part up to which more is worth its ``price`` for all; may be negative or endless."""
     if kind == LINEAR:
@@ -81,7 +87,7 @@ def part_worth(kind: int, value: float, shape: float, offset: float, price: floa
     return (price / (value * shape)) ** (1 / (shape - 1)) - offset
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _buy(
     jobs: Jobs, job: int, goal: float, prices: Floats, slots: Ints, used: Floats, places: Ints
 ) -> tuple[float, float, float]:
@@ -112,14 +118,16 @@ def _buy(
         places[cheapest - first] += 1
 
 
-@njit(cache=True)
+@kernel(f"({_JOBS}, f8[:, ::1], f8)")
 def respond(jobs: Jobs, prices: Floats, goal: float) -> Response:
     """What all jobs do at ``prices`` (K, T) of a worker of each kind; see :func:`_buy` for the ``goal``."""
     slots = prices.shape[1]
     used = np.zeros(prices.shape)
     order = np.zeros(prices.shape, np.int64)
     for worker in range(len(prices)):
-        order[worker] = np.argsort(prices[worker], kind="mergesort")
+        ranks = stable_order(prices[worker])
+        for place in range(slots):
+            order[worker, place] = ranks[place]
     parts, ends = np.zeros(len(jobs.kinds)), np.zeros(len(jobs.kinds))
     total, costs = 0.0, 0.0
     window = np.zeros(slots, np.int64)
@@ -131,7 +139,8 @@ def respond(jobs: Jobs, prices: Floats, goal: float) -> Response:
     for group in range(len(jobs.group_worker)):
         worker, start, end = jobs.group_worker[group], jobs.group_start[group], jobs.group_end[group]
         count = 0
-        for slot in order[worker]:
+        for place in range(slots):
+            slot = order[worker, place]
             if start <= slot < end:
                 window[count], window_prices[count] = slot, prices[worker, slot]
                 count += 1

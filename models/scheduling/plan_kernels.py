@@ -2,18 +2,20 @@
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.scheduling.lagrangian_kernels import part_worth, utility
+from ddlopt.models.sorting_kernels import stable_order
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-12
+_JOBS = "record(PlanJobs, i8[::1], i8[::1], f8[::1], b1[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
 
 
 class PlanJobs(NamedTuple):
@@ -37,14 +39,14 @@ class PlanJobs(NamedTuple):
     needed: Floats
 
 
-@njit(cache=True)
+@inner()
 def _worth(jobs: PlanJobs, i: int, part: float) -> float:
     if jobs.needed[i] > 0:
         return jobs.worths[i] if part >= jobs.needed[i] * (1 - _ROUNDING) else 0.0
     return utility(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], min(part, 1.0))
 
 
-@njit(cache=True)
+@inner()
 def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -> tuple[float, float, Ints]:
     r"""The plan of largest worth less cost of job i, by labels slot after slot.
 
@@ -70,7 +72,11 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
     gains, widths = jobs.gains[first:last], jobs.widths[first:last]
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     n = min(len(prices), int(np.ceil(whole / gains[0])))
-    units, amounts, slots = _segments(jobs, i, prices[:n])
+    segments = 0
+    for w in range(first, last):
+        segments += jobs.corners[w]
+    units, amounts, slots = np.empty(segments * n), np.empty(segments * n), np.empty(segments * n, np.int64)
+    _segments(jobs, i, prices[:n], units, amounts, slots)
     ends = np.empty(len(units))
     for j in range(len(units)):
         ends[j] = min(whole, part_worth(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], units[j]))
@@ -80,10 +86,9 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
 
     best, ceiling = 0.0, 0.0
     best_label, best_width = -1, -1
-    parts = np.zeros(1)
-    costs = np.zeros(1)
-    parents = np.full(1, -1)
-    choices = np.full(1, -1)
+    parts, costs = np.zeros(1), np.zeros(1)
+    parents, choices = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    parents[0], choices[0] = -1, -1
     stage_start, count = 0, 1
     for k in range(n):
         pieces = 0
@@ -120,11 +125,17 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
         ceiling = max(ceiling, dropped)
         if len(kept) == 0:
             break
-        while count + len(kept) > len(parts):
-            parts, costs = _longer(parts), _longer(costs)
-            parents, choices = _longer(parents), _longer(choices)
+        if count + len(kept) > len(parts):
+            room_now = max(2 * len(parts), count + len(kept))
+            old_parts, old_costs, old_parents, old_choices = parts, costs, parents, choices
+            parts, costs = np.empty(room_now), np.empty(room_now)
+            parents, choices = np.empty(room_now, np.int64), np.empty(room_now, np.int64)
+            for label in range(count):
+                parts[label], costs[label] = old_parts[label], old_costs[label]
+                parents[label], choices[label] = old_parents[label], old_choices[label]
         stage_start = count
-        for place in kept:
+        for rank in range(len(kept)):
+            place = kept[rank]
             parts[count], costs[count] = new_parts[place], new_costs[place]
             parents[count], choices[count] = new_parents[place], new_choices[place]
             count += 1
@@ -143,38 +154,27 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
     return best, max(best, ceiling) + slack, plan
 
 
-@njit(cache=True)
-def _longer(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    longer = np.empty(2 * len(values), values.dtype)
-    longer[: len(values)] = values
-    return longer
-
-
-@njit(cache=True)
-def _segments(jobs: PlanJobs, i: int, prices: Floats) -> tuple[Floats, Floats, Ints]:
+@inner(inline="always")
+def _segments(jobs: PlanJobs, i: int, prices: Floats, units: Floats, amounts: Floats, slots: Ints) -> None:
     """Price for the whole part, amount and slot of each segment of the envelope in each slot, cheapest first."""
-    first, last = jobs.firsts[i], jobs.firsts[i + 1]
-    segments = 0
-    for w in range(first, last):
-        segments += jobs.corners[w]
-    units = np.empty(segments * len(prices))
-    amounts = np.empty(segments * len(prices))
-    slots = np.empty(segments * len(prices), np.int64)
+    raw_units, raw_amounts, raw_slots = np.empty(len(units)), np.empty(len(units)), np.empty(len(units), np.int64)
     place = 0
     width, gain = 0, 0.0
-    for w in range(first, last):
+    for w in range(jobs.firsts[i], jobs.firsts[i + 1]):
         if jobs.corners[w]:
             for k in range(len(prices)):
-                amounts[place] = jobs.gains[w] - gain
-                units[place] = prices[k] * (jobs.widths[w] - width) / amounts[place]
-                slots[place] = k
+                raw_amounts[place] = jobs.gains[w] - gain
+                raw_units[place] = prices[k] * (jobs.widths[w] - width) / raw_amounts[place]
+                raw_slots[place] = k
                 place += 1
             width, gain = jobs.widths[w], jobs.gains[w]
-    order = np.argsort(units, kind="mergesort")
-    return units[order], amounts[order], slots[order]
+    ranks = stable_order(raw_units)
+    for place in range(len(units)):
+        rank = ranks[place]
+        units[place], amounts[place], slots[place] = raw_units[rank], raw_amounts[rank], raw_slots[rank]
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _completed(
     jobs: PlanJobs,
     i: int,
@@ -216,7 +216,7 @@ def _completed(
     return _worth(jobs, i, part + bought) - cost
 
 
-@njit(cache=True)
+@inner()
 def _survivors(
     parts: Floats, costs: Floats, bounds: Floats, least: float, saving: float, room: int
 ) -> tuple[Ints, float]:
@@ -224,27 +224,37 @@ def _survivors(
 
     Of two labels, that of the smaller part must save a cost.
     """
-    good = np.flatnonzero(bounds > least)
-    if len(good) > room:
-        least = np.partition(bounds[good], len(good) - room)[len(good) - room]
-        good = np.flatnonzero(bounds > least)
-    dropped = 0.0
-    for bound in bounds:
-        if bound <= least:
-            dropped = max(dropped, bound)
-    order = good[np.argsort(-parts[good], kind="mergesort")]
-    kept = np.empty(len(order), np.int64)
     count = 0
+    for place in range(len(bounds)):
+        count += bounds[place] > least
+    if count > room:
+        # Of all bounds the one above which there are fewer than ``room``: the smallest of those that are too many.
+        least = bounds[stable_order(bounds)[len(bounds) - room]]
+        count = 0
+        for place in range(len(bounds)):
+            count += bounds[place] > least
+    dropped = 0.0
+    good, keys = np.empty(count, np.int64), np.empty(count)
+    count = 0
+    for place in range(len(bounds)):
+        if bounds[place] > least:
+            good[count], keys[count] = place, -parts[place]
+            count += 1
+        else:
+            dropped = max(dropped, bounds[place])
+    order = stable_order(keys)
+    kept, first = np.empty(count, np.int64), count
     cheapest = np.inf
-    for place in order:
+    for rank in range(count):
+        place = good[order[rank]]
         if costs[place] < cheapest - saving:
             cheapest = costs[place]
-            kept[count] = place
-            count += 1
-    return kept[:count][::-1], dropped
+            first -= 1
+            kept[first] = place
+    return kept[first:], dropped
 
 
-@njit(cache=True)
+@kernel(f"({_JOBS}, i8[::1], f8[::1], f8, i8)")
 def all_best_plans(
     jobs: PlanJobs, starts: Ints, prices: Floats, slack: float, room: int
 ) -> tuple[Floats, Floats, Ints]:
@@ -263,5 +273,6 @@ def all_best_plans(
     for i in range(count):
         mine = prices[starts[i] : starts[i + 1]]
         values[i], bounds[i], plan = best_plan(jobs, i, mine, slack * jobs.worths[i], room)
-        plans[starts[i] : starts[i + 1]] = plan
+        for place in range(len(plan)):
+            plans[starts[i] + place] = plan[place]
     return values, bounds, plans

@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance
-from ddlopt.solvers.aggregation.graph_kernels import Net, Prices, Rules
-from ddlopt.solvers.aggregation.graph_search_kernels import (
+from ddlopt.solvers.aggregation.graph_forest_kernels import (
     CONGESTION,
     RATES,
     UTILIZATION,
@@ -18,6 +17,7 @@ from ddlopt.solvers.aggregation.graph_search_kernels import (
     put,
     set_prices,
 )
+from ddlopt.solvers.aggregation.graph_kernels import Net, Prices, Rules
 
 FAMILY = "aggregation"
 _GOALS = {"utilization": UTILIZATION, "congestion": CONGESTION, "rates": RATES}
@@ -51,9 +51,10 @@ class Case:
         """Of one job."""
         return max(len(job.workers) for job in self.instance.jobs)
 
-    def forest(self) -> Forest:
-        """No trees yet."""
-        jobs, n, m = len(self.instance.jobs), len(self.instance.nodes), len(self.instance.arcs)
+    def forest(self, trees: int | None = None) -> Forest:
+        """No trees yet, and room for those of all jobs or for so many."""
+        n, m = len(self.instance.nodes), len(self.instance.arcs)
+        jobs = len(self.instance.jobs) if trees is None else trees
         senders = 2 * self.most_workers + 2
         return Forest(
             np.zeros((jobs, senders, n), np.int64),
@@ -71,7 +72,7 @@ class Case:
     def prices(
         self, forest: Forest, j: int, sharpness: float, noise: npt.NDArray[np.float64] | None, opening: float
     ) -> Prices:
-        """Prices of a job; see :func:`~ddlopt.solvers.aggregation.graph_search_kernels.set_prices`."""
+        """Prices of a job; see :func:`~ddlopt.solvers.aggregation.graph_forest_kernels.set_prices`."""
         m, n = len(self.instance.arcs), len(self.instance.nodes)
         prices = Prices(np.empty(m), np.empty(n), np.empty(n))
         factors = np.ones(m) if noise is None else noise

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from ddlopt.models.aggregation.graph import GraphInstance
 from ddlopt.models.contracts import Solution
-from ddlopt.solvers.aggregation import graph_search_kernels as kernels
+from ddlopt.solvers.aggregation import graph_forest_kernels as kernels
 from ddlopt.solvers.aggregation.graph_arrays import FAMILY, Case, case_of
+from ddlopt.solvers.aggregation.graph_forest_kernels import Forest
 from ddlopt.solvers.aggregation.graph_kernels import Prices
 from ddlopt.solvers.aggregation.graph_search import first_trees, nearest_first
-from ddlopt.solvers.aggregation.graph_search_kernels import Forest
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _SHARPNESS = 8
@@ -37,6 +37,7 @@ class TakahashiMatsuyama(Heuristic):
     name: ClassVar[str] = "takahashi-matsuyama"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.graph_forest_kernels",)
 
     def answer(
         self, instance: GraphInstance, seed: int, clock: Clock, start: Any
@@ -66,6 +67,7 @@ class WaterFilling(Heuristic):
     name: ClassVar[str] = "water-filling"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.graph_forest_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems and goals."""
@@ -88,8 +90,8 @@ class WaterFilling(Heuristic):
             for j in order:
                 if clock.expired:
                     break
-                kept = case.forest()
-                kernels.copy_job(forest, j, kept)
+                kept = case.forest(1)
+                kernels.copy_job(forest, j, kept, 0)
                 kernels.take(case.net, case.demand, forest, j)
                 if _widest(case, forest, j, rng):
                     value = kernels.objective(case.net, case.demand, forest)
@@ -98,7 +100,7 @@ class WaterFilling(Heuristic):
                         clock.report(-best)
                         continue
                     kernels.take(case.net, case.demand, forest, j)
-                kernels.copy_job(kept, j, forest)
+                kernels.copy_job(kept, 0, forest, j)
                 kernels.put(case.net, case.demand, forest, j)
             if best == before or clock.expired:
                 break

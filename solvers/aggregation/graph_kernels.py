@@ -3,22 +3,26 @@
 A tree is a table of routes, one for each sender (a worker or a switch that aggregates): ``routes[o, :length[o]]`` are
 the arcs of the o-th. Every node of a job other than its server sends once at most. Nothing here knows an instance.
 
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
+Loops stand where array expressions would: each of those is a library that takes a second or two to compile.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+NET = "record(Net, i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], f8[::1], f8[::1], i8[::1])"
+RULES = "record(Rules, i8, i8, b1)"
+PRICES = "record(Prices, f8[::1], f8[::1], f8[::1])"
+_TREE = "record(Tree, i8[:, ::1], i8[::1], i8[::1], b1[::1], i8[::1])"
 
 
 class Net(NamedTuple):
@@ -88,56 +92,93 @@ class _Joins(NamedTuple):
     place: Ints
 
 
-@njit(cache=True)
-def clear(tree: Tree) -> None:
-    """Forget all routes."""
-    tree.senders[0] = 0
-    tree.number[:] = -1
-    tree.aggregates[:] = False
+class _Queue(NamedTuple):
+    """A binary heap of numbers and nodes, the least first; ``size`` has one element."""
+
+    far: Floats
+    node: Ints
+    size: Ints
 
 
-@njit(cache=True)
-def _end(net: Net, tree: Tree, sender: int) -> int:
-    return net.head[tree.routes[sender, tree.length[sender] - 1]]
+@inner()
+def _push(queue: _Queue, far: float, node: int) -> None:
+    fars, nodes = queue.far, queue.node
+    k = queue.size[0]
+    queue.size[0] = k + 1
+    while k > 0:
+        above = (k - 1) >> 1
+        if far > fars[above] or (far == fars[above] and node >= nodes[above]):
+            break
+        fars[k], nodes[k] = fars[above], nodes[above]
+        k = above
+    fars[k], nodes[k] = far, node
 
 
-@njit(cache=True)
-def _ways_on(net: Net, tree: Tree, prices: Prices, server: int) -> Floats:
-    """Price of the way of each sender's message, as far as the server."""
-    own = np.zeros(tree.senders[0])
-    for o in range(tree.senders[0]):
-        for i in range(tree.length[o]):
-            own[o] += prices.arc[tree.routes[o, i]]
-    whole = own.copy()
-    for o in range(tree.senders[0]):
-        end = _end(net, tree, o)
+@inner()
+def _pop(queue: _Queue) -> tuple[float, int]:
+    """Take the first away, which is returned."""
+    fars, nodes = queue.far, queue.node
+    first, found = fars[0], nodes[0]
+    size = queue.size[0] - 1
+    queue.size[0] = size
+    far, node = fars[size], nodes[size]
+    k, below = 0, 1
+    while below < size:
+        other = below + 1
+        if other < size and (fars[other] < fars[below] or (fars[other] == fars[below] and nodes[other] < nodes[below])):
+            below = other
+        if far < fars[below] or (far == fars[below] and node <= nodes[below]):
+            break
+        fars[k], nodes[k] = fars[below], nodes[below]
+        k, below = below, 2 * below + 1
+    fars[k], nodes[k] = far, node
+    return first, found
+
+
+@inner(inline="always")
+def _ways_on(head: Ints, tree: Tree, arc_price: Floats, server: int, own: Floats, whole: Floats) -> None:
+    """Prices of the route of each sender's message, and of its way as far as the server."""
+    routes, length, number = tree.routes, tree.length, tree.number
+    senders = tree.senders[0]
+    for o in range(senders):
+        own[o] = 0.0
+        for i in range(length[o]):
+            own[o] += arc_price[routes[o, i]]
+    for o in range(senders):
+        price = own[o]
+        end = head[routes[o, length[o] - 1]]
         while end != server:
-            whole[o] += own[tree.number[end]]
-            end = _end(net, tree, tree.number[end])
-    return whole
+            price += own[number[end]]
+            end = head[routes[number[end], length[number[end]] - 1]]
+        whole[o] = price
 
 
-@njit(cache=True)
-def _joins(net: Net, tree: Tree, prices: Prices, rules: Rules, left: int, server: int) -> _Joins:
-    """Where the next message may end; ``left`` nodes may begin to aggregate."""
-    n = len(net.forwards)
-    price = np.full(n, np.inf)
-    ends_here = np.zeros(n, np.bool_)
-    met = np.zeros(n, np.int64)
-    total, kept, nearest = np.zeros(n), np.zeros(n), np.full(n, np.inf)
-    best, place = np.full(n, -1), np.zeros(n, np.int64)
-    whole = _ways_on(net, tree, prices, server)
+@inner(inline="always")
+def _joins(net: Net, tree: Tree, prices: Prices, rules: Rules, left: int, server: int, joins: _Joins) -> None:
+    """Where the next message may end, into ``joins``; ``left`` nodes may begin to aggregate."""
+    tail, arc_price, ending = net.tail, prices.arc, prices.ending
+    routes, length, number = tree.routes, tree.length, tree.number
+    price, ends_here, best, place = joins.price, joins.ends_here, joins.best, joins.place
+    senders, n = tree.senders[0], len(price)
+    own, whole = np.empty(senders), np.empty(senders)
+    _ways_on(net.head, tree, arc_price, server, own, whole)
+    met, total, kept, nearest = np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n)
+    for v in range(n):
+        price[v], ends_here[v], best[v], place[v] = np.inf, False, -1, 0
+        met[v], total[v], kept[v], nearest[v] = 0, 0.0, 0.0, np.inf
     arrivals = 0
-    for o in range(tree.senders[0]):
-        end = _end(net, tree, o)
-        arrivals += end == server
-        beyond = 0.0 if end == server else whole[tree.number[end]]
-        here = 0.0 if end == server else prices.ending[end]
-        for i in range(tree.length[o] - 1, -1, -1):
-            arc = tree.routes[o, i]
-            here += prices.arc[arc]
-            beyond += prices.arc[arc]
-            v = net.tail[arc]
+    for o in range(senders):
+        end = net.head[routes[o, length[o] - 1]]
+        beyond, here = 0.0, 0.0
+        if end == server:
+            arrivals += 1
+        else:
+            beyond, here = whole[number[end]], ending[end]
+        for i in range(length[o] - 1, -1, -1):
+            arc = routes[o, i]
+            here += arc_price[arc]
+            beyond += arc_price[arc]
+            v = tail[arc]
             met[v] += 1
             total[v] += here
             # The way on that is shortest to the server: no sender on it can send through v, so no circle arises.
@@ -150,88 +191,96 @@ def _joins(net: Net, tree: Tree, prices: Prices, rules: Rules, left: int, server
                 price[v] = 0.0
         elif tree.aggregates[v]:
             ends_here[v] = rules.merging
-            price[v] = prices.ending[v]
+            price[v] = ending[v]
         elif met[v] > 0:
             ends_here[v] = rules.merging
             if left > 0 and prices.opening[v] < np.inf:
-                entering = met[v] + 1 - (tree.number[v] >= 0)
-                price[v] = prices.opening[v] + entering * prices.ending[v] - (total[v] - kept[v])
-    return _Joins(price, ends_here, best, place)
+                entering = met[v] + 1 - (number[v] >= 0)
+                price[v] = prices.opening[v] + entering * ending[v] - (total[v] - kept[v])
 
 
-@njit(cache=True)
-def _route(net: Net, prices: Prices, joins: _Joins, worker: int, via: Ints) -> bool:
+@inner(inline="always")
+def _route(net: Net, arc_price: Floats, joins: _Joins, worker: int, via: Ints, queue: _Queue) -> bool:
     """The cheapest way from ``worker`` to where a message may end: ``via`` is the arc out of a node, -1 at the end."""
-    dist = joins.price.copy()
-    dist[worker] = np.inf
-    done = np.zeros(len(dist), np.bool_)
-    via[:] = -1
-    heap = [(dist[0], 0)]
-    heap.pop()
-    for v in range(len(dist)):
+    tail, first, entering = net.tail, net.first, net.entering
+    n = len(via)
+    dist, done = np.empty(n), np.empty(n, np.bool_)
+    queue.size[0] = 0
+    for v in range(n):
+        via[v], done[v], dist[v] = -1, False, joins.price[v]
+        if v == worker:
+            dist[v] = np.inf
         if dist[v] < np.inf:
-            heap.append((dist[v], v))
-    heapq.heapify(heap)
-    while len(heap) > 0:
-        far, v = heapq.heappop(heap)
+            _push(queue, dist[v], v)
+    while queue.size[0] > 0:
+        far, v = _pop(queue)
         if done[v] or far > dist[v]:
             continue
         if v == worker:
             return True
         done[v] = True
-        for k in range(net.first[v], net.first[v + 1]):
-            arc = net.entering[k]
-            u = net.tail[arc]
+        for k in range(first[v], first[v + 1]):
+            arc = entering[k]
+            u = tail[arc]
             if done[u] or (u != worker and (joins.ends_here[u] or not net.forwards[u])):
                 continue
-            if far + prices.arc[arc] < dist[u]:
-                dist[u] = far + prices.arc[arc]
+            if far + arc_price[arc] < dist[u]:
+                dist[u] = far + arc_price[arc]
                 via[u] = arc
-                heapq.heappush(heap, (dist[u], u))
+                _push(queue, dist[u], u)
     return False
 
 
-@njit(cache=True)
-def _begin(net: Net, tree: Tree, joins: _Joins, v: int) -> None:
+@inner()
+def _begin(tail: Ints, tree: Tree, joins: _Joins, v: int) -> None:
     """Have v aggregate what passes through it."""
+    routes, length, number = tree.routes, tree.length, tree.number
     best, place = joins.best[v], joins.place[v]
-    count = tree.length[best] - place
-    onwards = tree.routes[best, place : place + count].copy()
+    count = length[best] - place
+    onwards = np.empty(count, np.int64)
+    for i in range(count):
+        onwards[i] = routes[best, place + i]
     for o in range(tree.senders[0]):
-        for i in range(1, tree.length[o]):
-            if net.tail[tree.routes[o, i]] == v:
-                tree.length[o] = i
+        for i in range(1, length[o]):
+            if tail[routes[o, i]] == v:
+                length[o] = i
                 break
-    if tree.number[v] < 0:
-        tree.number[v] = tree.senders[0]
+    if number[v] < 0:
+        number[v] = tree.senders[0]
         tree.senders[0] += 1
-    tree.routes[tree.number[v], :count] = onwards
-    tree.length[tree.number[v]] = count
+    for i in range(count):
+        routes[number[v], i] = onwards[i]
+    length[number[v]] = count
     tree.aggregates[v] = True
 
 
-@njit(cache=True)
+@kernel(f"({NET}, i8[::1], i8, i8, {PRICES}, {RULES}, i8, {_TREE})")
 def grow(net: Net, order: Ints, hubs: int, server: int, prices: Prices, rules: Rules, left: int, tree: Tree) -> bool:
     """The tree of a job, worker by worker, each by the cheapest way; False where one finds none.
 
     The first ``hubs`` of ``order`` are no workers, but nodes that aggregate from the beginning. ``left``: how many may
     aggregate.
     """
-    clear(tree)
-    via = np.empty(len(net.forwards), np.int64)
-    for number in range(len(order)):
-        worker = order[number]
-        if tree.number[worker] >= 0:
+    number, n, arcs = tree.number, len(net.forwards), len(net.tail)
+    tree.senders[0] = 0
+    for v in range(n):
+        number[v], tree.aggregates[v] = -1, False
+    via = np.empty(n, np.int64)
+    joins = _Joins(np.empty(n), np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64))
+    queue = _Queue(np.empty(n + arcs), np.empty(n + arcs, np.int64), np.empty(1, np.int64))
+    for turn in range(len(order)):
+        worker = order[turn]
+        if number[worker] >= 0:
             # It aggregates already; its own gradient is added there.
             continue
-        joins = _joins(net, tree, prices, rules, left, server)
+        _joins(net, tree, prices, rules, left, server, joins)
         if joins.best[worker] >= 0 and rules.merging:
             if joins.price[worker] == np.inf:
                 return False
-            _begin(net, tree, joins, worker)
+            _begin(net.tail, tree, joins, worker)
             left -= 1
             continue
-        if (number < hubs and left < 1) or not _route(net, prices, joins, worker, via):
+        if (turn < hubs and left < 1) or not _route(net, prices.arc, joins, worker, via, queue):
             return False
         o, count, v = tree.senders[0], 0, worker
         while via[v] >= 0:
@@ -239,82 +288,91 @@ def grow(net: Net, order: Ints, hubs: int, server: int, prices: Prices, rules: R
             count += 1
             v = net.head[via[v]]
         tree.length[o] = count
-        tree.number[worker] = o
+        number[worker] = o
         tree.senders[0] += 1
         if v != server and not tree.aggregates[v]:
-            _begin(net, tree, joins, v)
+            _begin(net.tail, tree, joins, v)
             left -= 1
-        if number < hubs:
+        if turn < hubs:
             tree.aggregates[worker] = True
             left -= 1
-    _prune(net, order[hubs:], server, tree)
+    _prune(net, order, hubs, server, tree)
     return True
 
 
-@njit(cache=True)
-def _prune(net: Net, workers: Ints, server: int, tree: Tree) -> None:
+@inner(inline="always")
+def _prune(net: Net, order: Ints, hubs: int, server: int, tree: Tree) -> None:
     """Remove aggregators at which one message or none arrives."""
-    works = np.zeros(len(net.forwards), np.bool_)
-    works[workers] = True
+    tail, head, n = net.tail, net.head, len(net.forwards)
+    routes, length, number, aggregates = tree.routes, tree.length, tree.number, tree.aggregates
+    works = np.empty(n, np.bool_)
+    arrived, last = np.empty(n, np.int64), np.empty(n, np.int64)
+    for v in range(n):
+        works[v] = False
+    for turn in range(hubs, len(order)):
+        works[order[turn]] = True
     changed = True
     while changed:
         changed = False
-        arrived = np.zeros(len(net.forwards), np.int64)
-        last = np.zeros(len(net.forwards), np.int64)
+        for v in range(n):
+            arrived[v], last[v] = 0, 0
         for o in range(tree.senders[0]):
-            end = _end(net, tree, o)
+            end = head[routes[o, length[o] - 1]]
             arrived[end] += 1
             last[end] = o
-        for v in range(len(net.forwards)):
-            if not tree.aggregates[v] or v == server:
+        for v in range(n):
+            if not aggregates[v] or v == server:
                 continue
-            if arrived[v] == 0:
-                tree.aggregates[v] = False
-                if not works[v]:
-                    _remove(net, tree, v)
-                changed = True
-            elif arrived[v] == 1 and not works[v] and net.forwards[v]:
-                tree.aggregates[v] = False
-                _continue(net, tree, last[v], tree.number[v])
-                _remove(net, tree, v)
-                changed = True
-            if changed:
-                break
+            idle = arrived[v] == 0
+            if not idle and (arrived[v] != 1 or works[v] or not net.forwards[v]):
+                continue
+            aggregates[v] = False
+            changed = True
+            if not idle:
+                _continue(tail, head, routes, length, last[v], number[v])
+            if not works[v]:
+                _remove(tail, tree, v)
+            break
 
 
-@njit(cache=True)
-def _continue(net: Net, tree: Tree, first: int, second: int) -> None:
+@inner(inline="always")
+def _continue(tail: Ints, head: Ints, routes: Ints, length: Ints, first: int, second: int) -> None:
     """Add the route of the second sender to that of the first; what would lead back to a node is left out."""
-    for i in range(tree.length[second]):
-        arc = tree.routes[second, i]
-        for k in range(tree.length[first]):
-            if net.tail[tree.routes[first, k]] == net.head[arc]:
-                tree.length[first] = k
-                break
-        else:
-            tree.routes[first, tree.length[first]] = arc
-            tree.length[first] += 1
+    for i in range(length[second]):
+        arc = routes[second, i]
+        k, count = 0, length[first]
+        while k < count and tail[routes[first, k]] != head[arc]:
+            k += 1
+        if k == count:
+            routes[first, k] = arc
+            k += 1
+        length[first] = k
 
 
-@njit(cache=True)
-def _remove(net: Net, tree: Tree, v: int) -> None:
+@inner(inline="always")
+def _remove(tail: Ints, tree: Tree, v: int) -> None:
     """Take the sender v away; the last one gets its number."""
-    o, last = tree.number[v], tree.senders[0] - 1
+    routes, length, number = tree.routes, tree.length, tree.number
+    o, last = number[v], tree.senders[0] - 1
     if o != last:
-        tree.routes[o] = tree.routes[last]
-        tree.length[o] = tree.length[last]
-        tree.number[net.tail[tree.routes[o, 0]]] = o
-    tree.number[v] = -1
+        for i in range(length[last]):
+            routes[o, i] = routes[last, i]
+        length[o] = length[last]
+        number[tail[routes[o, 0]]] = o
+    number[v] = -1
     tree.senders[0] = last
 
 
-@njit(cache=True)
-def count(net: Net, tree: Tree, server: int, messages: Ints, ended: Ints) -> None:
+@inner(inline="always")
+def count(head: Ints, tree: Tree, server: int, messages: Ints, ended: Ints) -> None:
     """How many messages there are on each arc, (m,), and how many end at each node other than the server, (n,)."""
-    messages[:] = 0
-    ended[:] = 0
+    routes, length = tree.routes, tree.length
+    for arc in range(len(messages)):
+        messages[arc] = 0
+    for v in range(len(ended)):
+        ended[v] = 0
     for o in range(tree.senders[0]):
-        for i in range(tree.length[o]):
-            messages[tree.routes[o, i]] += 1
-        ended[_end(net, tree, o)] += 1
+        for i in range(length[o]):
+            messages[routes[o, i]] += 1
+        ended[head[routes[o, length[o] - 1]]] += 1
     ended[server] = 0

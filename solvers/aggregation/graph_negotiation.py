@@ -67,6 +67,12 @@ class GraphNegotiation(Heuristic):
     name: ClassVar[str] = "graph-negotiation"
     family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[GraphInstance]] = GraphInstance
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.aggregation.graph_kernels",
+        "ddlopt.solvers.aggregation.graph_forest_kernels",
+        "ddlopt.solvers.aggregation.graph_tree_kernels",
+        "ddlopt.solvers.aggregation.graph_room_kernels",
+    )
 
     def refuses(self, instance: Any) -> str | None:
         """Other goals and forced merging."""

@@ -2,9 +2,6 @@
 
 As in ``graph_tree_kernels``, but what ends in a node is put together arc by arc, so that a tree with two messages on an
 arc that has room for one is none.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -13,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ddlopt.models.kernels import inner, kernel
 from ddlopt.solvers.aggregation.graph_tree_kernels import spread
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +51,11 @@ class RoomTables(NamedTuple):
     whole: Ints
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "(i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[:, ::1], f8[::1], f8[::1], "
+    "record(Places, i8[::1], i8[::1], f8[::1]))",
+    nogil=True,
+)
 def room_tables(
     order: Ints,
     part_at: Ints,
@@ -128,7 +129,7 @@ def room_tables(
     return RoomTables(message, origin, joins, picked, whole)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _local(home: Ints, local: Floats, v: int, base: Floats) -> None:
     """Costs of states without any message from elsewhere."""
     for s in range(len(base)):

@@ -9,7 +9,6 @@ from ddlopt.models.aggregation.graph_network import job_network
 from ddlopt.solvers.aggregation.graph_arrays import Case
 from ddlopt.solvers.aggregation.graph_kernels import Prices, Rules, grow
 from ddlopt.solvers.aggregation.graph_pricing import Floats, Ints, Pricing, Tree, tree_of
-from ddlopt.solvers.aggregation.graph_search_kernels import tree_of as view
 
 MOST_PAIRS = 30_000
 """Of a state and a part of it, up to which the dynamic program takes some hundredths of a second."""
@@ -78,7 +77,7 @@ class Grown:
         for _ in range(_ORDERS):
             order = self.rng.permutation(np.array(job.workers))
             left = min(case.rules.aggregators, len(able))
-            if not grow(case.net, order, 0, job.server, prices, rules, left, view(forest, self.j)):
+            if not grow(case.net, order, 0, job.server, prices, rules, left, forest.tree(self.j)):
                 continue
             found = tree_of(case.routes(forest, self.j), job.server)
             price = self._price(found, cost, opening, ending, room)

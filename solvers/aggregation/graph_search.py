@@ -10,9 +10,10 @@ from ddlopt.models.aggregation.bounds_graph import graph_bound
 from ddlopt.models.aggregation.graph import AggregationTrees, GraphInstance
 from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.aggregation import graph_search_kernels as kernels
+from ddlopt.solvers.aggregation import graph_forest_kernels as kernels
 from ddlopt.solvers.aggregation.graph_arrays import FAMILY, Case, case_of
-from ddlopt.solvers.aggregation.graph_search_kernels import Forest
+from ddlopt.solvers.aggregation.graph_forest_kernels import Forest
+from ddlopt.solvers.aggregation.graph_search_kernels import MOST_JOBS, search
 from ddlopt.solvers.contracts import relative_gap
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -55,6 +56,10 @@ class GraphSearch(Heuristic):
     name: ClassVar[str] = "graph-search"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.aggregation.graph_forest_kernels",
+        "ddlopt.solvers.aggregation.graph_search_kernels",
+    )
 
     def answer(
         self, instance: GraphInstance, seed: int, clock: Clock, start: Any
@@ -64,9 +69,9 @@ class GraphSearch(Heuristic):
         now = case.read(start) if isinstance(start, AggregationTrees) else None
         if now is None:
             now = first_trees(case, rng, clock)
-        best = case.forest()
+        best, before = case.forest(), case.forest(MOST_JOBS)
         for j in range(len(instance.jobs)):
-            kernels.copy_job(now, j, best)
+            kernels.copy_job(now, j, best, j)
         hottest = (_RATES_HEAT if instance.goal == "rates" else _HEAT) if self.heat is None else self.heat
         goal, done, bound = np.inf, 0, graph_bound(instance)
         while done < self.rounds and not clock.expired:
@@ -76,7 +81,7 @@ class GraphSearch(Heuristic):
             rounds = min(_ROUNDS, self.rounds - done)
             heat = hottest * (1 - (done + np.arange(rounds)) / self.rounds)
             dice = rng.random((rounds, _LUCK + case.dice))
-            found = kernels.search(case.net, case.demand, case.rules, now, best, dice, heat)
+            found = search(case.net, case.demand, case.rules, now, best, before, dice, heat)
             if found < goal:
                 goal = found
                 clock.report(abs(goal))

@@ -2,9 +2,6 @@
 
 A *state* is how many messages of each group have been joined, as one number (mixed radix). A message of a state in a
 node has a cost so far.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -13,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -33,7 +31,7 @@ class Tables(NamedTuple):
     first: Ints
 
 
-@njit(cache=True, nogil=True)
+@kernel("(i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[::1])", nogil=True)
 def tables(
     order: Ints,
     part_at: Ints,
@@ -94,7 +92,7 @@ def tables(
     return Tables(message, origin, split, first)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def spread(sent: Floats, distance: Floats, message: Floats, origin: Ints) -> None:
     """Least costs in all nodes of a message that is sent at these costs, and from where."""
     for u in range(len(sent)):
@@ -106,7 +104,7 @@ def spread(sent: Floats, distance: Floats, message: Floats, origin: Ints) -> Non
                     origin[v] = u
 
 
-@njit(cache=True, nogil=True)
+@kernel("(i8[::1], i8[::1], i8[::1], f8[::1], i8)", nogil=True)
 def delivered(order: Ints, part_at: Ints, parts: Ints, message: Floats, most: int) -> tuple[Floats, Ints]:
     """Least cost of bringing each state to the server in at most so many messages, and the first of these.
 

@@ -84,6 +84,13 @@ class GraphTrees(Timed):
     name: ClassVar[str] = "graph-trees"
     family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[GraphInstance]] = GraphInstance
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.aggregation.graph_kernels",
+        "ddlopt.solvers.aggregation.graph_forest_kernels",
+        "ddlopt.solvers.aggregation.graph_search_kernels",
+        "ddlopt.solvers.aggregation.graph_tree_kernels",
+        "ddlopt.solvers.aggregation.graph_room_kernels",
+    )
 
     def refuses(self, instance: Any) -> str | None:
         """Rates, merging, switches that do not forward, and jobs with too many different places."""

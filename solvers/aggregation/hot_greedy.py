@@ -33,6 +33,7 @@ class HotPrices(Heuristic):
     name: ClassVar[str] = "hot-prices"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """The better of two passes, each with choices of the switches."""
@@ -55,6 +56,7 @@ class HotDensity(Heuristic):
     name: ClassVar[str] = "hot-density"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """One pass."""
@@ -73,6 +75,7 @@ class HotFrequency(Heuristic):
     name: ClassVar[str] = "hot-frequency"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """One pass."""
@@ -91,6 +94,7 @@ class HotQuota(Heuristic):
     name: ClassVar[str] = "hot-quota"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """One pass for each job."""
@@ -114,6 +118,7 @@ class HotRandom(Heuristic):
     name: ClassVar[str] = "hot-random"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """One pass."""
@@ -141,6 +146,7 @@ class HotSampled(Heuristic):
     name: ClassVar[str] = "hot-sampled"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """One sample and one pass."""

@@ -50,6 +50,7 @@ class HotKnapsack(Timed):
     name: ClassVar[str] = "hot-knapsack"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems; several switches."""

@@ -2,8 +2,6 @@
 
 An array of a batch with c of its parameters costs ``table[t, c]``, and the batch costs ``top[t, m]`` more, where m is
 the largest of its counts. Nothing here knows an instance.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -12,11 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+WORK = "record(Work, i8[::1], i8[::1], b1[:, ::1], f8[:, ::1], f8[:, ::1], i8[::1], f8, f8)"
+STATE = "record(State, i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[::1])"
 
 
 class Work(NamedTuple):
@@ -46,7 +48,7 @@ class State(NamedTuple):
     largest: Ints
 
 
-@njit(cache=True)
+@kernel(f"({WORK}, i8[::1])")
 def state_of(work: Work, array: Ints) -> State:
     """What follows from the array of each parameter."""
     batches, counts = work.table.shape
@@ -70,7 +72,7 @@ def state_of(work: Work, array: Ints) -> State:
     return state
 
 
-@njit(cache=True)
+@kernel(f"({WORK}, {STATE})")
 def value_of(work: Work, state: State) -> tuple[float, float]:
     """Sum of ``table``, and of ``top``."""
     table = top = 0.0
@@ -81,7 +83,7 @@ def value_of(work: Work, state: State) -> tuple[float, float]:
     return table, top
 
 
-@njit(cache=True)
+@inner()
 def _change(work: Work, state: State, i: int, a: int, b: int, other: int) -> tuple[float, float]:
     """What the batches of i cost more if i moves from a to b, those that touch ``other`` apart."""
     table = top = 0.0
@@ -98,7 +100,7 @@ def _change(work: Work, state: State, i: int, a: int, b: int, other: int) -> tup
     return table, top
 
 
-@njit(cache=True)
+@inner()
 def _move(work: Work, state: State, i: int, b: int) -> None:
     a = state.array[i]
     state.array[i] = b
@@ -119,7 +121,7 @@ def _move(work: Work, state: State, i: int, b: int) -> None:
             state.largest[t] -= 1
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _move_and_tell(work: Work, state: State, i: int, a: int, b: int, j: int) -> tuple[float, float]:
     """Cost that a move of i from a to b, or a swap with j, would add."""
     table, top = _change(work, state, i, a, b, j)
@@ -130,7 +132,7 @@ def _move_and_tell(work: Work, state: State, i: int, a: int, b: int, j: int) -> 
     return table, top
 
 
-@njit(cache=True)
+@kernel(f"({WORK}, i8[::1], i8, f8, f8, f8, NumPyRandomGeneratorType('NumPyRandomGeneratorType'))")
 def anneal(
     work: Work, first: Ints, steps: int, hot: float, cold: float, target: float, rng: np.random.Generator
 ) -> tuple[Ints, float]:
@@ -169,5 +171,6 @@ def anneal(
         value = work.of_table * table + work.of_top * top
         if value < best_value - 1e-9:
             best_value = value
-            best[:] = state.array
+            for k in range(n):
+                best[k] = state.array[k]
     return best, best_value

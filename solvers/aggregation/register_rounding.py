@@ -45,6 +45,7 @@ class RelaxationRounding(Timed):
     name: ClassVar[str] = "sdp-rounding"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.register_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """What the relaxation refuses."""

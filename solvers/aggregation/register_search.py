@@ -50,6 +50,7 @@ class RegisterSearch(Heuristic):
     name: ClassVar[str] = "register-search"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.register_kernels",)
 
     def answer(
         self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
@@ -105,5 +106,12 @@ def work_of(instance: RegisterInstance, batches: Merged, surplus: float = 0.0) -
         top = np.zeros_like(table)
     packets = float(instance.goal == "packets")
     return kernels.Work(
-        start, np.nonzero(touches.T)[1], touches, table, top, np.array(instance.capacities), 1 - packets, packets
+        start,
+        np.ascontiguousarray(np.nonzero(touches.T)[1]),
+        touches,
+        table,
+        top,
+        np.array(instance.capacities),
+        1 - packets,
+        packets,
     )

@@ -54,6 +54,10 @@ class RegisterTree(Timed):
 
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.aggregation.register_kernels",
+        "ddlopt.solvers.aggregation.register_tree_kernels",
+    )
 
     @property
     def name(self) -> str:

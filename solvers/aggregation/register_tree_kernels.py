@@ -1,8 +1,6 @@
 """Numba kernel that enumerates placements in register arrays, with bounds: the parameter in the most trouble first.
 
 See :mod:`ddlopt.solvers.aggregation.register_kernels` for the tables, which it shares. Nothing here knows an instance.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -10,11 +8,17 @@ Numba's cache on disk looks at the file of a function only: after a change here,
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ddlopt.solvers.aggregation.register_kernels import Floats, Ints, State, Work, value_of
+from ddlopt.models.kernels import inner, kernel
+from ddlopt.solvers.aggregation.register_kernels import WORK, Floats, Ints, Work
 
 _EPSILON = 1e-9
+
+
+_TREE = (
+    "record(Tree, i8[::1], i8[::1], i8[:, ::1], i8[::1], f8[:, ::1], i8[::1], i8[:, ::1], i8[::1], f8[::1], "
+    "i8[:, ::1], f8[::1])"
+)
 
 
 class Tree(NamedTuple):
@@ -38,7 +42,6 @@ class Tree(NamedTuple):
     beyond: Floats
 
 
-@njit(cache=True)
 def empty_tree(work: Work, rising: Floats, cost: float) -> Tree:
     """A tree with nothing placed, which costs ``cost``."""
     n, arrays, batches = len(work.start) - 1, len(work.capacity), len(work.table)
@@ -59,7 +62,7 @@ def empty_tree(work: Work, rising: Floats, cost: float) -> Tree:
     return tree
 
 
-@njit(cache=True)
+@inner()
 def _rise(work: Work, tree: Tree, i: int, r: int) -> float:
     """What the placement costs more with i in array r."""
     found = 0.0
@@ -72,7 +75,7 @@ def _rise(work: Work, tree: Tree, i: int, r: int) -> float:
     return found
 
 
-@njit(cache=True)
+@inner()
 def _twin_is_empty(work: Work, tree: Tree, r: int) -> bool:
     """Whether an array before r is as empty and as large."""
     if tree.held[r] > 0:
@@ -83,7 +86,7 @@ def _twin_is_empty(work: Work, tree: Tree, r: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner()
 def _look(work: Work, tree: Tree, least: Floats, ties: Ints) -> int:
     """Least rise of every parameter that is not placed; returns the one with the largest, and the fewest ways to it."""
     chosen = -1
@@ -108,7 +111,7 @@ def _look(work: Work, tree: Tree, least: Floats, ties: Ints) -> int:
     return chosen
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _still_to_come(work: Work, tree: Tree, least: Floats) -> float:
     """Least rises of parameters of which no two are in one batch, the largest first: what any completion costs more."""
     met = np.zeros(len(work.table), np.bool_)
@@ -131,7 +134,7 @@ def _still_to_come(work: Work, tree: Tree, least: Floats) -> float:
                 met[work.batch[k]] = True
 
 
-@njit(cache=True)
+@inner()
 def _open(work: Work, tree: Tree, depth: int, i: int) -> None:
     """List the arrays for i at this depth, the cheapest first."""
     tree.parameter[depth], tree.following[depth] = i, 0
@@ -152,37 +155,43 @@ def _open(work: Work, tree: Tree, depth: int, i: int) -> None:
     tree.tried[depth, listed] = -1
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _put(work: Work, tree: Tree, depth: int, i: int, r: int) -> None:
     tree.cost[depth + 1] = tree.cost[depth] + _rise(work, tree, i, r)
     tree.array[i] = r
     tree.held[r] += 1
-    tree.largest_before[depth] = tree.largest
+    for t in range(len(tree.largest)):
+        tree.largest_before[depth, t] = tree.largest[t]
     for k in range(work.start[i], work.start[i + 1]):
         t = work.batch[k]
         tree.counts[t, r] += 1
         tree.largest[t] = max(tree.largest[t], tree.counts[t, r])
 
 
-@njit(cache=True)
+@inner()
 def _take_back(work: Work, tree: Tree, depth: int) -> None:
     i = tree.parameter[depth]
     r = tree.array[i]
     tree.array[i] = -1
     tree.held[r] -= 1
-    tree.largest[:] = tree.largest_before[depth]
+    for t in range(len(tree.largest)):
+        tree.largest[t] = tree.largest_before[depth, t]
     for k in range(work.start[i], work.start[i + 1]):
         tree.counts[work.batch[k], r] -= 1
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _value(work: Work, tree: Tree) -> float:
     """Objective of a full placement."""
-    table, top = value_of(work, State(tree.array, tree.held, tree.counts, tree.counts, tree.largest))
+    table = top = 0.0
+    for t in range(len(tree.largest)):
+        for r in range(len(tree.held)):
+            table += work.table[t, tree.counts[t, r]]
+        top += work.top[t, tree.largest[t]]
     return work.of_table * table + work.of_top * top
 
 
-@njit(cache=True)
+@kernel(f"({WORK}, {_TREE}, i8, f8, i8[::1], f8, i8)")
 def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: float, nodes: int) -> tuple[int, float]:
     """Go on for so many nodes with placements that cost ``goal`` at most; returns depth and goal.
 
@@ -193,7 +202,7 @@ def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: f
     n = len(tree.array)
     least, ties = np.zeros(n), np.zeros(n, np.int64)
     if depth == 0 and tree.parameter[0] < 0:
-        _open(work, tree, 0, _look(work, tree, least, ties))
+        _open(work, tree, depth, _look(work, tree, least, ties))
     for _ in range(nodes):
         while depth >= 0 and tree.tried[depth, tree.following[depth]] < 0:
             depth -= 1
@@ -216,7 +225,8 @@ def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: f
             _open(work, tree, depth, chosen)
             continue
         else:
-            best[:] = tree.array
+            for i in range(n):
+                best[i] = tree.array[i]
             goal = bound - step
         depth -= 1
         _take_back(work, tree, depth)

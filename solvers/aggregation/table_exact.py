@@ -35,6 +35,7 @@ class OptimalTables(Timed):
     name: ClassVar[str] = "table"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table_kernels",)
 
     def find(self, instance: TableInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """Optimal tables; if the time is up before, the best known ones and a bound."""

@@ -46,6 +46,7 @@ class EvenTables(Heuristic):
     name: ClassVar[str] = "table-even"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table_kernels",)
 
     def answer(
         self, instance: TableInstance, seed: int, clock: Clock, start: Any
@@ -210,6 +211,7 @@ class SplitTables(Heuristic):
     name: ClassVar[str] = "table-split"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table_kernels",)
 
     def answer(
         self, instance: TableInstance, seed: int, clock: Clock, start: Any

@@ -1,6 +1,6 @@
 """Numba kernels for lookup tables: how few ranges cover all operands within an error.
 
-Nothing here knows an instance. Numba's cache on disk looks at the file of a function only.
+Nothing here knows an instance.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+_FUNCTION = "record(Function, const(f8[::1]), b1, b1, f8)"
 
 
 class Function(NamedTuple):
@@ -24,7 +27,7 @@ class Function(NamedTuple):
     step: float
 
 
-@njit(cache=True)
+@inner()
 def error_of(value: float, least: float, most: float, relative: bool) -> float:
     """The largest error of a value over function values from ``least`` to ``most``."""
     if relative:
@@ -32,7 +35,7 @@ def error_of(value: float, least: float, most: float, relative: bool) -> float:
     return max(abs(value - least), abs(most - value))
 
 
-@njit(cache=True)
+@inner()
 def least_error(one: float, other: float, relative: bool, step: float) -> float:
     """Error of the best value of an entry with these extremes."""
     least, most = min(one, other), max(one, other)
@@ -45,7 +48,7 @@ def least_error(one: float, other: float, relative: bool, step: float) -> float:
     return min(error_of(below, least, most, relative), error_of(below + step, least, most, relative))
 
 
-@njit(cache=True)
+@inner()
 def _monotone_end(function: Function, start: int, limit: float, guess: int) -> int:
     """The first operand after ``start`` that an entry from there cannot cover, by galloping from a guess."""
     values, relative, step = function.values, function.relative, function.step
@@ -68,7 +71,7 @@ def _monotone_end(function: Function, start: int, limit: float, guess: int) -> i
     return outside
 
 
-@njit(cache=True)
+@inner()
 def _end(function: Function, start: int, limit: float) -> int:
     """The same for any function, operand by operand."""
     values = function.values
@@ -80,7 +83,7 @@ def _end(function: Function, start: int, limit: float) -> int:
     return len(values)
 
 
-@njit(cache=True)
+@kernel(f"({_FUNCTION}, f8, i8[::1])")
 def cover(function: Function, limit: float, starts: Ints) -> tuple[int, float, float]:
     """As few ranges as cover all operands with errors up to ``limit``, each as long as it can be.
 
@@ -118,7 +121,7 @@ def cover(function: Function, limit: float, starts: Ints) -> tuple[int, float, f
     return count, reached, following
 
 
-@njit(cache=True)
+@kernel(f"({_FUNCTION}, i8[::1])")
 def split_ranges(function: Function, bounds: Ints) -> Floats:
     """Error of each range between consecutive ``bounds``."""
     errors = np.empty(len(bounds) - 1)

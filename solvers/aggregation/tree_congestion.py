@@ -41,6 +41,7 @@ class TreeCongestion(Timed):
     name: ClassVar[str] = "tree-congestion"
     family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree_congestion_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, utilization, several jobs."""

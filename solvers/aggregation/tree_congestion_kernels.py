@@ -1,18 +1,16 @@
-"""Numba kernel that finds the fewest aggregating switches of a tree under limits on links.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
-"""
+"""Numba kernel that finds the fewest aggregating switches of a tree under limits on links."""
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel("(const(i8[::1]), const(i8[::1]), const(i8[::1]), const(b1[::1]), const(i8[::1]), i8)")
 def fewest(
     parents: Ints, order: Ints, loads: Ints, useful: npt.NDArray[np.bool_], limit: Ints, most: int
 ) -> tuple[int, npt.NDArray[np.bool_]]:
@@ -65,7 +63,7 @@ def fewest(
     return count, chosen
 
 
-@njit(cache=True)
+@inner()
 def _merged(one: int, other: int, saving: Ints, left: Ints, right: Ints, rank: Ints) -> int:
     """The heap of two heaps; at most a logarithm of their size deep."""
     if one < 0:

@@ -4,9 +4,6 @@ The *anchors* of a node are the destination (row 0) and the useful switches abov
 that leave the node may be added up next. The table of a node has a row for each anchor and a column for each number of
 switches that aggregate in its subtree, at most; an entry is the least cost of the subtree's messages until they have
 reached the anchor.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__`` to have the
-kernels of other files compiled anew.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -15,10 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+_LAYOUT = "record(Layout, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], i8[::1], i8[::1], i8[::1], i8)"
+_STORE = "record(Store, f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], i8[::1])"
 
 
 class Layout(NamedTuple):
@@ -59,11 +60,13 @@ class Store(NamedTuple):
     place: Ints
 
 
-@njit(cache=True)
+@kernel("(i8[::1], i8[::1], b1[::1], i8)")
 def layout(parents: Ints, order: Ints, useful: npt.NDArray[np.bool_], limit: int) -> Layout:
     """The layout for at most ``limit`` aggregating switches; 0 for any number, which only prices hold down."""
     n = len(parents)
-    size, total, heavy = np.ones(n, np.int64), useful.astype(np.int64), np.full(n, -1)
+    size, total, heavy = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    for v in range(n):
+        size[v], total[v], heavy[v] = 1, 1 if useful[v] else 0, -1
     for at in range(n - 1, 0, -1):
         v = order[at]
         p = parents[v]
@@ -71,7 +74,8 @@ def layout(parents: Ints, order: Ints, useful: npt.NDArray[np.bool_], limit: int
         total[p] += total[v]
         if heavy[p] < 0 or size[v] > size[heavy[p]]:
             heavy[p] = v
-    most = np.minimum(total, limit)
+    for v in range(n):
+        total[v] = min(total[v], limit)
     # Breadth-first order has each node's children side by side: preorder with the heavy child last, then reversed.
     post, at_end = np.empty(n, np.int64), np.zeros(n, np.int64)
     place = np.zeros(n, np.int64)
@@ -84,7 +88,10 @@ def layout(parents: Ints, order: Ints, useful: npt.NDArray[np.bool_], limit: int
                 at_end[p] += size[v]
                 place[v] = place[p] + at_end[p] - size[v] + 1
         post[n - 1 - place[v]] = v
-    rows, above, base = np.ones(n, np.int64), np.full(n, -1), np.zeros(n, np.int64)
+    most, base = total, np.zeros(n, np.int64)
+    rows, above = np.empty(n, np.int64), np.empty(n, np.int64)
+    rows[:] = 1
+    above[:] = -1
     thresholds, length, used = np.zeros(n, np.int64), 0, 0
     for v in order:
         p = parents[v]
@@ -100,7 +107,7 @@ def layout(parents: Ints, order: Ints, useful: npt.NDArray[np.bool_], limit: int
     return Layout(parents, post, heavy, rows, above, useful, most, base, thresholds, length)
 
 
-@njit(cache=True)
+@kernel(f"({_LAYOUT}, {_STORE}, f8[::1], f8[::1], f8[::1], i8, i8)")
 def advance(plan: Layout, kept: Store, loads: Floats, path: Floats, price: Floats, first: int, last: int) -> None:
     """Make the tables of the nodes ``post[first:last]``.
 
@@ -110,8 +117,10 @@ def advance(plan: Layout, kept: Store, loads: Floats, path: Floats, price: Float
         Messages that enter at a node, cost of one from there to the destination, and what a switch costs that
         aggregates.
     """
-    far = np.empty(plan.rows.max() + 1)
-    line = np.empty(plan.most.max() + 1)
+    rows, most = 0, 0
+    for v in range(len(plan.rows)):
+        rows, most = max(rows, plan.rows[v]), max(most, plan.most[v])
+    far, line = np.empty(rows + 1), np.empty(most + 1)
     for at in range(first, last):
         v = plan.post[at]
         if plan.heavy[v] < 0:
@@ -128,7 +137,7 @@ def advance(plan: Layout, kept: Store, loads: Floats, path: Floats, price: Float
                 _join(v, p, plan, kept, line)
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _begin(v: int, plan: Layout, kept: Store) -> None:
     """The table of a leaf before its own messages."""
     width = plan.most[v] + 1
@@ -137,7 +146,7 @@ def _begin(v: int, plan: Layout, kept: Store) -> None:
         kept.table[plan.base[v] + row * width] = 0.0
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _add_own(v: int, plan: Layout, kept: Store, load: float, path: Floats, far: Floats) -> None:
     """Carry what enters at v to each anchor, at a distance that ``far`` then has."""
     width, columns = plan.most[v] + 1, kept.last[v] + 1
@@ -152,7 +161,7 @@ def _add_own(v: int, plan: Layout, kept: Store, load: float, path: Floats, far: 
                 kept.table[i] += load * far[row]
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _aggregate(v: int, plan: Layout, kept: Store, price: float, far: Floats) -> None:
     """Let v aggregate where that costs less; the last row, for which v is the anchor, then goes."""
     rows, most, last = plan.rows[v], plan.most[v], kept.last[v]
@@ -184,7 +193,7 @@ def _aggregate(v: int, plan: Layout, kept: Store, price: float, far: Floats) -> 
     kept.last[v] = most
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _hand_on(v: int, p: int, plan: Layout, kept: Store) -> None:
     """The table of v becomes that of its parent, whose rows are longer."""
     old, new, start, last = plan.most[v] + 1, plan.most[p] + 1, plan.base[p], kept.last[v]
@@ -196,7 +205,7 @@ def _hand_on(v: int, p: int, plan: Layout, kept: Store) -> None:
             kept.table[start + row * new + i] = kept.table[start + row * old + i]
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _join(v: int, p: int, plan: Layout, kept: Store, line: Floats) -> None:
     """Add the table of v to that of its parent: each row is the best split of switches between them."""
     mine, sum_width, table = plan.most[v] + 1, plan.most[p] + 1, kept.table
@@ -219,17 +228,18 @@ def _join(v: int, p: int, plan: Layout, kept: Store, line: Floats) -> None:
                 if table[one + i - a] + cost < line[i]:
                     line[i] = table[one + i - a] + cost
                     kept.split[choice + i] = a
-        table[one : one + new + 1] = line[: new + 1]
+        for i in range(new + 1):
+            table[one + i] = line[i]
     kept.last[p] = new
 
 
-@njit(cache=True)
+@inner()
 def _join_one(
     costs: Floats, without: float, taken: float, old: int, line: Floats, split: npt.NDArray[np.int32]
 ) -> None:
     """The same for a child with two columns, as most leaves have; written such that compilers use vectors."""
-    line[: old + 1] = costs[: old + 1]
-    line[old + 1 : len(costs)] = line[old]
+    for i in range(len(costs)):
+        line[i] = costs[min(i, old)]
     costs[0], split[0] = line[0] + without, 0
     for i in range(1, len(costs)):
         keeping, taking = line[i] + without, line[i - 1] + taken
@@ -237,7 +247,7 @@ def _join_one(
         split[i] = taking < keeping
 
 
-@njit(cache=True)
+@kernel(f"({_LAYOUT}, {_STORE}, i8[::1], i8[::1], b1[::1], i8, i8)")
 def look_back(
     plan: Layout, kept: Store, row: Ints, left: Ints, found: npt.NDArray[np.bool_], first: int, last: int
 ) -> None:

@@ -44,6 +44,7 @@ class TreePrices(Timed):
     name: ClassVar[str] = "tree-prices"
     family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, congestion."""

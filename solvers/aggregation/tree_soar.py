@@ -58,6 +58,7 @@ class Soar(Timed):
     name: ClassVar[str] = "soar"
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TreeInstance]] = TreeInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, congestion, jobs that compete for memory."""

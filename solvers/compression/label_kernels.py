@@ -11,12 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.sorting_kernels import quick_order, stable_order
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 Marks = npt.NDArray[np.bool_]
+
+_ARCS = "record(Arcs, i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
+_BOUNDS = "record(Bounds, f8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[::1])"
+_LABELS = "record(Labels, f8[::1], f8[::1], f8[::1], f8[::1], i4[::1], i4[::1])"
 
 
 class Arcs(NamedTuple):
@@ -58,7 +64,7 @@ class Labels(NamedTuple):
     arc: Places
 
 
-@njit(cache=True)
+@kernel(f"({_ARCS}, f8[::1], f8[::1], f8)")
 def arc_prices(arcs: Arcs, late: Floats, early: Floats, price: float) -> Floats:
     """(k,) what each message costs at the prices of one bound."""
     costs = np.empty(len(arcs.tail))
@@ -73,7 +79,7 @@ def arc_prices(arcs: Arcs, late: Floats, early: Floats, price: float) -> Floats:
     return costs
 
 
-@njit(cache=True)
+@kernel(f"({_ARCS}, f8[::1], i8)")
 def cheapest_ways(arcs: Arcs, costs: Floats, nodes: int) -> tuple[Floats, Floats]:
     """(nodes,) cost of the cheapest way from the first node to each, and from each to the last."""
     there, on = np.full(nodes, np.inf), np.full(nodes, np.inf)
@@ -85,7 +91,7 @@ def cheapest_ways(arcs: Arcs, costs: Floats, nodes: int) -> tuple[Floats, Floats
     return there, on
 
 
-@njit(cache=True)
+@kernel(f"({_LABELS}, i8[::1], {_ARCS}, i8[::1], i8, f8, {_BOUNDS}, i8, f8)")
 def extend(
     labels: Labels,
     firsts: Ints,
@@ -115,7 +121,7 @@ def extend(
         most += firsts[arcs.tail[arc] + 1] - firsts[arcs.tail[arc]]
     encodes, finishes, excesses, ends = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     parents, origins = np.empty(most, np.int32), np.empty(most, np.int32)
-    late, early, rest = bounds.late[:, node].copy(), bounds.early[:, node].copy(), bounds.rest[:, node].copy()
+    late, early, rest = bounds.late, bounds.early, bounds.rest
     count = 0
     for arc in into:
         tail = arcs.tail[arc]
@@ -127,7 +133,8 @@ def extend(
             finish = max(max(labels.finish[label], arcs.ready[arc] + encode) + arcs.busy[arc], idle + encode)
             good = True
             for which in range(tested):
-                end = late[which] * finish + early[which] * encode + bounds.price[which] * excess + rest[which]
+                end = late[which, node] * finish + early[which, node] * encode + bounds.price[which] * excess
+                end += rest[which, node]
                 if end > bounds.limit[which]:
                     good = False
                     break
@@ -140,21 +147,22 @@ def extend(
     return Labels(encodes[:count], finishes[:count], excesses[:count], ends[:count], parents[:count], origins[:count])
 
 
-@njit(cache=True)
+@kernel(f"({_LABELS}, i8[::1], i8, {_BOUNDS}, i8, i8[::1])")
 def price(fresh: Labels, front: Ints, node: int, bounds: Bounds, goals: int, active: Ints) -> Ints:
     """Those of a front that no bound shows to end badly; their ``bound`` becomes the largest of the first ``goals``.
 
     ``active`` counts for each bound how often it was the largest or excluded a label.
     """
-    late, early, rest = bounds.late[:, node].copy(), bounds.early[:, node].copy(), bounds.rest[:, node].copy()
+    late, early, rest = bounds.late, bounds.early, bounds.rest
     kept = np.empty(len(front), np.int64)
     count = 0
     for label in front:
         encode, finish, excess = fresh.encode[label], fresh.finish[label], fresh.excess[label]
         least, largest = -np.inf, -1
         good = True
-        for which in range(len(rest)):
-            end = late[which] * finish + early[which] * encode + bounds.price[which] * excess + rest[which]
+        for which in range(len(bounds.limit)):
+            end = late[which, node] * finish + early[which, node] * encode + bounds.price[which] * excess
+            end += rest[which, node]
             if end > bounds.limit[which]:
                 good, largest = False, which
                 break
@@ -168,10 +176,10 @@ def price(fresh: Labels, front: Ints, node: int, bounds: Bounds, goals: int, act
     return kept[:count].copy()
 
 
-@njit(cache=True)
+@kernel("(f8[::1], f8[::1])")
 def front_of_two(encode: Floats, finish: Floats) -> Ints:
     """Places of labels that no other dominates in encoding and finish, of equals one, by encoding."""
-    order = np.argsort(encode)
+    order = quick_order(encode)
     kept = np.empty(len(order), np.int64)
     count = 0
     for place in order:
@@ -183,19 +191,30 @@ def front_of_two(encode: Floats, finish: Floats) -> Ints:
     return kept[:count].copy()
 
 
-@njit(cache=True)
+@inner()
+def _sorted_by(values: Floats, order: Ints) -> Ints:
+    """Places of values, the least first, those of equal ones as they stand in ``order``."""
+    keys, places = np.empty(len(order)), np.empty(len(order), np.int64)
+    for k in range(len(order)):
+        keys[k] = values[order[k]]
+    ranks = stable_order(keys)
+    for k in range(len(order)):
+        places[k] = order[ranks[k]]
+    return places
+
+
+@kernel("(f8[::1], f8[::1], f8[::1])")
 def front_of_three(encode: Floats, finish: Floats, excess: Floats) -> Ints:
     """The same with the excess: a sweep by encoding, with the least excess up to each finish in an indexed tree."""
     size = len(encode)
-    order = np.argsort(excess)
-    order = order[np.argsort(finish[order], kind="mergesort")]
+    order = _sorted_by(finish, quick_order(excess))
     rank = np.empty(size, np.int64)
     level = 0
     for place in range(size):
         if place == 0 or finish[order[place]] > finish[order[place - 1]]:
             level += 1
         rank[order[place]] = level
-    order = order[np.argsort(encode[order], kind="mergesort")]
+    order = _sorted_by(encode, order)
     least = np.full(level + 1, np.inf)
     kept = np.empty(size, np.int64)
     count = 0

@@ -65,6 +65,7 @@ class LabelSetting(Heuristic):
     most_parts: int | None = None
 
     family: ClassVar[str] = "compression"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.compression.label_kernels",)
 
     @property
     def name(self) -> str:

@@ -57,6 +57,7 @@ class PricedChoices(Heuristic):
 
     name = "priced-choices"
     family = "compression"
+    kernels = ("ddlopt.solvers.compression.priced_choices_kernels", "ddlopt.models.compression.timeline_fusion")
 
     def refuses(self, instance: Any) -> str | None:
         """Only timelines and levels are covered."""

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.sorting_kernels import quick_order
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -20,6 +22,14 @@ Bools = npt.NDArray[np.bool_]
 DELAY, FREE, WIRE, LAUNCH, ERROR, BYTES, CLOSED = range(7)
 """Columns of a beginning: seconds by which computation is delayed; when the wire is free for the open message; its
 ``wire_s`` and ``launch_s``; the error of all; the message's bytes; when the wire is free if the message ends here."""
+
+
+_LANES = (
+    "record(Lanes, f8[::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], i8[::1], i8[:, ::1], f8[::1], "
+    "i8[:, ::1], f8[:, ::1], f8)"
+)
+_PRICES = "record(Prices, f8[::1], f8[::1], f8[:, ::1], f8)"
+_ENDING = "record(Ending, f8[::1], f8[::1], f8[::1])"
 
 
 class Lanes(NamedTuple):
@@ -85,7 +95,7 @@ class Sweep(NamedTuple):
     joins: Bools
 
 
-@njit(cache=True)
+@inner()
 def _price(prices: Prices, step: int, state: Floats, label: int) -> float:
     """The bound of a beginning; the rest has what launching its last message costs."""
     free = state[CLOSED] - state[LAUNCH]
@@ -93,7 +103,7 @@ def _price(prices: Prices, step: int, state: Floats, label: int) -> float:
     return known + prices.rest[step, label]
 
 
-@njit(cache=True)
+@inner()
 def _dominated(kept: Floats, labels: Ints, count: int, state: Floats, label: int) -> bool:
     """Whether one of those kept is no worse in anything."""
     for other in range(count):
@@ -110,7 +120,7 @@ def _dominated(kept: Floats, labels: Ints, count: int, state: Floats, label: int
     return False
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _send(lanes: Lanes, k: int, option: int, before: Floats, join: bool, state: Floats) -> None:
     """Write to ``state`` what is after gradient k, which joins the open message or begins one."""
     launch, wire = lanes.launch[k, option], lanes.wire[k, option]
@@ -130,7 +140,7 @@ def _send(lanes: Lanes, k: int, option: int, before: Floats, join: bool, state: 
         state[WIRE], state[LAUNCH], state[BYTES] = 0.0, 0.0, 0.0
 
 
-@njit(cache=True)
+@kernel(f"({_LANES}, {_PRICES}, b1, {_PRICES}, f8, f8, f8, {_ENDING}, i8)")
 def sweep(
     lanes: Lanes, goal: Prices, goal_is_time: bool, limit: Prices, most: float, allowed: float, known: float,
     ending: Ending, width: int,
@@ -165,7 +175,9 @@ def sweep(
     joined = np.zeros(room, np.bool_)
     best, best_step, best_place, cut, count = known, -1, -1, np.inf, 1
     bounds = np.zeros(width)
-    bounds[0] = goal.rest[0].min()
+    bounds[0] = np.inf
+    for label in range(goal.rest.shape[1]):
+        bounds[0] = min(bounds[0], goal.rest[0, label])
     for k in range(n):
         made = 0
         for place in range(count):
@@ -188,7 +200,7 @@ def sweep(
                         continue
                     origins[made], picks[made], joined[made] = place, option, join == 1
                     made += 1
-        order = np.argsort(least[:made])
+        order = quick_order(least[:made])
         count = 0
         new, new_labels, new_bounds = np.zeros((width, 7)), np.full(width, -1), np.zeros(width)
         for child in order:
@@ -199,7 +211,9 @@ def sweep(
                 continue
             if least[child] >= best or _dominated(new, new_labels, count, states[child], label):
                 continue
-            new[count], new_labels[count], new_bounds[count] = states[child], label, least[child]
+            for column in range(7):
+                new[count, column] = states[child, column]
+            new_labels[count], new_bounds[count] = label, least[child]
             parents[k, count], options[k, count], joins[k, count] = origins[child], option, joined[child]
             time = max(new[count, CLOSED] + ending.wire[k + 1], new[count, DELAY] + ending.latest[k + 1])
             error = new[count, ERROR] + ending.error[k + 1]

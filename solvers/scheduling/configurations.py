@@ -80,6 +80,10 @@ class ColumnGeneration(Heuristic):
     most_patterns: int = 5000
 
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.models.scheduling.knapsack_kernels",
+        "ddlopt.models.scheduling.lagrangian_kernels",
+    )
 
     @property
     def name(self) -> str:

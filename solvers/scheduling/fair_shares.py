@@ -54,6 +54,7 @@ class FairSharing(Timed):
 
     name: ClassVar[str] = "fair-shares"
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the formulation does not cover, jobs in one piece, and very large instances."""

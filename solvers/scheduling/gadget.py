@@ -60,6 +60,7 @@ class Gadget(Heuristic):
     slot_limit_s: float = 30.0
 
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
 
     @property
     def name(self) -> str:
@@ -71,6 +72,11 @@ class Gadget(Heuristic):
         if self.oracle == "knapsack":
             return knapsack_is_exact(instance)
         return _model(self.oracle).refuses(instance) if self.oracle in ("embedding", "rounding") else None
+
+    def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
+        """Those of the knapsack, and of the rounding that models fall back on."""
+        rounds = self._chosen(instance) in ("embedding", "rounding")
+        return (*self.kernels, "ddlopt.solvers.scheduling.mapping_kernels") if rounds else self.kernels
 
     def answer(
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any

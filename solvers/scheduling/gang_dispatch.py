@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ddlopt.solvers.scheduling.gang_kernels import Goal, move, objective_of
+from ddlopt.models.kernels import inner, kernel
+from ddlopt.solvers.scheduling.gang_kernels import GOAL, Goal, move, objective_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -19,6 +19,8 @@ the servers with the fewest split jobs instead of the emptiest ones."""
 
 _NEVER = np.int64(2**62)
 _ROUNDING = 1e-12
+
+_PLACING = "record(Placing, i8[::1], i8[::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1], f8)"
 
 
 class Placing(NamedTuple):
@@ -53,7 +55,7 @@ class Placing(NamedTuple):
     per_server: float
 
 
-@njit(cache=True)
+@kernel(f"(i8[::1], i8[::1], {_PLACING}, i8[:, ::1], i8[::1], i8[::1])")
 def dispatch(order: Ints, flags: Ints, gangs: Placing, placed: Ints, starts: Ints, slots: Ints) -> bool:
     """Simulate: whenever something ends or arrives, start all that fit, in this order; False if some job never fits.
 
@@ -109,17 +111,19 @@ def dispatch(order: Ints, flags: Ints, gangs: Placing, placed: Ints, starts: Int
     return True
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _occupy(mine: Ints, crowd: Ints) -> int:
     """Number of servers that a job is on; if there are several, it counts as split on each."""
-    hosts = np.count_nonzero(mine)
+    hosts = 0
+    for s in range(len(crowd)):
+        hosts += mine[s] > 0
     if hosts > 1:
         for s in range(len(crowd)):
             crowd[s] += mine[s] > 0
     return hosts
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _leave(job: int, gangs: Placing, hosts: int, mine: Ints, crowd: Ints, free: Floats) -> None:
     for s in range(len(crowd)):
         if mine[s]:
@@ -128,7 +132,7 @@ def _leave(job: int, gangs: Placing, hosts: int, mine: Ints, crowd: Ints, free: 
                 free[s, r] += mine[s] * gangs.demand[job, r]
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _rate(job: int, hosts: int, crowd: Ints, mine: Ints, gangs: Placing) -> float:
     """Mini-batches per slot."""
     if hosts == 1:
@@ -141,7 +145,7 @@ def _rate(job: int, hosts: int, crowd: Ints, mine: Ints, gangs: Placing) -> floa
     return gangs.width[job] / (gangs.base[job] + moved + hosts * gangs.per_server)
 
 
-@njit(cache=True)
+@inner()
 def _put(job: int, flag: int, gangs: Placing, free: Floats, crowd: Ints, room: Ints, mine: Ints) -> bool:
     """Place a job: on the server that it fills best, else on several; ``free`` and ``mine`` change if it fits."""
     width, demand = gangs.width[job], gangs.demand[job]
@@ -169,7 +173,7 @@ def _put(job: int, flag: int, gangs: Placing, free: Floats, crowd: Ints, room: I
     return True
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _spread(width: int, calm: bool, crowd: Ints, room: Ints, mine: Ints) -> None:
     """Workers on the servers with most room, or first on those with the least contention; the last is filled best."""
     left = width
@@ -189,7 +193,7 @@ def _spread(width: int, calm: bool, crowd: Ints, room: Ints, mine: Ints) -> None
         left -= mine[chosen]
 
 
-@njit(cache=True)
+@inner()
 def _workers(free: Floats, demand: Floats, most: int) -> int:
     """Workers that fit, at most so many."""
     fit = most
@@ -199,7 +203,7 @@ def _workers(free: Floats, demand: Floats, most: int) -> int:
     return fit
 
 
-@njit(cache=True)
+@inner()
 def _slack(free: Floats, demand: Floats) -> float:
     """How many more workers would fit, by the resource that is scarcest."""
     slack = np.inf
@@ -209,7 +213,7 @@ def _slack(free: Floats, demand: Floats) -> float:
     return slack
 
 
-@njit(cache=True)
+@kernel(f"(i8[::1], i8[::1], {_PLACING}, {GOAL}, i8, f8, f8, i8, i8[::1], i8[::1], f8)")
 def anneal_placed(
     order: Ints,
     flags: Ints,
@@ -250,8 +254,8 @@ def anneal_placed(
             objective, cost = objective_of(starts, slots, goal, target)
         if objective < least:
             least = objective
-            best[:] = order
-            best_flags[:] = flags
+            for i in range(count):
+                best[i], best_flags[i] = order[i], flags[i]
         if cost <= current - temperature * np.log(1.0 - np.random.random()):  # noqa: NPY002
             current = cost
             if cost <= 0.0:

@@ -6,13 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import inner, kernel
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LATE = 1e12
 """Cost of each slot that a job ends past its deadline, in units of the objective."""
+
+POOLED = "record(Pooled, i8[::1], i8[::1], f8[:, ::1], f8[::1])"
+GOAL = "record(Goal, i8[::1], i8[::1], f8[::1], f8[::1], b1)"
 
 
 class Pooled(NamedTuple):
@@ -54,7 +58,7 @@ class Goal(NamedTuple):
     makespan: bool
 
 
-@njit(cache=True)
+@kernel(f"(i8[::1], {POOLED}, i8[::1], f8[:, ::1], i8[::1])")
 def list_schedule(order: Ints, jobs: Pooled, times: Ints, free: Floats, starts: Ints) -> None:
     """Start each job of ``order`` in turn as early as it fits; ``starts`` gets the result.
 
@@ -65,7 +69,8 @@ def list_schedule(order: Ints, jobs: Pooled, times: Ints, free: Floats, starts: 
     resources = len(capacity)
     count = 1
     times[0] = 0
-    free[0] = capacity
+    for r in range(resources):
+        free[0, r] = capacity[r]
     for job in order:
         length = slots[job]
         i = 0
@@ -99,7 +104,7 @@ def list_schedule(order: Ints, jobs: Pooled, times: Ints, free: Floats, starts: 
         starts[job] = start
 
 
-@njit(cache=True)
+@kernel(f"(i8[::1], {POOLED}, i8[::1])")
 def serve(order: Ints, jobs: Pooled, starts: Ints) -> None:
     """Whenever something ends or arrives, start all jobs that fit, in this order; ``starts`` gets the result."""
     free = jobs.capacity.copy()
@@ -111,7 +116,7 @@ def serve(order: Ints, jobs: Pooled, starts: Ints) -> None:
             if jobs.arrival[job] > now:
                 following = min(following, jobs.arrival[job])
             elif _fits(free, jobs.taken[job]):
-                _take(free, jobs.taken[job], 1)
+                _take(free, jobs.taken[job], 1.0)
                 starts[job], ends[job] = now, now + jobs.slots[job]
                 active[running] = job
                 running += 1
@@ -123,14 +128,14 @@ def serve(order: Ints, jobs: Pooled, starts: Ints) -> None:
             following = min(following, ends[job])
         for job in active[:running]:
             if ends[job] == following:
-                _take(free, jobs.taken[job], -1)
+                _take(free, jobs.taken[job], -1.0)
             else:
                 active[kept] = job
                 kept += 1
         running, now = kept, following
 
 
-@njit(cache=True)
+@inner(inline="always")
 def _fits(free: Floats, taken: Floats) -> bool:
     fits = True
     for r in range(len(free)):
@@ -138,13 +143,13 @@ def _fits(free: Floats, taken: Floats) -> bool:
     return fits
 
 
-@njit(cache=True)
-def _take(free: Floats, taken: Floats, sign: int) -> None:
+@inner()
+def _take(free: Floats, taken: Floats, sign: float) -> None:
     for r in range(len(free)):
         free[r] -= sign * taken[r]
 
 
-@njit(cache=True)
+@inner()
 def _cut(times: Ints, free: Floats, count: int, i: int, slot: int) -> int:
     """Let piece i end at ``slot``, where a new one begins."""
     for x in range(count, i, -1):
@@ -155,7 +160,7 @@ def _cut(times: Ints, free: Floats, count: int, i: int, slot: int) -> int:
     return count + 1
 
 
-@njit(cache=True)
+@inner()
 def _join(times: Ints, free: Floats, count: int, i: int) -> int:
     """Join piece i with the one before where both have the same left."""
     if i == 0 or i >= count:
@@ -170,7 +175,7 @@ def _join(times: Ints, free: Floats, count: int, i: int) -> int:
     return count - 1
 
 
-@njit(cache=True)
+@inner()
 def objective_of(starts: Ints, slots: Ints, goal: Goal, target: int) -> tuple[float, float]:
     """The objective in slots, and the cost that guides the search.
 
@@ -190,13 +195,13 @@ def objective_of(starts: Ints, slots: Ints, goal: Goal, target: int) -> tuple[fl
     return total + LATE * late, total + LATE * late
 
 
-@njit(cache=True)
+@kernel("(i8,)")
 def seed_kernels(seed: int) -> None:
     """Seed the generator of the compiled kernels, which is not NumPy's."""
     np.random.seed(seed)  # noqa: NPY002
 
 
-@njit(cache=True)
+@inner()
 def move(order: Ints, first: int, second: int, swap: bool) -> None:
     """Exchange two places of the order, or put the job at the first place to the second one."""
     job = order[first]
@@ -211,7 +216,7 @@ def move(order: Ints, first: int, second: int, swap: bool) -> None:
     order[second] = job
 
 
-@njit(cache=True)
+@kernel(f"(i8[::1], {POOLED}, {GOAL}, i8, f8, f8, i8, i8[::1], f8)")
 def anneal_pooled(
     order: Ints,
     jobs: Pooled,
@@ -240,7 +245,8 @@ def anneal_pooled(
     objective, current = objective_of(starts, jobs.slots, goal, target)
     if objective < least:
         least = objective
-        best[:] = order
+        for i in range(count):
+            best[i] = order[i]
     for _ in range(moves):
         if current <= 0.0:
             return least, current
@@ -254,7 +260,8 @@ def anneal_pooled(
         objective, cost = objective_of(starts, jobs.slots, goal, target)
         if objective < least:
             least = objective
-            best[:] = order
+            for i in range(count):
+                best[i] = order[i]
         if cost <= current - temperature * np.log(1.0 - np.random.random()):  # noqa: NPY002
             current = cost
         else:

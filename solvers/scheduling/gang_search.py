@@ -60,6 +60,10 @@ class GangSearch(Heuristic):
     effort: float = 1.0
 
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.scheduling.gang_kernels",
+        "ddlopt.solvers.scheduling.gang_dispatch",
+    )
 
     def __post_init__(self) -> None:
         if not self.effort > 0:

@@ -79,6 +79,7 @@ class JobPlans(Heuristic):
     stalls: int = 100
 
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
 
     @property
     def name(self) -> str:

@@ -51,6 +51,7 @@ class LpGuided(Heuristic):
     sweeps: int = 100
 
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
 
     @property
     def name(self) -> str:

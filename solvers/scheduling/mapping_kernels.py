@@ -1,14 +1,17 @@
 """Compiled: the best place of every job at given prices, over nested cuts."""
 
-import numba
+# mypy: disable-error-code="untyped-decorator"
+
 import numpy as np
 import numpy.typing as npt
+
+from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel("(f8[:, ::1], f8[:, ::1], f8[:, ::1], i8[:, ::1], i8[::1], i8[::1])")
 def best_places(
     gains: Floats,
     worker_price: Floats,

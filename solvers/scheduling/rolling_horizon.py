@@ -59,6 +59,7 @@ class RollingHorizon(Heuristic):
     gap: float = 1e-4
 
     family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
 
     def __post_init__(self) -> None:
         if not 1 <= self.commit <= self.horizon:
