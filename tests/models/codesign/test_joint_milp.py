@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from volume import spread
 
 from ddlopt.instances.generators.codesign_random import random_job
 from ddlopt.models.codesign import CodesignInstance, evaluate, job_of
@@ -70,7 +71,7 @@ def solve(instance, start=None, gap=1e-7, **options):
     return result
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", spread(CASES, 3))
 def test_equals_enumeration(name):
     instance = instance_of(name)
     best = by_enumeration(instance)
