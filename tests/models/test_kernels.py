@@ -159,3 +159,23 @@ def test_by_name_through_pickle():
     assert pickle.loads(pickle.dumps(times_on_trees)) is times_on_trees
     none = np.zeros((2, 2), np.int64)
     assert times_on_trees(none, none, np.zeros((2, 2))).shape == (2, 2)
+
+
+def test_called_from_python_what_only_kernels_call_is_python():
+    from ddlopt.models.sorting_kernels import quick_order, stable_order
+
+    for order in (quick_order, stable_order):
+        assert order(np.array([2.0, 0.5, 1.0])).tolist() == [1, 2, 0]
+        assert order.signatures == []
+
+
+def test_sorted_as_numpy_does():
+    from ddlopt.models.sorting_kernels import quick_order, stable_order
+
+    rng = np.random.default_rng(0)
+    for count in (0, 1, 2, 15, 16, 17, 31, 60, 200):
+        values = rng.integers(0, 1 + count // 2, count).astype(float)
+        assert stable_order(values).tolist() == np.argsort(values, kind="stable").tolist()
+        order = quick_order(values)
+        assert sorted(order.tolist()) == list(range(count))
+        assert values[order].tolist() == sorted(values)
