@@ -68,6 +68,7 @@ class LatencyPartition:
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition_ideal_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput, several subgraphs an accelerator, too many sets."""

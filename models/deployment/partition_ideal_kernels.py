@@ -2,8 +2,6 @@
 
 Blocks have numbers in a topological order. An ideal grows by blocks of ascending number in exactly one way, so every
 one is met once without a look-up. Nothing here knows an instance.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -12,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -52,7 +51,11 @@ class Sums(NamedTuple):
     inside: Ints
 
 
-@njit(cache=True)
+_COSTS = "record(Costs, f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[::1], i8[::1])"
+_SUMS = "record(Sums, i8[:, ::1], f8[::1], f8[::1], f8[::1], i8[:, ::1], f8[::1], i8[::1], i8[::1], i8[::1])"
+
+
+@kernel("(i8, i8[::1], i8[::1], i8)")
 def ideals(n: int, pred_start: Ints, pred: Ints, most: int) -> Ints:
     """Bits of all ideals, smaller ones first; of more than ``most`` only as many and one."""
     words = n // 64 + 1
@@ -88,7 +91,7 @@ def ideals(n: int, pred_start: Ints, pred: Ints, most: int) -> Ints:
     return bits[:count]
 
 
-@njit(cache=True)
+@kernel(f"(i8[:, ::1], {_COSTS})")
 def sums(bits: Ints, costs: Costs) -> Sums:
     """Sums of ideals."""
     count = len(bits)
@@ -133,7 +136,7 @@ def sums(bits: Ints, costs: Costs) -> Sums:
     return Sums(bits, accelerator, processor, memory, never, cut, start, across[:filled], inside[:filled])
 
 
-@njit(cache=True)
+@helper
 def _transfers(small: int, large: int, sets: Sums, transfer: Floats) -> float:
     """Time of what a device fetches and sends that has the blocks of one ideal without those of a smaller one.
 
@@ -152,7 +155,7 @@ def _transfers(small: int, large: int, sets: Sums, transfer: Floats) -> float:
     return time
 
 
-@njit(cache=True)
+@helper
 def _useful(left_s: float, k: int, cores: int, limit: float, spared: float, states: npt.NDArray[np.bool_]) -> bool:
     """Which counts of devices leave enough others for the work that is left."""
     some = False
@@ -163,7 +166,7 @@ def _useful(left_s: float, k: int, cores: int, limit: float, spared: float, stat
     return some
 
 
-@njit(cache=True)
+@helper
 def _spread(own: Floats, back: Ints, k: int, cores: int) -> None:
     """A device more may stay idle."""
     for c in range(cores + 1):
@@ -175,7 +178,7 @@ def _spread(own: Floats, back: Ints, k: int, cores: int) -> None:
                 own[s], back[s] = own[s - k - 1], back[s - k - 1]
 
 
-@njit(cache=True)
+@kernel(f"({_SUMS}, f8[::1], i8[::1], i8, i8, f8, f8, f8, f8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8)")
 def least_load(
     sets: Sums,
     transfer: Floats,
@@ -260,7 +263,7 @@ def least_load(
     state[:] = (until, lives, first, pairs)
 
 
-@njit(cache=True)
+@kernel(f"({_SUMS}, f8[::1], f8, i8)")
 def pieces(sets: Sums, transfer: Floats, memory: float, most: int) -> tuple[Ints, Ints, Floats]:
     """All pairs of an ideal within another whose difference an accelerator can take: smaller, larger, load.
 
@@ -300,7 +303,7 @@ def pieces(sets: Sums, transfer: Floats, memory: float, most: int) -> tuple[Ints
     return small[:found], large[:found], load[:found]
 
 
-@njit(cache=True)
+@kernel(f"({_SUMS}, f8[::1], i8, f8, f8[::1], f8[:, ::1], i8[:, ::1], i8, i8)")
 def least_sum(
     sets: Sums,
     transfer: Floats,

@@ -38,6 +38,7 @@ class LatencyGreedy(Heuristic):
 
     name: ClassVar[str] = "latency-greedy"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition_ideal_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput."""
@@ -84,6 +85,7 @@ class LatencySearch(Heuristic):
 
     name: ClassVar[str] = "latency-search"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition_ideal_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput."""

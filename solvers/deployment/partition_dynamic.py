@@ -52,6 +52,7 @@ class IdealProgram(Timed):
     name: ClassVar[str] = "ideals"
     proves_infeasible: ClassVar[bool] = True
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition_ideal_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, passes apart, too many ideals."""

@@ -38,6 +38,7 @@ class Linear(Heuristic):
 
     name: ClassVar[str] = "linear"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition_ideal_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency."""
@@ -81,6 +82,7 @@ class PipeDream(Heuristic):
 
     name: ClassVar[str] = "pipedream"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition_ideal_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency."""

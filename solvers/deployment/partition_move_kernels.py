@@ -1,8 +1,6 @@
 """Numba kernels for partitions that change block by block: loads of devices, moves and swaps.
 
 Devices are numbered with the accelerators first. Nothing here knows an instance.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -11,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -46,7 +45,10 @@ class State(NamedTuple):
     used: Floats
 
 
-@njit(cache=True)
+_WORK = "record(Work, f8[:, :, ::1], f8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1], i8, f8)"
+
+
+@helper
 def empty_state(work: Work, devices: int) -> State:
     """A state in which no block is anywhere."""
     passes, n = work.time.shape[1:]
@@ -58,7 +60,7 @@ def empty_state(work: Work, devices: int) -> State:
     )
 
 
-@njit(cache=True)
+@helper
 def put(work: Work, state: State, v: int, d: int) -> None:
     """Put block v on device d, or nowhere (-1)."""
     old = state.device[v]
@@ -84,7 +86,7 @@ def put(work: Work, state: State, v: int, d: int) -> None:
     state.device[v] = d
 
 
-@njit(cache=True)
+@helper
 def may(work: Work, state: State, v: int, d: int) -> bool:
     """Whether block v can run on device d, and fits."""
     kind = 0 if d < work.k else 1
@@ -94,7 +96,7 @@ def may(work: Work, state: State, v: int, d: int) -> bool:
     return kind == 1 or state.used[d] + work.need[v] <= work.memory
 
 
-@njit(cache=True)
+@helper
 def largest(state: State) -> float:
     """The objective: the largest load, of each pass."""
     total = 0.0
@@ -103,7 +105,7 @@ def largest(state: State) -> float:
     return total
 
 
-@njit(cache=True)
+@helper
 def _value(state: State, scale: float) -> float:
     """The objective, and a little of how uneven loads are, so that moves on a plateau have a direction."""
     squares = 0.0
@@ -113,12 +115,12 @@ def _value(state: State, scale: float) -> float:
     return largest(state) + 0.01 * scale * squares / state.load.shape[1]
 
 
-@njit(cache=True)
+@helper
 def _critical(state: State, p: int) -> int:
     return int(np.argmax(state.load[p]))
 
 
-@njit(cache=True)
+@helper
 def improve(work: Work, state: State, scale: float, most: int) -> float:
     """Move blocks from the busiest device, or swap them with others, as long as that helps, ``most`` times at most."""
     n = len(state.device)
@@ -171,7 +173,7 @@ def improve(work: Work, state: State, scale: float, most: int) -> float:
     return largest(state)
 
 
-@njit(cache=True)
+@kernel(f"({_WORK}, i8[::1], i8, f8, f8[:, ::1])")
 def kicked(work: Work, start: Ints, devices: int, scale: float, chances: Floats) -> tuple[Ints, float]:
     """The best partition of some rounds: kick a few blocks of the best one elsewhere, and improve.
 
@@ -197,7 +199,7 @@ def kicked(work: Work, start: Ints, devices: int, scale: float, chances: Floats)
     return best, best_value
 
 
-@njit(cache=True)
+@kernel(f"({_WORK}, i8[::1], i8, f8)")
 def steepest(work: Work, start: Ints, devices: int, tolerance: float) -> tuple[Ints, float]:
     """The change of one block that makes the largest load least, again and again, while it falls."""
     n = len(start)
@@ -223,7 +225,7 @@ def steepest(work: Work, start: Ints, devices: int, tolerance: float) -> tuple[I
         value = largest(state)
 
 
-@njit(cache=True)
+@kernel(f"({_WORK}, i8[::1], i8)")
 def heaviest_first(work: Work, order: Ints, devices: int) -> Ints:
     """Block by block where the largest load, and then the load of the device, is least; -1 where none will do."""
     state = empty_state(work, devices)

@@ -42,6 +42,7 @@ class HeaviestFirst(Heuristic):
 
     name: ClassVar[str] = "heaviest-first"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition_move_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances."""
@@ -79,6 +80,7 @@ class LocalSearch(Heuristic):
 
     name: ClassVar[str] = "local-search"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition_move_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances; no accelerators."""
@@ -152,6 +154,7 @@ class PartitionSearch(Heuristic):
 
     name: ClassVar[str] = "partition-search"
     family: ClassVar[str] = FAMILY
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition_move_kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances."""
