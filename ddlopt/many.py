@@ -125,7 +125,7 @@ def report(
 
 
 def frame(results: str | Path | Iterable[Result]) -> "pd.DataFrame":
-    """One row a solve: of a store, or of what :func:`ddlopt.compare` and :func:`ddlopt.solve` gave.
+    """One row a solve: of a store, or of what :func:`~ddlopt.api.compare` and :func:`~ddlopt.api.solve` gave.
 
     Parameters
     ----------
