@@ -186,10 +186,12 @@ class Node:
         above = np.take_along_axis(self.prices, order, axis=1)
         # Where a launch can be shared, an option's price alone says too little.
         above = np.where(np.isfinite(above), 0.0, np.inf) if fusion else above - above[:, :1]
-        rows = (choices.encode_s, choices.wire_s, choices.launch_s, choices.error)
         return Lanes(
             choices.ready_s,
-            *map(np.ascontiguousarray, rows),
+            np.ascontiguousarray(choices.encode_s),
+            np.ascontiguousarray(choices.wire_s),
+            np.ascontiguousarray(choices.launch_s),
+            np.ascontiguousarray(choices.error),
             choices.counts,
             choices.labels if fusion else np.zeros_like(choices.labels),
             choices.bytes,

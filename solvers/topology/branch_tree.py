@@ -15,19 +15,8 @@ from ddlopt.models.kernels import helper, kernel
 from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
 from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.topology.neighbour_sets import Task
-from ddlopt.solvers.topology.branch_bounds import (
-    Flags,
-    Floats,
-    Ints,
-    Room,
-    evaluate,
-    every,
-    find_slopes,
-    measure,
-    members,
-    propagate,
-    strike_off,
-)
+from ddlopt.solvers.topology.branch_bounds import Flags, Floats, Ints, Room, every, measure, members, propagate
+from ddlopt.solvers.topology.branch_prices import evaluate, find_slopes, strike_off
 
 MEAN_LENGTH = 4096.0
 """Arc lengths are scaled to this mean, so that rounding to whole numbers changes little."""

@@ -106,6 +106,7 @@ def test_headers_that_are_none(file, field):
         (gzip.compress(b""), "header does not end"),
         (gzip.compress(b"\xff\n"), "not JSON"),
     ],
+    ids=["empty", "text", "no end", "no JSON", "list", "twice", "packed nothing", "no text"],
 )
 def test_contents_that_are_none(file, content, message):
     file.write_bytes(content)
