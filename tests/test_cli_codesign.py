@@ -96,7 +96,7 @@ def test_too_little_memory_is_infeasible_with_the_layer_and_the_bytes(call, tmp_
     file.write_text(json.dumps(data))
     code, out, err = call("solve", file, "--method", method, "--json")
     assert "Traceback" not in err
-    assert code == 0
+    assert code == 1
     result = json.loads(out)
     assert result["status"] == "infeasible"
     assert f"layer '{data['layers'][0]['name']}'" in result["message"]

@@ -101,6 +101,6 @@ def test_a_time_budget_that_nothing_keeps(call, tmp_path):
     file.write_text(json.dumps(data))
     code, out, err = call("solve", file, "--json")
     assert "Traceback" not in err
-    assert code == 0
+    assert code == 1
     assert json.loads(out)["status"] == "infeasible"
     assert "0.001" in json.loads(out)["message"]

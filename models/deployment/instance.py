@@ -259,16 +259,10 @@ class DeploymentInstance(DeploymentProblem):
                     )
                 if min(times) < 0:
                     raise ValueError(f"operators[{place}].times_s['{kind}'] has the negative time {min(times):g}")
-        largest = max(range(len(self.operators)), key=lambda place: self.operators[place].group)
-        if self.operators[largest].group >= len(self.operators):
-            raise ValueError(
-                f"operators[{largest}].group is {self.operators[largest].group}, but there are {len(self.operators)} "
-                f"operators: groups are numbered from 0, without gaps"
-            )
         present = {operator.group for operator in self.operators}
-        missing = sorted(set(range(max(present) + 1)) - present)
-        if missing:
-            raise ValueError(f"no operator belongs to group {missing[0]}, but groups go up to {max(present)}")
+        first_missing = next(number for number in range(len(present) + 1) if number not in present)
+        if first_missing < max(present):
+            raise ValueError(f"no operator belongs to group {first_missing}, but groups go up to {max(present)}")
 
     def _check_tensors(self) -> None:
         count = len(self.operators)

@@ -32,7 +32,7 @@ def answer(weights, **more):
     ("change", "line"),
     [
         (
-            {"network": {"nodes": 4, "edges": [[0, 1], [2, 3]]}},
+            {"network": {"nodes": 4, "edges": [[0, 1], [1, 3], [0, 3]]}},
             "the graph is disconnected: no path joins node 0 and node 2",
         ),
         ({"network": {"nodes": 2, "edges": [[0, 1], [1, 1]]}}, "edges[1] is a self-loop of node 1"),
