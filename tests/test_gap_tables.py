@@ -4,6 +4,7 @@ import runpy
 
 import pytest
 from doc_blocks import ROOT
+from volume import slow
 
 import ddlopt
 from ddlopt.instances import record
@@ -38,7 +39,7 @@ def test_a_better_solution_makes_methods_lose_more():
     }
 
 
-@pytest.mark.parametrize(("job", "milliseconds", "times"), [("dlrm", "50.64", "1.08"), ("ncf", "27.08", "1.23")])
+@pytest.mark.parametrize(("job", "milliseconds", "times"), [slow("dlrm", "50.64", "1.08"), ("ncf", "27.08", "1.23")])
 def test_the_guide_compares_the_best_known_plans_with_a_switch(job, milliseconds, times):
     name = f"codesign/{job}-n128-d4"
     best = float(record(name).found.objective)

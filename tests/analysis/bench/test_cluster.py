@@ -16,6 +16,7 @@ pytest.importorskip("distributed", reason="needs Dask: pip install 'ddlopt[clust
 TINY = "topology/tiny-n4-d2"
 
 
+@pytest.mark.slow
 def test_nobody_answers():
     nobody = executor_of("tcp://127.0.0.1:9")
     with pytest.raises(OptionError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9: "):

@@ -12,6 +12,8 @@ from ddlopt.analysis.bench.report import cells, write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 
+pytestmark = pytest.mark.slow
+
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 

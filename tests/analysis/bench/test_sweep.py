@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from volume import slow
 
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, isolated, plan
@@ -159,7 +158,8 @@ def wait_for(condition):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, slow(signal.SIGINT)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_killed_goes_on(tmp_path, odd_methods, call, how):
     path = tmp_path / "results.sqlite"
     first = bench(path)
