@@ -238,18 +238,18 @@ def certify(
     Parameters
     ----------
     instance : Instance, str or Path
-        See :func:`ddlopt.load`.
+        See :func:`load`.
     method : str
         One that writes certificates: ``branch-and-bound``, of topologies.
     out : str or Path, optional
         Write the certificate here.
     time_limit, gap, threads, seed, progress
-        See :func:`ddlopt.solve`. A search that is stopped has a certificate for the bound that it reached.
+        See :func:`solve`. A search that is stopped has a certificate for the bound that it reached.
 
     Raises
     ------
     UnknownNameError, NotApplicableError, OptionError, SolverError
-        As :func:`ddlopt.solve`; also if the method writes no certificates, or wrote one that does not hold.
+        As :func:`solve`; also if the method writes no certificates, or wrote one that does not hold.
     """
     if out is not None:
         files.writable(out)
@@ -276,7 +276,7 @@ def check_certificate(instance: Instance | str | Path, certificate: "DesignCerti
     Parameters
     ----------
     instance : Instance, str or Path
-        See :func:`ddlopt.load`.
+        See :func:`load`.
     certificate : DesignCertificate, str or Path
         The object, or its file.
 
