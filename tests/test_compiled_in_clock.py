@@ -23,8 +23,13 @@ def solves(family, cache):
     return {(line["problem"], line["method"]): line for line in lines}
 
 
+UNDECLARED = pytest.mark.xfail(reason="kernels of strategies and of the simulator declare no types yet", strict=True)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILY_NAMES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=[UNDECLARED] if name == "deployment" else []) for name in FAMILY_NAMES]
+)
 def test_first_solves_are_like_later_ones(family, tmp_path):
     """Every method on a small instance, with an empty cache and then with a full one."""
     first, later = solves(family, tmp_path), solves(family, tmp_path)
