@@ -22,10 +22,10 @@ def require_seed(seed: Any) -> None:
         raise OptionError(f"seed is {shown}; it must be a whole number of 0 to {LARGEST_INTEGER}")
 
 
-def require_memory(what: str, needed_bytes: float) -> None:
-    """Raise ValueError, with the estimate, unless there is memory for what a size asks for."""
+def require_memory(what: str, needed_bytes: float, error: type[Exception] = ValueError) -> None:
+    """Raise an error, with the estimate, unless there is memory for what a size asks for."""
     if needed_bytes > MOST_MEMORY_BYTES:
-        raise ValueError(
+        raise error(
             f"{what} would need about {needed_bytes / 2**30:.3g} GB of memory, and at most "
             f"{MOST_MEMORY_BYTES / 2**30:g} GB are asked for; give a smaller number"
         )

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import plain
 
 _SHOWN = 40
@@ -37,29 +38,28 @@ def _or_none(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-def _is_json(kind: type) -> Check:
-    def check(value: Any) -> bool:
-        try:
-            return isinstance(json.loads(value), kind)
-        except (TypeError, ValueError, RecursionError):
-            return False
+def _data(value: Any) -> Any:
+    """What JSON text says; None where it is none."""
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
-    return check
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(_data(value), dict)
 
 
 def _is_machine(value: Any) -> bool:
-    if not _is_json(dict)(value):
-        return False
-    found = json.loads(value)
+    found = _data(value)
     known = {"cpu": _is_text, "system": _is_text, "cores": _is_finite, "memory_bytes": _is_finite}
-    return not found or all(name in found and check(found[name]) for name, check in known.items())
+    return isinstance(found, dict) and (
+        not found or all(name in found and check(found[name]) for name, check in known.items())
+    )
 
 
 def _is_trace(value: Any) -> bool:
-    try:
-        points = json.loads(value)
-    except (TypeError, ValueError, RecursionError):
-        return False
+    points = _data(value)
     return isinstance(points, list) and all(
         isinstance(point, list) and len(point) == 3 and _is_time(point[0]) and all(map(_is_figure, point[1:]))
         for point in points
@@ -72,7 +72,7 @@ _INSTANCE: dict[str, Check] = {
     "family": _is_text,
     "sense": lambda value: value in ("minimize", "maximize"),
     "unit": _is_text,
-    "sizes": _is_json(dict),
+    "sizes": _is_mapping,
     "source": _is_text,
     "best_objective": _is_figure,
 }
@@ -82,7 +82,7 @@ _RUN: dict[str, Check] = {
     "instance": _is_text,
     "family": _is_text,
     "method": _is_text,
-    "options": _is_json(dict),
+    "options": _is_mapping,
     "solver": _is_text,
     "seed": _is_count,
     "time_limit_s": _or_none(_is_time),
@@ -91,21 +91,23 @@ _RUN: dict[str, Check] = {
     "memory_limit_bytes": _or_none(_is_count),
     "objective": _is_figure,
     "bound": _is_figure,
+    "evidence": lambda value: value is None or value in tuple(Evidence),
     "gap": _or_none(_is_time),
     "checked": lambda value: value in (0, 1),
     "scope": _or_none(_is_text),
     "scope_bound": _is_figure,
     "runtime_s": _is_time,
     "wall_s": _is_time,
+    "compile_s": _is_time,
     "answer_s": _or_none(_is_time),
     "peak_memory_bytes": _or_none(_is_count),
     "message": _is_text,
     "host": _is_text,
     "finished": _is_text,
-    "versions": _is_json(dict),
+    "versions": _is_mapping,
     "machine": _is_machine,
     "revision": _or_none(_is_text),
-    "details": _is_json(dict),
+    "details": _is_mapping,
     "trace": _is_trace,
 }
 

@@ -274,10 +274,13 @@ class Store:
                 (said,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if said != "ok":
                     raise StoreError(f"{self.path} is damaged: {plain(said)}")
-                known = [dict(row) for row in self._connection.execute("SELECT * FROM instances")]
-                faults = {str(row["name"]): fault_of_instance(row) for row in known}
-                self.skipped |= {f"instance {plain(name)}": fault for name, fault in faults.items() if fault}
-                digests = {row["digest"] for row in known if not fault_of_instance(row)}
+                digests = set()
+                for row in self._connection.execute("SELECT * FROM instances"):
+                    fault = fault_of_instance(dict(row))
+                    if fault is None:
+                        digests.add(row["digest"])
+                    else:
+                        self.skipped[f"instance {plain(str(row['name']))}"] = fault
                 for row in self._connection.execute("SELECT rowid AS rowid, * FROM runs ORDER BY rowid"):
                     fault = fault_of_run(dict(row), STATUSES, digests)
                     if fault is not None:

@@ -70,8 +70,8 @@ def generate(family: str, kind: str, seed: int = 0, **options: Any) -> Instance:
     """
     _refuse_unknown(family, kind)
     require_seed(seed)
-    _refuse_large_counts(family, kind, options)
     try:
+        _refuse_large_counts(family, kind, options)
         instance: Instance = _generators(family).generate(kind, seed, **options)
     except (MemoryError, OverflowError) as problem:
         told = ", ".join(f"{name} {value}" for name, value in options.items())
@@ -87,10 +87,7 @@ def _refuse_large_counts(family: str, kind: str, options: Mapping[str, Any]) -> 
         if counts and isinstance(value, float) and not math.isfinite(value):
             raise OptionError(f"{name} is {value}; it must be a finite number")
         if counts and isinstance(value, int | float):
-            try:
-                require_memory(f"{name} is {value}: so many", _LEAST_BYTES * abs(value))
-            except (ValueError, OverflowError) as problem:
-                raise OptionError(str(problem)) from None
+            require_memory(f"{name} is {value}: so many", _LEAST_BYTES * abs(value), OptionError)
 
 
 def _generators(family: str) -> Any:

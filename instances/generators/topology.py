@@ -87,10 +87,7 @@ def _refuse_odd_sizes(kind: str, **sizes: Any) -> None:
     servers, degree = sizes["servers"], sizes["degree"]
     if servers < 2:
         raise InstanceError(f"servers is {servers}; a topology needs at least 2")
-    try:
-        require_memory(f"servers is {servers}: traffic between so many servers", 32.0 * servers**2)
-    except ValueError as problem:
-        raise OptionError(str(problem)) from None
+    require_memory(f"servers is {servers}: traffic between so many servers", 32.0 * servers**2, OptionError)
     if not 1 <= degree < servers:
         raise InstanceError(f"degree is {degree}, but {servers} servers need a degree of 1..{servers - 1}")
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from robustness.forgeries import SMALLEST, Forger, learnt, made
 from robustness.slow_replay import proves
+from topology_cases import job
 
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
 from ddlopt.models.topology.certificate.format import (
     BRANCH,
@@ -30,18 +31,6 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 
 TRAFFIC = np.array([[0, 3, 1, 4], [1, 0, 5, 2], [6, 5, 0, 3], [2, 2, 4, 0]], dtype=float)
-
-
-def instance_of(traffic, degree=2, groups=(), **options):
-    return TopologyInstance(
-        name="forged",
-        servers=len(traffic),
-        degree=degree,
-        link_bandwidth_bytes_per_s=1.0,
-        traffic_bytes=traffic,
-        allreduce_groups=tuple(AllReduceGroup(members=m, gradient_bytes=b) for m, b in groups),
-        **options,
-    )
 
 
 def equal(n):
@@ -62,15 +51,15 @@ RING, FIVE = np.roll(np.eye(4), 1, axis=1), np.roll(np.eye(5), 1, axis=1)
 TRIANGLES = [[*one, *other] for one in itertools.permutations((0, 1, 2)) for other in itertools.permutations((3, 4, 5))]
 TRIANGLES += [[*other, *one] for *one, a, b, c in TRIANGLES for other in [(a, b, c)]]
 CASES = {
-    "all alike": (instance_of(equal(6)), shuffles(6, 7)),
-    "one link each": (instance_of(equal(5) + 2 * FIVE @ FIVE, degree=1), turns(5)),
-    "uneven": (instance_of(TRAFFIC), shuffles(4, 24)),
-    "duplex": (instance_of(equal(5), optics="duplex"), shuffles(5, 7)),
-    "duplex, uneven": (instance_of(TRAFFIC, optics="duplex"), shuffles(4, 24)),
-    "duplex triangles": (instance_of(np.kron(np.eye(2), equal(3)), optics="duplex"), TRIANGLES),
-    "no parallel links": (instance_of(equal(5) + FIVE, parallel_links=False), turns(5)),
-    "nobody forwards": (instance_of(TRAFFIC, 3, host_forwarding=False), shuffles(4, 24)),
-    "groups": (instance_of(RING, groups=[((0, 1, 2, 3), 4.0), ((0, 2), 3.0), ((1, 3), 3.0)]), turns(4)),
+    "all alike": (job(equal(6)), shuffles(6, 7)),
+    "one link each": (job(equal(5) + 2 * FIVE @ FIVE, degree=1), turns(5)),
+    "uneven": (job(TRAFFIC), shuffles(4, 24)),
+    "duplex": (job(equal(5), optics="duplex"), shuffles(5, 7)),
+    "duplex, uneven": (job(TRAFFIC, optics="duplex"), shuffles(4, 24)),
+    "duplex triangles": (job(np.kron(np.eye(2), equal(3)), optics="duplex"), TRIANGLES),
+    "no parallel links": (job(equal(5) + FIVE, parallel_links=False), turns(5)),
+    "nobody forwards": (job(TRAFFIC, 3, host_forwarding=False), shuffles(4, 24)),
+    "groups": (job(RING, groups=[((0, 1, 2, 3), 4.0), ((0, 2), 3.0), ((1, 3), 3.0)]), turns(4)),
 }
 
 
@@ -207,7 +196,7 @@ def parts_of(values):
 
 def one_way_called_uncolourable():
     # The cycle 0 → 1 → 2 → 0 has load 10, the other one 20. As a graph the links 0 → 1 and 1 → 2 share server 1.
-    instance = instance_of(10 * np.roll(np.eye(3), 1, axis=1), degree=1)
+    instance = job(10 * np.roll(np.eye(3), 1, axis=1), degree=1)
     parts = [[BRANCH, 0, 0, UNCOLOURABLE, 1, FIRST_WEIGHT, CLOSED, END]]
     return instance, claimed(instance, parts, 19.5, lengths=[[100] * 9])
 

@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from topology_cases import job
 
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance
+from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
 from ddlopt.models.topology.certificate.colouring import TooLongError, colourable
 from ddlopt.models.topology.certificate.format import (
@@ -27,22 +28,10 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 
 
-def make_instance(traffic, d=2, groups=(), **options):
-    return TopologyInstance(
-        name="test",
-        servers=len(traffic),
-        degree=d,
-        link_bandwidth_bytes_per_s=1.0,
-        traffic_bytes=traffic,
-        allreduce_groups=tuple(AllReduceGroup(members=m, gradient_bytes=b) for m, b in groups),
-        **options,
-    )
-
-
 def uneven(n=4):
     traffic = 1.0 + np.arange(n * n).reshape(n, n) % 7
     np.fill_diagonal(traffic, 0)
-    return make_instance(traffic)
+    return job(traffic)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +59,7 @@ def changed(array, place, value):
 
 def test_bytes_are_rounded_down_and_must_fit():
     traffic = np.array([[0, 1e-9, 2 / 3], [1e9, 0, 0], [7.25, 3.0, 0]])
-    instance = make_instance(traffic, groups=[((0, 1, 2), 1e8 / 3), ((0, 2), 5.0)])
+    instance = job(traffic, groups=[((0, 1, 2), 1e8 / 3), ((0, 2), 5.0)])
     statement, unit = statement_of(instance, 1), Fraction(2)
     for s in range(3):
         for t in range(3):
@@ -85,7 +74,7 @@ def test_bytes_are_rounded_down_and_must_fit():
 
 @pytest.mark.parametrize("options", [{}, {"parallel_links": False}, {"optics": "duplex"}, {"host_forwarding": False}])
 def test_search_and_check_read_an_instance_alike(options):
-    instance = make_instance(uneven(5).traffic_bytes, 3, [((0, 1, 3), 7.0), ((1, 4), 2.0)], **options)
+    instance = job(uneven(5).traffic_bytes, 3, [((0, 1, 3), 7.0), ((1, 4), 2.0)], **options)
     task, statement = task_of(instance), statement_of(instance, int(np.log2(float(unit_of(instance)))))
     pairs = (
         (task.bytes, statement.demand), (task.wanted, statement.joined), (task.member, statement.member),
@@ -104,7 +93,7 @@ def test_search_and_check_read_an_instance_alike(options):
     ],
 )
 def test_neighbour_sets_of_a_server(options, sets):
-    instance = make_instance(np.ones((4, 4)) - np.eye(4), **options)
+    instance = job(np.ones((4, 4)) - np.eye(4), **options)
     assert always_filled(instance) == (not options)
     assert number_of_sets(instance) == len(sets)
     assert [tuple(row) for row in neighbour_sets(instance, 0)] == sets
@@ -138,7 +127,7 @@ def test_more_than_was_proved_is_refused(plain, symmetric):
 
 
 def test_another_instance_is_refused(plain, symmetric):
-    less = make_instance(plain[0].traffic_bytes * 0.98)
+    less = job(plain[0].traffic_bytes * 0.98)
     refused(less, plain[1], "another instance")
     refused(less, plain[1], instance_digest=less.digest)
     other = load("all-to-all-n7-d2")
@@ -185,9 +174,9 @@ def test_images_that_are_none_are_refused(symmetric):
     for part in (-1, len(certificate.part_words), 2**31 - 1):
         refused(instance, certificate, "image of a part that is not there", images=changed(images, (0, 0), part))
     refused(instance, certificate, "not before it", images=changed(images, (0, 0), len(certificate.part_words) - 1))
-    skewed = make_instance(np.triu(np.ones((6, 6)), 1) + 2 * np.tril(np.ones((6, 6)), -1))
+    skewed = job(np.triu(np.ones((6, 6)), 1) + 2 * np.tril(np.ones((6, 6)), -1))
     refused(skewed, certificate, "changes the traffic", instance_digest=skewed.digest)
-    grouped = make_instance(instance.traffic_bytes, groups=[((0, 1, 2), 1e-9)])
+    grouped = job(instance.traffic_bytes, groups=[((0, 1, 2), 1e-9)])
     refused(grouped, certificate, "changes the all-reduce groups", instance_digest=grouped.digest)
 
 
@@ -230,7 +219,7 @@ def test_prices_that_no_design_pays_are_refused(plain):
 
 def test_a_colourable_design_must_not_be_called_uncolourable():
     traffic = np.array([[0.0, 1], [1, 0]])
-    duplex, one_way = make_instance(traffic, 1, optics="duplex"), make_instance(traffic, 1)
+    duplex, one_way = job(traffic, 1, optics="duplex"), job(traffic, 1)
     idle = [1, FIRST_WEIGHT, CLOSED]
     for instance, columns, rest, fault in ((duplex, 5, idle, "that is not"), (one_way, 3, [], "no meaning here")):
         words = np.array([BRANCH, 0, 0, UNCOLOURABLE, *rest, END], np.int32)

@@ -6,26 +6,15 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from topology_cases import job as make_job
 
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
+from ddlopt.models.topology import evaluate
 from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance, heads_of
 from ddlopt.solvers.topology.balance_kernel import seed_kernels
 from ddlopt.solvers.topology.balance_lp import polish
 from ddlopt.solvers.topology.kernels import Net, all_trees, capacities
 from ddlopt.solvers.topology.ring_kernels import shorten_ring
-
-
-def make_instance(traffic, degree, groups=(), **options):
-    return TopologyInstance(
-        name="test",
-        servers=len(traffic),
-        degree=degree,
-        link_bandwidth_bytes_per_s=1.0,
-        traffic_bytes=traffic,
-        allreduce_groups=tuple(AllReduceGroup(members=m, gradient_bytes=b) for m, b in groups),
-        **options,
-    )
 
 
 def random_traffic(n, rng, density=1.0):
@@ -85,7 +74,7 @@ def test_routing_is_near_the_linear_program_and_its_bound_below(n, d, seed):
     rng = np.random.default_rng(seed)
     traffic = random_traffic(n, rng) ** 2
     heads = random_cycles(n, d, rng)
-    instance = make_instance(traffic, d)
+    instance = make_job(traffic, d)
     optimum = least_congestion(heads, traffic)
     found = balance(Job(instance), heads)
     assert optimum * (1 - 1e-9) <= found.congestion_bytes <= optimum * 1.005
@@ -103,13 +92,13 @@ def test_routing_is_near_the_linear_program_and_its_bound_below(n, d, seed):
 )
 def test_all_to_all_on_circulants(n, generators, congestion):
     traffic = np.ones((n, n)) - np.eye(n)
-    found = balance(Job(make_instance(traffic, len(generators))), circulant(n, generators))
+    found = balance(Job(make_job(traffic, len(generators))), circulant(n, generators))
     assert found.congestion_bytes == pytest.approx(congestion, rel=2e-3)
     assert polish(found).congestion_bytes == pytest.approx(congestion, rel=1e-9)
 
 
 def test_shares_balance_the_rings_of_a_circulant():
-    instance = make_instance(np.zeros((12, 12)), 4, [(tuple(range(12)), 6.0)])
+    instance = make_job(np.zeros((12, 12)), 4, [(tuple(range(12)), 6.0)])
     rings = {0: [tuple((p * i) % 12 for i in range(12)) for p in (1, 5, 7, 11)]}
     job, heads = Job(instance), circulant(12, (1, 5, 7, 11))
     # 2 * 11/12 * 6 = 11 bytes per hop over four disjoint rings.
@@ -122,7 +111,7 @@ def test_rings_avoid_the_links_that_traffic_needs():
     # One pair talks a lot over its only short way; three rings are left to the all-reduce of 4 servers.
     traffic = np.zeros((4, 4))
     traffic[0, 1] = 3.0
-    instance = make_instance(traffic, 3, [((0, 1, 2, 3), 4.0)])
+    instance = make_job(traffic, 3, [((0, 1, 2, 3), 4.0)])
     heads = circulant(4, (1, 2, 3))
     found = polish(balance(Job(instance), heads))
     assert checked_load(instance, found) == pytest.approx(found.congestion_bytes)
@@ -135,7 +124,7 @@ def test_mixed_jobs_pass_the_check_and_the_bound_is_below(seed):
     rng = np.random.default_rng(seed)
     n, d = 9, 3
     groups = [(tuple(range(n)), 2.0), (tuple(sorted(rng.choice(n, 4, replace=False).tolist())), 5.0), ((1, 6), 1.0)]
-    instance = make_instance(random_traffic(n, rng, 0.5), d, groups)
+    instance = make_job(random_traffic(n, rng, 0.5), d, groups)
     found = balance(Job(instance), random_cycles(n, d, rng))
     assert checked_load(instance, found) == pytest.approx(found.congestion_bytes, rel=1e-7)
     exact = polish(found)
@@ -148,7 +137,7 @@ def test_parallel_links_share_a_load():
     traffic = np.zeros((3, 3))
     traffic[0, 1] = traffic[1, 2] = 2.0
     heads = np.array([[1, 1], [2, 0], [0, -1]])
-    found = polish(balance(Job(make_instance(traffic, 2)), heads))
+    found = polish(balance(Job(make_job(traffic, 2)), heads))
     assert found.congestion_bytes == pytest.approx(2.0)
     assert capacities(heads).tolist() == [2, 0, 1, 1, 1, 0]
 
@@ -156,7 +145,7 @@ def test_parallel_links_share_a_load():
 def test_without_forwarding_every_path_is_one_link():
     traffic = np.zeros((4, 4))
     traffic[0, 1], traffic[1, 3] = 2.0, 1.0
-    instance = make_instance(traffic, 2, [((0, 1, 2, 3), 1.0)], host_forwarding=False)
+    instance = make_job(traffic, 2, [((0, 1, 2, 3), 1.0)], host_forwarding=False)
     links = {(0, 1): 1, (1, 2): 1, (2, 3): 1, (3, 0): 1, (1, 3): 1, (0, 2): 1}
     heads = heads_of(instance, links)
     found = polish(balance(Job(instance), heads))
@@ -203,6 +192,6 @@ def test_short_rings_are_shortest_on_seven_servers(seed):
 @pytest.mark.parametrize(("d", "gap"), [(4, 0.01), (8, 0.01)])
 def test_dense_traffic_of_128_servers_is_certified_within_one_percent(d, gap):
     rng = np.random.default_rng(d)
-    instance = make_instance(random_traffic(128, rng), d)
+    instance = make_job(random_traffic(128, rng), d)
     found = balance(Job(instance), random_cycles(128, d, rng))
     assert found.bound_bytes >= (1 - gap) * found.congestion_bytes
