@@ -15,6 +15,7 @@ from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, SolverError, SolverMissingError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
+from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.foreign import checked
 
@@ -133,6 +134,7 @@ def solve(
         raise OptionError("start and start_from cannot both be given")
     if solver is not None:
         _require_use(problem, solver, [method] if start_from is None else [method, start_from])
+        backend(solver)  # one that is not installed is told, also where a heuristic would do without it
     chosen = _method(method, problem, solver)
     if start_from is not None:
         chosen = _opened(chosen, _method(start_from, problem, solver), problem)

@@ -3,6 +3,8 @@
 Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on standard error.
 """
 
+import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -313,9 +315,12 @@ def _draw_solutions(results: Sequence[Any], instances: Sequence[Any], path: Path
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit code. Whatever goes wrong is one line on standard error."""
     try:
-        return _told(int(app(list(arguments) or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0))
-    except typer.Exit as leave:
-        return _told(leave.exit_code)
+        try:
+            code = int(app(list(arguments) or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)
+        except typer.Exit as leave:
+            code = leave.exit_code
+        sys.stdout.flush()  # a full disk is told here, not by Python on its way out
+        return _told(code)
     except (KeyboardInterrupt, typer.Abort):
         return _told(INTERRUPTED)
     except BrokenPipeError:
@@ -341,6 +346,10 @@ def _explain(problem: Exception) -> tuple[str, int]:
 
     if hasattr(problem, "format_message"):  # a usage error of Typer, whichever Click it carries
         return f"{problem.format_message()} (see ddlopt --help)", BAD_INPUT
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        with contextlib.suppress(OSError):  # what is left to be written would fail once more on the way out
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return f"nothing more can be written: {problem.strerror}", NO_ANSWER
     if isinstance(problem, DdloptError):
         failed = isinstance(problem, SolverError) and not isinstance(problem, SolverMissingError)
         return str(problem), NO_ANSWER if failed else BAD_INPUT

@@ -3,11 +3,15 @@
 import gzip
 import io
 import os
+import subprocess
+import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
 import ddlopt
+from ddlopt.instances import best
 from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import DdloptError, InstanceError, StoreError, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_bytes, reading_up_to
@@ -104,3 +108,15 @@ def test_errors_print_whatever_they_say():
         out.seek(0)
         assert out.read() == "a\\x1b[31mb \\ud800\n"
     assert plain("é ∑") == "é ∑"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["list", "check topology/tiny-n4-d2 DESIGN"])
+def test_a_full_disk_is_one_line(tmp_path, command):
+    design = tmp_path / "design.json"
+    design.write_text(best("topology/tiny-n4-d2").to_json())
+    words = command.replace("DESIGN", str(design)).split()
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run([sys.executable, "-m", "ddlopt", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1
+    assert run.stderr == "ddlopt: nothing more can be written: No space left on device\n"

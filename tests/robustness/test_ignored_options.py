@@ -3,8 +3,9 @@
 import pytest
 
 import ddlopt
-from ddlopt.models.errors import OptionError, UnknownNameError
+from ddlopt.models.errors import OptionError, SolverMissingError, UnknownNameError
 from ddlopt.solvers import catalogue
+from ddlopt.solvers.backends.pyomo_any import PyomoSolver
 
 DANOINT, TINY = ddlopt.load("topology/danoint"), ddlopt.load("topology/tiny-n4-d2")
 NEVER = "topology-finder", "branch-and-bound", "expander"
@@ -56,3 +57,9 @@ def test_sweeps_refuse_them_too():
 
     with pytest.raises(UnknownNameError, match="there is no solver 'no-such-solver'"):
         plan(["topology/tiny-n4-d2"], ["topology-finder"], [0], Limits(), ["no-such-solver"])
+
+
+def test_a_solver_that_is_not_installed_is_told_though_a_heuristic_would_do(monkeypatch):
+    monkeypatch.setattr(PyomoSolver, "installed", lambda self: self.name != "cplex")
+    with pytest.raises(SolverMissingError, match="the solver 'cplex' is not installed"):
+        ddlopt.solve(TINY, solver="cplex")
