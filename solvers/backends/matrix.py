@@ -6,7 +6,7 @@ else occurs goes through Pyomo's walker.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ class LinearModel:
 
     ``columns[j]`` and ``rows[i]`` are the Pyomo data of column j and row i; ``matrix`` is a CSR array without
     duplicates. Every variable of the model's active blocks is a column; a fixed one has equal bounds and counts as
-    continuous.
+    continuous. ``model`` is the Pyomo model they belong to: data know their components weakly, and a model that is
+    collected takes the names of its rows with it.
     """
 
     maximise: bool
@@ -67,6 +68,7 @@ class LinearModel:
     integer: npt.NDArray[np.bool_]
     columns: list[Any]
     rows: list[Any]
+    model: pyo.ConcreteModel | None = None
 
     @property
     def figures(self) -> dict[str, float]:
@@ -138,7 +140,7 @@ def linear_model(model: pyo.ConcreteModel) -> LinearModel:
         # The terms of the objective follow those of the rows.
         offset = reader.terms(objectives[0].expr, 1.0, objectives[0]) if objectives else 0.0
         maximise = bool(objectives) and objectives[0].sense == pyo.maximize
-        return _assemble(reader, rows, maximise, float(offset))
+        return replace(_assemble(reader, rows, maximise, float(offset)), model=model)
 
 
 class _Reader:

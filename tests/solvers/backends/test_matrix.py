@@ -1,5 +1,6 @@
 """The arrays say what the Pyomo model says, in whatever way it was written."""
 
+import gc
 import random
 
 import numpy as np
@@ -84,6 +85,13 @@ def test_rows_and_objective_have_pyomos_values():
             assert ours == pytest.approx(slacks), row.expr
         assert load_values(linear, values) == pytest.approx(pyo.value(model.o))
     assert linear.maximise
+
+
+def test_names_outlive_the_callers_model():
+    linear = linear_model(rows_written_in_every_way())
+    names = [part.name for part in (*linear.rows, *linear.columns)]
+    gc.collect()
+    assert [part.name for part in (*linear.rows, *linear.columns)] == names
 
 
 def test_columns_have_pyomos_bounds():
