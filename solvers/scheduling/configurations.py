@@ -24,11 +24,11 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock, Heuristic
-from ddlopt.solvers.scheduling.lp_guided import SlotSweeps
 from ddlopt.solvers.scheduling.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.solvers.scheduling.pattern_master import Master, Optimum
 from ddlopt.solvers.scheduling.pattern_pricing import Priced, Pricing
 from ddlopt.solvers.scheduling.rates import Floats
+from ddlopt.solvers.scheduling.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.worth import FAIREST
 
 Counts = Sequence[Mapping[Pattern, int]]

@@ -16,10 +16,11 @@ from ddlopt.models.scheduling.knapsack import best_widths
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock, Heuristic
-from ddlopt.solvers.scheduling.lp_guided import LpGuided, SlotSweeps
+from ddlopt.solvers.scheduling.lp_guided import LpGuided
 from ddlopt.solvers.scheduling.oracles import PoolBound
 from ddlopt.solvers.scheduling.plan_master import Optimum, Plan, PlanMaster
 from ddlopt.solvers.scheduling.rates import Floats, Ints
+from ddlopt.solvers.scheduling.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.slot_windows import SlotWindows
 
 _SWEEPS = 100

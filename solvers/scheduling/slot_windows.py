@@ -9,8 +9,8 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.lp_guided import SlotSweeps
 from ddlopt.solvers.scheduling.rates import Ints
+from ddlopt.solvers.scheduling.slot_sweeps import SlotSweeps
 
 _TANGENTS = 60
 _CHOICES = 600

@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
+from shared_data import shared_data
 
+import ddlopt
+from ddlopt.instances import convert
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling import evaluate
+from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.lp_guided import LpGuided, SlotSweeps
+from ddlopt.solvers.scheduling.lp_guided import LpGuided
+from ddlopt.solvers.scheduling.slot_sweeps import CellSweeps, SlotSweeps
 
 
 def contended(seed):
@@ -72,6 +77,47 @@ def test_without_time_it_is_a_sweep():
     result = LpGuided().solve(instance, Limits(time_s=1e-6))
     assert not result.details["guided"]
     assert evaluate(instance, result.solution).violations == ()
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_sweep_that_is_cut_short_is_a_schedule(started):
+    class Soon:
+        asked = 0
+
+        @property
+        def expired(self):
+            self.asked += 1
+            return self.asked > 7
+
+    instance = contended(2)
+    slots = CellSweeps(instance)
+    beginning = np.zeros(len(slots.job))
+    if started:
+        _, widths = next(iter(slots.sweeps(beginning, False, 1)))
+        beginning = slots.rates(slots.job, widths)
+    (worth, widths), *more = slots.sweeps(beginning, False, 20, clock=Soon())
+    assert not more
+    found = evaluate(instance, schedule_of_widths(instance, list(slots.by_slot(widths))))
+    assert found.violations == ()
+    assert float(found.objective) == pytest.approx(worth, rel=1e-9)
+    assert max(slots.slot[widths > 0]) <= 6
+
+
+def test_cells_are_the_windows_of_jobs():
+    instance = drawn(6, jobs=5, slots=7, deadlines=True)
+    slots = CellSweeps(instance)
+    cells = sorted((t, i) for i, job in enumerate(instance.jobs) for t in range(job.arrival, instance.last_slot(i)))
+    assert list(zip(slots.slot.tolist(), slots.job.tolist(), strict=True)) == cells
+    assert slots.start.tolist() == [sum(t < slot for t, _ in cells) for slot in range(instance.slots + 1)]
+
+
+@pytest.mark.slow
+def test_the_default_is_as_good_as_the_greedy_on_all_of_philly():
+    instance = convert(shared_data("traces/philly.csv"), "philly", slack=1.0, gpus=352)
+    best, greedy = (ddlopt.solve(instance, method, time_limit=600) for method in (None, "gadget"))
+    assert best.method == "lp-guided"
+    assert "left out" in best.message
+    assert best.objective >= greedy.objective
 
 
 def test_first_sweep_follows_the_order_given():
