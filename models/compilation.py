@@ -28,7 +28,8 @@ _SECONDS_A_KERNEL = 2.0
 Tell = Callable[[str], None]
 
 _ready: set[str] = set()
-_locks: dict[str, FileLock] = {}
+_locks: dict[tuple[int, str], FileLock] = {}
+"""By process, as a forked one must not use those of its parent, and by path."""
 _locks_guard = threading.Lock()
 
 
@@ -101,4 +102,4 @@ def lock_of(folder: str, module: str) -> AbstractContextManager[object]:
     if not os.access(folder, os.W_OK):
         return nullcontext()
     with _locks_guard:
-        return _locks.setdefault(str(path), FileLock(path))
+        return _locks.setdefault((os.getpid(), str(path)), FileLock(path))

@@ -136,6 +136,11 @@ class StrategyInstance(DeploymentProblem):
         return len(self.costs)
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """Those of the bound."""
+        return ("ddlopt.models.deployment.strategy_kernels", "ddlopt.models.deployment.strategy_messages")
+
+    @property
     def objective_unit(self) -> str:
         """None: costs are as the user has them."""
         return ""

@@ -1,4 +1,4 @@
-"""Numba kernels on graphs of strategies: what is consistent, smaller tables, merged tables, eliminated nodes.
+"""Numba kernels on graphs of strategies: what is consistent, smaller tables, merged tables.
 
 Node i has strategies ``start[i]:start[i + 1]``; edge e joins ``edges[e, 0] < edges[e, 1]`` and its table, row by row,
 begins at ``table_start[e]``. A forbidden pair is infinite. Nothing here knows an instance.
@@ -8,14 +8,15 @@ begins at ``table_start[e]``. A forbidden pair is infinite. Nothing here knows a
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@njit(cache=True)
+@kernel("(i8[::1], i8[:, ::1], i8[::1], f8[::1], b1[::1])")
 def keep_consistent(start: Ints, edges: Ints, table_start: Ints, table: Floats, alive: Flags) -> None:
     """Clear ``alive`` (k,) of strategies that some neighbour has no allowed partner for, until nothing changes."""
     changed = True
@@ -49,7 +50,7 @@ def keep_consistent(start: Ints, edges: Ints, table_start: Ints, table: Floats, 
                         changed = True
 
 
-@njit(cache=True)
+@kernel("(i8[::1], i8[:, ::1], i8[::1], f8[::1], b1[::1], i8[::1], f8[::1])")
 def smaller_tables(
     start: Ints, edges: Ints, table_start: Ints, table: Floats, alive: Flags, new_start: Ints, new_table: Floats
 ) -> None:
@@ -67,7 +68,7 @@ def smaller_tables(
                         target += 1
 
 
-@njit(cache=True)
+@kernel("(i8[::1], i8[:, ::1], i8[::1], const(f8[::1]), i8[::1], i8[::1], f8[::1], f8[::1])")
 def add_tables(
     size: Ints, ends: Ints, table_start: Ints, table: Floats, into: Ints, cost_start: Ints, cost: Floats, sums: Floats
 ) -> None:
@@ -98,7 +99,7 @@ def add_tables(
                     place += 1
 
 
-@njit(cache=True)
+@kernel("(f8[::1], i8[::1], i8[::1])")
 def least_over_ranges(values: Floats, low: Ints, high: Ints) -> Floats:
     """(q,) the least of ``values[low:high]`` of each range; ranges are not empty."""
     size = len(values)
@@ -106,7 +107,8 @@ def least_over_ranges(values: Floats, low: Ints, high: Ints) -> Floats:
     while (1 << levels) <= size:
         levels += 1
     tree = np.empty((levels, size))
-    tree[0] = values
+    for i in range(size):
+        tree[0, i] = values[i]
     for k in range(1, levels):
         step = 1 << (k - 1)
         for i in range(size - (1 << k) + 1):
@@ -118,17 +120,3 @@ def least_over_ranges(values: Floats, low: Ints, high: Ints) -> Floats:
             k += 1
         least[q] = min(tree[k, low[q]], tree[k, high[q] - (1 << k)])
     return least
-
-
-@njit(cache=True)
-def join(costs: Floats, left: Floats, right: Floats, sums: Floats, best: Ints) -> None:
-    """Eliminate a node between two: ``sums[a, b] += min_w left[a, w] + costs[w] + right[w, b]``; ``best`` has the w."""
-    for a in range(left.shape[0]):
-        for b in range(right.shape[1]):
-            least, place = np.inf, 0
-            for w in range(len(costs)):
-                value = left[a, w] + costs[w] + right[w, b]
-                if value < least:
-                    least, place = value, w
-            sums[a, b] += least
-            best[a, b] = place

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ddlopt.models.kernels import helper, inner, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -46,7 +47,12 @@ class Messages(NamedTuple):
     to_second: Floats
 
 
-@njit(cache=True)
+GRAPH = "record(Graph, i8[::1], i8[:, ::1], i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1])"
+MESSAGES = "record(Messages, f8[::1], f8[::1])"
+"""Types of both, for signatures."""
+
+
+@helper
 def belief(i: int, graph: Graph, cost: Floats, messages: Messages, out: Floats) -> int:
     """Fill ``out`` with the costs of a node together with all messages to it; returns how many strategies it has."""
     first = graph.start[i]
@@ -66,7 +72,7 @@ def belief(i: int, graph: Graph, cost: Floats, messages: Messages, out: Floats) 
     return size
 
 
-@njit(cache=True)
+@kernel("(i8, i8[:, ::1], i8[::1], i8[::1])")
 def fringe_of(size: int, edges: Ints, at: Ints, around: Ints) -> npt.NDArray[np.bool_]:
     """(n,) which nodes are of the fringe."""
     fringe = np.zeros(size, np.bool_)
@@ -82,7 +88,7 @@ def fringe_of(size: int, edges: Ints, at: Ints, around: Ints) -> npt.NDArray[np.
     return fringe
 
 
-@njit(cache=True, fastmath=_MIN)
+@inner(fastmath=_MIN)
 def collect(e: int, onwards: bool, graph: Graph, messages: Messages, buffer: Floats) -> None:
     """Set a message of edge e to what the least entries of its table leave, less its own least.
 
@@ -121,7 +127,7 @@ def collect(e: int, onwards: bool, graph: Graph, messages: Messages, buffer: Flo
         out[b] -= least
 
 
-@njit(cache=True)
+@kernel(f"({GRAPH}, f8[::1], {MESSAGES}, b1, i8)")
 def sweep(graph: Graph, cost: Floats, messages: Messages, onwards: bool, width: int) -> None:
     """Pass messages through all nodes, in their order or backwards.
 
@@ -159,7 +165,7 @@ def sweep(graph: Graph, cost: Floats, messages: Messages, onwards: bool, width: 
                     out[a] -= part * now[a]
 
 
-@njit(cache=True)
+@kernel(f"({GRAPH}, f8[::1], {MESSAGES}, i8, i8[::1], f8[::1], f8[::1])")
 def least_costs(
     graph: Graph, cost: Floats, messages: Messages, width: int, items: Ints, least: Floats, error: Floats
 ) -> None:
@@ -171,9 +177,9 @@ def least_costs(
     now = np.empty(width)
     for i in range(size):
         count = belief(i, graph, cost, messages, now)
-        least[i] = now[:count].min()
-        largest = 0.0
+        smallest, largest = np.inf, 0.0
         for a in range(count):
+            smallest = min(smallest, now[a])
             largest = max(largest, abs(cost[graph.start[i] + a]))
         for k in range(graph.at[i], graph.at[i + 1]):
             e = graph.around[k]
@@ -185,10 +191,11 @@ def least_costs(
                 for a in range(graph.second_start[e], graph.second_start[e + 1]):
                     widest = max(widest, abs(messages.to_second[a]))
             largest += widest
+        least[i] = smallest
         error[i] = UNIT * (graph.at[i + 1] - graph.at[i] + items[i] + 4) * largest
 
 
-@njit(cache=True, fastmath=_MIN)
+@kernel(f"({GRAPH}, {MESSAGES}, f8[::1], f8[::1])", fastmath=_MIN)
 def least_entries(graph: Graph, messages: Messages, least: Floats, error: Floats) -> None:
     """Fill ``least`` (m,) with the least entry of each table less its messages, ``error`` (m,) as for nodes."""
     for e in range(len(graph.edges)):
@@ -213,7 +220,7 @@ def least_entries(graph: Graph, messages: Messages, least: Floats, error: Floats
         error[e] = 4 * UNIT * (abs(smallest) + 2 * (widest + tallest))
 
 
-@njit(cache=True, fastmath=_MIN)
+@kernel(f"({GRAPH}, f8[::1], {MESSAGES}, i8, i8[::1])", fastmath=_MIN)
 def decode(graph: Graph, cost: Floats, messages: Messages, width: int, chosen: Ints) -> None:
     """Choose node by node, the earlier ones' choice given, the later ones' as their messages have it."""
     size = len(graph.start) - 1
@@ -240,7 +247,7 @@ def decode(graph: Graph, cost: Floats, messages: Messages, width: int, chosen: I
         chosen[i] = best
 
 
-@njit(cache=True, fastmath=_MIN)
+@kernel(f"({GRAPH}, f8[::1], {MESSAGES}, i8, f8[::1], f8[::1], f8[::1], f8[::1])", fastmath=_MIN)
 def least_with(
     graph: Graph,
     cost: Floats,
@@ -267,7 +274,8 @@ def least_with(
             least = min(least, now[a])
         for a in range(count):
             own[graph.start[i] + a] = now[a] - least
-    excess[:] = own
+    for a in range(len(own)):
+        excess[a] = own[a]
     for e in range(len(graph.edges)):
         u, v = graph.edges[e, 0], graph.edges[e, 1]
         first, second = graph.start[u], graph.start[v]
@@ -282,7 +290,8 @@ def least_with(
                 value -= messages.to_second[graph.second_start[e] + b]
                 line[b] = value
                 least = min(least, value)
-        below[:columns] = np.inf
+        for b in range(columns):
+            below[b] = np.inf
         for a in range(rows):
             line = pairs[graph.table_start[e] + a * columns : graph.table_start[e] + (a + 1) * columns]
             lowest = np.inf

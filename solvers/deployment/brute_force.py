@@ -35,6 +35,7 @@ class BruteForce(Timed):
     most: int = 2_000_000
 
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
 
     @property
     def name(self) -> str:

@@ -43,6 +43,7 @@ class CertifiedPlan(Timed):
     backend: Backend = field(default_factory=Highs)
 
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
 
     @property
     def name(self) -> str:

@@ -23,6 +23,7 @@ class DataParallel(Heuristic):
     split: Split = "even"
 
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
     covers = DeploymentInstance
 
     @property

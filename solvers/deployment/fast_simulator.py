@@ -14,7 +14,7 @@ from ddlopt.models.deployment.plan_check import require_fit
 from ddlopt.models.deployment.solution import Deployment
 from ddlopt.solvers.deployment.plan_actions import Action, actions, as_deployment
 from ddlopt.solvers.deployment.simulator_build import Choice
-from ddlopt.solvers.deployment.simulator_run import NO_ROOM, excess_bytes, step, steps
+from ddlopt.solvers.deployment.simulator_run import steps
 from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, tables
 from ddlopt.solvers.deployment.simulator_work import workspace
 
@@ -88,12 +88,9 @@ class Simulator:
             Give up once the step is seen to take more.
         """
         choice = self._choice(chosen, duplicated, devices)
-        time = step(self._tables, choice, self._works[0], above)
-        while time == NO_ROOM:
-            self._grow(0)
-            time = step(self._tables, choice, self._works[0], above)
-        work = self._works[0]
-        return Outcome(float(time), float(excess_bytes(self._tables, work)), work.peak.copy())
+        time, excess = np.empty(1), np.empty(1)
+        self._run_part(0, choice.action[None], choice, above, time, excess)
+        return Outcome(float(time[0]), float(excess[0]), self._works[0].peak.copy())
 
     def run_all(
         self,

@@ -174,6 +174,7 @@ class LocalBranching(Timed):
     backend: Backend = field(default_factory=lambda: Highs({"mip_lp_solver": "ipm"}))
 
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
 
     def __post_init__(self) -> None:
         if self.rounds < 0 or self.radius < 1 or not self.program_s > 0:

@@ -154,7 +154,7 @@ class PartitionSearch(Heuristic):
 
     name: ClassVar[str] = "partition-search"
     family: ClassVar[str] = FAMILY
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition_move_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition_move_kernels", *Linear.kernels)
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances."""

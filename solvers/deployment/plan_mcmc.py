@@ -36,6 +36,7 @@ class PlanMcmc(Heuristic):
 
     name: ClassVar[str] = "mcmc"
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
     covers = DeploymentInstance
 
     def answer(

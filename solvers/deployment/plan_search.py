@@ -100,6 +100,7 @@ class PlanSearch(Heuristic):
 
     name: ClassVar[str] = "plan-search"
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
     covers = DeploymentInstance
 
     def answer(

@@ -3,8 +3,6 @@
 The rules and the numbers of tasks are those of :class:`ddlopt.models.deployment.tasks.Expansion`. Of n replicas that
 send gradients to a server, n - 1 wait for as many; here a task that only gathers stands between, and all gradients on
 the server are one buffer, which is given up when the last replica has the sum.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -12,7 +10,7 @@ Numba's cache on disk looks at the file of a function only: after a change here,
 from typing import NamedTuple
 
 from ddlopt.solvers.deployment.simulator_tables import MODEL_PARALLEL, PARAMETER_SERVER, Floats, Ints, Tables
-from ddlopt.solvers.deployment.simulator_work import BUFFERS, EDGES, NONE, TASKS, Records, Work, kernel
+from ddlopt.solvers.deployment.simulator_work import BUFFERS, EDGES, NONE, TASKS, Records, Work, helper
 
 
 class Choice(NamedTuple):
@@ -26,7 +24,7 @@ class Choice(NamedTuple):
     device: Ints
 
 
-@kernel
+@helper
 def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
     """Fill ``work`` with the tasks of a plan; False where there might not be enough room."""
     for k in range(3):
@@ -115,7 +113,7 @@ def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
     return True
 
 
-@kernel
+@helper
 def _place(tables: Tables, choice: Choice, work: Work) -> None:
     """Replicas of all operators."""
     operators, replicas = work.operator, work.replica
@@ -144,7 +142,7 @@ def _place(tables: Tables, choice: Choice, work: Work) -> None:
         at += count
 
 
-@kernel
+@helper
 def _task(resource: int, duration: float, node: Records, used: Ints) -> int:
     task = used[TASKS]
     used[TASKS] += 1
@@ -159,7 +157,7 @@ def _task(resource: int, duration: float, node: Records, used: Ints) -> int:
     return task
 
 
-@kernel
+@helper
 def _wait(task: int, before: int, buffer: int, node: Records, edge: Records, stock: Records, used: Ints) -> None:
     """Make the newest ``task`` wait for one ``before``, and need a buffer unless that is -1."""
     new = used[EDGES]
@@ -178,7 +176,7 @@ def _wait(task: int, before: int, buffer: int, node: Records, edge: Records, sto
         stock[buffer].users += 1
 
 
-@kernel
+@helper
 def _buffer(device: int, made: float, stock: Records, used: Ints) -> int:
     buffer = used[BUFFERS]
     used[BUFFERS] += 1
@@ -189,12 +187,12 @@ def _buffer(device: int, made: float, stock: Records, used: Ints) -> int:
     return buffer
 
 
-@kernel
+@helper
 def _carries(sent: int, source: int, begin: int, end: int, parcel: Records) -> bool:
     return parcel[sent].source == source and parcel[sent].low == begin and parcel[sent].high == end
 
 
-@kernel
+@helper
 def _holders(
     producer: int, place: int, x: int, operators: Records, replicas: Records, device_group: Ints
 ) -> tuple[int, int]:
@@ -218,7 +216,7 @@ def _holders(
     return start, start + 1
 
 
-@kernel
+@helper
 def _all_reduce(
     place: int,
     channel: int,
@@ -236,7 +234,7 @@ def _all_reduce(
         _wait(reduction, before, operators[place].gradient + k, node, edge, stock, used)
 
 
-@kernel
+@helper
 def _through_server(
     place: int,
     amount: float,

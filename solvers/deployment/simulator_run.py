@@ -3,39 +3,30 @@
 The order of events is that of :func:`ddlopt.models.deployment.simulate.simulate`, so that floats agree to the last
 digit. As each resource does its tasks in the order in which they reserved it, only the first of each needs to be among
 the events: a handful at most times, which are simply kept in order.
-
-Numba's cache on disk looks at the file of a function only: after a change here, delete ``__pycache__``.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 import numpy as np
 
+from ddlopt.models.kernels import kernel, record
 from ddlopt.solvers.deployment.simulator_build import Choice, lay_out
 from ddlopt.solvers.deployment.simulator_tables import Floats, Ints, Tables
-from ddlopt.solvers.deployment.simulator_work import NONE, TASKS, Records, Work, kernel
+from ddlopt.solvers.deployment.simulator_work import COLUMNS, HOW, NONE, TASKS, Records, Work, helper
 
-NO_ROOM = -1.0
 TOLERANCE = 1e-9
 """Relative excess over a memory that counts as rounding."""
 
 
-@kernel
-def step(tables: Tables, choice: Choice, work: Work, above: float) -> float:
-    """Seconds of a step; infinite as soon as it is seen to take more than ``above``; ``NO_ROOM`` in ``work``.
-
-    Peaks of memory are in ``work.peak`` where it ends.
-    """
-    if not lay_out(tables, choice, work):
-        return NO_ROOM
-    for r in range(len(work.free)):
-        work.free[r] = 0.0
-        work.queue[r] = NONE
-    _settle_in(tables, work)
-    return _run(tables, work, above)
+_TABLES = (
+    "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1],"
+    " i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], f8[:, ::1],"
+    " f8[:, ::1], f8[:, ::1], i8[:, ::1], f8[:, ::1], i8[:, ::1], i8, f8, f8)"
+)
+_WORK = record(Work, *COLUMNS)
 
 
-@kernel
+@kernel(f"i8({_TABLES}, i8[:, ::1], i8[::1], i8[::1], _WORK, f8, f8[::1], f8[::1])", **HOW)
 def steps(
     tables: Tables,
     actions: Ints,
@@ -46,25 +37,26 @@ def steps(
     time: Floats,
     excess: Floats,
 ) -> int:
-    """Time and excess (plans,) of many plans, the rows of ``actions``; returns how many before there is no room."""
+    """Seconds and excess of memory (plans,) of a step under each plan, the rows of ``actions``.
+
+    Seconds are infinite as soon as a step is seen to take more than ``above``; where it ends, ``work.peak`` has what
+    devices hold at most. Returns how many plans before one for which there is no room in ``work``.
+    """
     for row in range(len(actions)):
-        time[row] = step(tables, Choice(actions[row], duplicated, device), work, above)
-        if time[row] == NO_ROOM:
+        if not lay_out(tables, Choice(actions[row], duplicated, device), work):
             return row
-        excess[row] = excess_bytes(tables, work)
+        for r in range(len(work.free)):
+            work.free[r] = 0.0
+            work.queue[r] = NONE
+        _settle_in(tables, work)
+        time[row] = _run(tables, work, above)
+        excess[row] = -np.inf
+        for d in range(len(work.peak)):
+            excess[row] = max(excess[row], work.peak[d] - tables.memory_bytes[d] * (1.0 + TOLERANCE))
     return len(actions)
 
 
-@kernel
-def excess_bytes(tables: Tables, work: Work) -> float:
-    """The most that any device needs beyond its memory; negative where all have enough."""
-    most = -np.inf
-    for device in range(len(work.peak)):
-        most = max(most, work.peak[device] - tables.memory_bytes[device] * (1.0 + TOLERANCE))
-    return most
-
-
-@kernel
+@helper
 def _settle_in(tables: Tables, work: Work) -> None:
     """What devices keep all the time."""
     operators, replicas, holding = work.operator, work.replica, work.holding
@@ -78,7 +70,7 @@ def _settle_in(tables: Tables, work: Work) -> None:
         work.peak[d] = holding[d]
 
 
-@kernel
+@helper
 def _run(tables: Tables, work: Work, above: float) -> float:
     node, edge, stock = work.node, work.edge, work.stock
     free, queue, event = work.free, work.queue, work.event
@@ -133,7 +125,7 @@ def _run(tables: Tables, work: Work, above: float) -> float:
     return now
 
 
-@kernel
+@helper
 def _reserve(
     task: int,
     now: float,
@@ -159,7 +151,7 @@ def _reserve(
     return _insert(task, turn, finish, waiting, event)
 
 
-@kernel
+@helper
 def _advance(task: int, waiting: int, node: Records, queue: Ints, event: Records) -> int:
     """Replace the first event by the next task of its resource, if there is one."""
     following = node[task].behind
@@ -170,7 +162,7 @@ def _advance(task: int, waiting: int, node: Records, queue: Ints, event: Records
     return _insert(following, node[following].turn, node[following].finish_s, waiting, event)
 
 
-@kernel
+@helper
 def _insert(task: int, turn: int, finish: float, waiting: int, event: Records) -> int:
     """Put a task among the events, behind all that end after it, or at the same time and later in turn."""
     k = waiting
@@ -181,7 +173,7 @@ def _insert(task: int, turn: int, finish: float, waiting: int, event: Records) -
     return waiting + 1
 
 
-@kernel
+@helper
 def _store(
     place: int,
     k: int,
@@ -204,7 +196,7 @@ def _store(
         _drop_unused(held[outputs[i]] + k, stock, holding)
 
 
-@kernel
+@helper
 def _make(buffer: int, stock: Records, holding: Floats, peak: Floats) -> None:
     device = stock[buffer].device
     stock[buffer].size += stock[buffer].made
@@ -212,7 +204,7 @@ def _make(buffer: int, stock: Records, holding: Floats, peak: Floats) -> None:
     peak[device] = max(peak[device], holding[device])
 
 
-@kernel
+@helper
 def _drop_unused(buffer: int, stock: Records, holding: Floats) -> None:
     if stock[buffer].users == 0:
         holding[stock[buffer].device] -= stock[buffer].size

@@ -5,18 +5,20 @@ Kernels do without Numba's counts of references (``_nrt``), which take a quarter
 or parts of arrays.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import from_dtype, types
 
+from ddlopt.models.kernels import inner
 from ddlopt.solvers.deployment.simulator_tables import Floats, Tables
 
 Records = npt.NDArray[Any]
 
-kernel: Callable[..., Any] = njit(cache=True, error_model="numpy", nogil=True, _nrt=False)
+HOW = {"error_model": "numpy", "nogil": True, "_nrt": False}
+"""Options of kernels."""
+helper = inner(**HOW)
 """Decorator."""
 
 NONE = np.uint32(2**32 - 1)
@@ -97,6 +99,24 @@ class Work(NamedTuple):
     event: Records
     holding: Floats
     peak: Floats
+
+
+def _records(kind: np.dtype[Any]) -> types.Array:
+    """The type of an array of records, as Numba finds it: it takes none for aligned."""
+    return types.Array(from_dtype(kind), 1, "C", aligned=False)
+
+
+COLUMNS = (
+    *map(_records, (_OPERATOR, _REPLICA)),
+    *(types.u4[::1], types.u4[:, ::1]),
+    *map(_records, (_TASK, _PARCEL, _EDGE)),
+    types.u4[:, ::1],
+    _records(_BUFFER),
+    *(types.u4[::1], types.f8[::1], types.u4[::1]),
+    _records(_EVENT),
+    *(types.f8[::1], types.f8[::1]),
+)
+"""Types of the tables, in order."""
 
 
 def workspace(tables: Tables, room: int) -> Work:

@@ -18,7 +18,7 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.deployment.strategy_milp import narrowed, solve_core, unit_of
 from ddlopt.solvers.deployment.strategy_search import StrategySearch
-from ddlopt.solvers.deployment.strategy_state import SearchState
+from ddlopt.solvers.deployment.strategy_state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 _MOST_PAIRS = 1_500_000
@@ -55,6 +55,7 @@ class StrategyBest(Timed):
 
     name: ClassVar[str] = "exact"
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

@@ -11,7 +11,7 @@ from ddlopt.models.deployment.strategy_dual import rounded_up
 from ddlopt.models.deployment.strategy_elimination import eliminate
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.strategy_state import SearchState
+from ddlopt.solvers.deployment.strategy_state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 _ROUNDING = 1e-11
@@ -38,6 +38,7 @@ class StrategyDynamicProgram(Timed):
 
     name: ClassVar[str] = "tree-decomposition"
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

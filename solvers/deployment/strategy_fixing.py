@@ -4,15 +4,15 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ddlopt.models.deployment.strategy_messages import Graph, Messages, belief, sweep
+from ddlopt.models.deployment.strategy_messages import GRAPH, MESSAGES, Graph, Messages, belief, sweep
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@kernel(f"({GRAPH}, f8[::1], {MESSAGES}, i8[::1], i8[::1], f8, i8[::1])")
 def fix(
     graph: Graph,
     cost: Floats,
@@ -39,9 +39,11 @@ def fix(
     chosen : (n,) array
         Filled.
     """
-    width = np.max(graph.start[1:] - graph.start[:-1])
+    width = 0
+    for i in range(len(chosen)):
+        width = max(width, graph.start[i + 1] - graph.start[i])
+        chosen[i] = -1
     now = np.empty(width)
-    chosen[:] = -1
     for part in range(len(ends) - 1):
         if part:
             sweep(graph, cost, messages, True, width)
@@ -61,25 +63,25 @@ def fix(
                     cost[graph.start[i] + a] += penalty
 
 
-@njit(cache=True)
+@helper
 def add_edge(graph: Graph, messages: Messages, e: int, i: int, chosen: Ints, out: Floats) -> None:
     """Add to ``out``, by strategy of node i, what edge e costs less its messages; the least where the other is free."""
     u, v = graph.edges[e, 0], graph.edges[e, 1]
     rows, columns = graph.start[u + 1] - graph.start[u], graph.start[v + 1] - graph.start[v]
     to_first = messages.to_first[graph.first_start[e] : graph.first_start[e] + rows]
     to_second = messages.to_second[graph.second_start[e] : graph.second_start[e] + columns]
-    table = graph.table[graph.table_start[e] : graph.table_start[e] + rows * columns].reshape(rows, columns)
+    place = graph.table_start[e]
     if u == i:
         first, last = (0, columns) if chosen[v] < 0 else (chosen[v], chosen[v] + 1)
         for a in range(rows):
             least = np.inf
             for b in range(first, last):
-                least = min(least, table[a, b] - to_second[b])
+                least = min(least, graph.table[place + a * columns + b] - to_second[b])
             out[a] += least - to_first[a]
     else:
         first, last = (0, rows) if chosen[u] < 0 else (chosen[u], chosen[u] + 1)
         for b in range(columns):
             least = np.inf
             for a in range(first, last):
-                least = min(least, table[a, b] - to_first[a])
+                least = min(least, graph.table[place + a * columns + b] - to_first[a])
             out[b] += least - to_second[b]

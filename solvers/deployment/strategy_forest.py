@@ -1,7 +1,7 @@
 """Numba kernels of local search on a graph of strategies: random forests solved exactly, and single nodes.
 
-What is kept in rows of memory is in a tree over the rows: adding to a range of rows, and the largest excess over a
-range, take a logarithmic number of steps.
+What is kept in rows of memory is in a tree over the rows: adding to a range of rows takes a logarithmic number of
+steps, and the largest excess is at the root.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ddlopt.models.deployment.strategy_messages import Graph
+from ddlopt.models.deployment.strategy_messages import GRAPH, Graph
+from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Items(NamedTuple):
     of: Ints
 
 
-@njit(cache=True)
+@helper
 def _root(group: Ints, i: int) -> int:
     while group[i] != i:
         group[i] = group[group[i]]
@@ -37,13 +37,13 @@ def _root(group: Ints, i: int) -> int:
     return i
 
 
-@njit(cache=True)
+@kernel(f"({GRAPH}, i8[::1], b1[::1])")
 def random_forest(graph: Graph, order: Ints, inside: npt.NDArray[np.bool_]) -> None:
     """Set ``inside`` (n,) for nodes that are taken in this order unless they would close a cycle with others taken."""
     size = len(graph.start) - 1
-    group = np.arange(size)
-    seen = np.full(size, -1)
-    inside[:] = False
+    group, seen = np.empty(size, np.int64), np.empty(size, np.int64)
+    for i in range(size):
+        group[i], seen[i], inside[i] = i, -1, False
     for i in order:
         fits = True
         for k in range(graph.at[i], graph.at[i + 1]):
@@ -64,12 +64,13 @@ def random_forest(graph: Graph, order: Ints, inside: npt.NDArray[np.bool_]) -> N
                     group[_root(group, j)] = i
 
 
-@njit(cache=True, fastmath={"nnan", "nsz"})
+@kernel(f"({GRAPH}, f8[::1], b1[::1], i8[::1])", fastmath={"nnan", "nsz"})
 def solve_forest(graph: Graph, cost: Floats, inside: npt.NDArray[np.bool_], chosen: Ints) -> None:
     """Choose at least cost for the nodes ``inside``, which make a forest, the choice of all others given."""
     size = len(graph.start) - 1
-    parent_edge = np.full(size, -1)
-    order = np.empty(size, np.int64)
+    parent_edge, order = np.empty(size, np.int64), np.empty(size, np.int64)
+    for i in range(size):
+        parent_edge[i] = -1
     waiting = np.zeros(size, np.bool_)
     length = 0
     for root in range(size):
@@ -90,7 +91,9 @@ def solve_forest(graph: Graph, cost: Floats, inside: npt.NDArray[np.bool_], chos
                     parent_edge[j] = e
                     order[length] = j
                     length += 1
-    total = cost.copy()
+    total, best = np.empty(len(cost)), np.empty(len(cost))
+    for a in range(len(cost)):
+        total[a] = cost[a]
     for step in range(length - 1, -1, -1):
         i = order[step]
         first = graph.start[i]
@@ -108,7 +111,8 @@ def solve_forest(graph: Graph, cost: Floats, inside: npt.NDArray[np.bool_], chos
         place = graph.table_start[e]
         if graph.edges[e, 0] == i:
             columns = len(out)
-            best = np.full(columns, np.inf)
+            for b in range(columns):
+                best[b] = np.inf
             for a in range(count):
                 line = graph.table[place + a * columns : place + (a + 1) * columns]
                 own = total[first + a]
@@ -141,7 +145,7 @@ def solve_forest(graph: Graph, cost: Floats, inside: npt.NDArray[np.bool_], chos
         chosen[i] = best_place
 
 
-@njit(cache=True)
+@helper
 def add_given(graph: Graph, e: int, i: int, other: int, out: Floats) -> None:
     """Add to the costs ``out`` of node i those of edge e, the other end's strategy given."""
     place = graph.table_start[e]
@@ -154,18 +158,19 @@ def add_given(graph: Graph, e: int, i: int, other: int, out: Floats) -> None:
             out[a] += graph.table[place + other * len(out) + a]
 
 
-@njit(cache=True)
-def tree_of(values: Floats, largest: Floats, added: Floats) -> None:
-    """Fill the tree over rows with values; arrays of twice the least power of two that holds them, infinity before."""
+@helper
+def tree_of(room: Floats, largest: Floats, added: Floats) -> None:
+    """Fill the tree over rows with minus their room; arrays of twice a power of two that is at least their number."""
     half = len(largest) // 2
-    added[:] = 0.0
-    largest[:] = -np.inf
-    largest[half : half + len(values)] = values
+    for k in range(len(largest)):
+        added[k], largest[k] = 0.0, -np.inf
+    for k in range(len(room)):
+        largest[half + k] = -room[k]
     for k in range(half - 1, 0, -1):
         largest[k] = max(largest[2 * k], largest[2 * k + 1])
 
 
-@njit(cache=True)
+@helper
 def add_range(largest: Floats, added: Floats, low: int, high: int, amount: float) -> None:
     """Add to the rows ``low:high``."""
     half = len(largest) // 2
@@ -187,27 +192,3 @@ def add_range(largest: Floats, added: Floats, low: int, high: int, amount: float
         while k:
             largest[k] = max(largest[2 * k], largest[2 * k + 1]) + added[k]
             k >>= 1
-
-
-@njit(cache=True)
-def largest_in(largest: Floats, added: Floats, low: int, high: int) -> float:
-    """The largest value of the rows ``low:high``."""
-    half = len(largest) // 2
-    left, right = low + half, high + half - 1
-    of_left, of_right = largest[left], largest[right]
-    # What is added higher up counts for both sides, until they meet.
-    while left >> 1 != right >> 1 and left != right:
-        if not left & 1:
-            of_left = max(of_left, largest[left + 1])
-        if right & 1:
-            of_right = max(of_right, largest[right - 1])
-        left >>= 1
-        right >>= 1
-        of_left += added[left]
-        of_right += added[right]
-    found = max(of_left, of_right)
-    k = left >> 1
-    while k:
-        found += added[k]
-        k >>= 1
-    return found

@@ -34,6 +34,10 @@ class StrategyGreedy(Heuristic):
     family: ClassVar[str] = "deployment"
     covers = StrategyInstance
 
+    def kernels_for(self, instance: StrategyInstance) -> tuple[str, ...]:
+        """Those of the local search, if it goes on with that."""
+        return ("ddlopt.solvers.deployment.strategy_local",) if self.improve else ()
+
     @property
     def name(self) -> str:
         """``strategy-greedy`` or ``strategy-local-search``."""

@@ -4,16 +4,23 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ddlopt.models.deployment.strategy_messages import Graph
+from ddlopt.models.deployment.strategy_messages import GRAPH, Graph
+from ddlopt.models.kernels import helper, inner, kernel
 from ddlopt.solvers.deployment.strategy_forest import Items, add_given, add_range, tree_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_ITEMS = "record(Items, i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1])"
 
-@njit(cache=True)
+
+@helper
+def _drawn(rng: np.random.Generator, span: int) -> int:
+    return int(rng.integers(0, span))
+
+
+@helper
 def grow_tree(
     graph: Graph, root: int, wanted: int, mark: Ints, stamp: int, order: Ints, via: Ints, rng: np.random.Generator
 ) -> int:
@@ -26,11 +33,11 @@ def grow_tree(
     length, tries = 1, 0
     while length < wanted and tries < 4 * wanted:
         tries += 1
-        i = order[rng.integers(0, length)]
+        i = order[_drawn(rng, length)]
         span = graph.at[i + 1] - graph.at[i]
         if span == 0:
             break
-        e = graph.around[graph.at[i] + rng.integers(0, span)]
+        e = graph.around[graph.at[i] + _drawn(rng, span)]
         j = graph.edges[e, 0] + graph.edges[e, 1] - i
         if mark[j] == stamp or mark[j] == -stamp:
             continue
@@ -50,7 +57,7 @@ def grow_tree(
     return length
 
 
-@njit(cache=True, fastmath={"nnan", "nsz"})
+@inner(fastmath={"nnan", "nsz"})
 def solve_tree(
     graph: Graph, cost: Floats, order: Ints, via: Ints, length: int, mark: Ints, stamp: int, chosen: Ints, total: Floats
 ) -> None:
@@ -58,7 +65,8 @@ def solve_tree(
     for step in range(length):
         i = order[step]
         first, last = graph.start[i], graph.start[i + 1]
-        total[first:last] = cost[first:last]
+        for a in range(first, last):
+            total[a] = cost[a]
         for k in range(graph.at[i], graph.at[i + 1]):
             e = graph.around[k]
             j = graph.edges[e, 0] + graph.edges[e, 1] - i
@@ -98,7 +106,7 @@ def solve_tree(
         chosen[i] = best
 
 
-@njit(cache=True)
+@helper
 def tree_cost(graph: Graph, cost: Floats, order: Ints, length: int, mark: Ints, stamp: int, chosen: Ints) -> float:
     """Cost of a tree's nodes and of all edges at them."""
     total = 0.0
@@ -114,7 +122,7 @@ def tree_cost(graph: Graph, cost: Floats, order: Ints, length: int, mark: Ints, 
     return total
 
 
-@njit(cache=True)
+@kernel(f"({GRAPH}, {_ITEMS}, f8[::1], f8[::1], f8[::1], i8[::1], i8, i8, npy_rng)")
 def improve(
     graph: Graph,
     items: Items,
@@ -147,7 +155,7 @@ def improve(
     while half < max(1, len(limit)):
         half *= 2
     largest, added = np.empty(2 * half), np.empty(2 * half)
-    tree_of(-limit, largest, added)
+    tree_of(limit, largest, added)
     for i in range(size):
         for k in range(items.at[i], items.at[i + 1]):
             item = items.of[k]
@@ -156,19 +164,16 @@ def improve(
                 add_range(largest, added, items.low[item], items.high[item], use)
     slack = max(0.0, largest[1])
     mark = np.zeros(size, np.int64)
-    order, via, before = (
-        np.empty(largest_tree, np.int64),
-        np.empty(largest_tree, np.int64),
-        np.empty(largest_tree, np.int64),
-    )
+    order, via = np.empty(largest_tree, np.int64), np.empty(largest_tree, np.int64)
+    before, tried = np.empty(largest_tree, np.int64), np.empty(largest_tree, np.int64)
     total, mixed = np.empty(len(cost)), np.empty(len(cost))
     gained = 0.0
     for step in range(steps):
         stamp = step + 1
-        root = rng.integers(0, size)
+        root = _drawn(rng, size)
         wanted = 1 + int(rng.random() ** 2 * largest_tree)
         length = grow_tree(graph, root, wanted, mark, stamp, order, via, rng)
-        part = rng.integers(0, 4) / 2.0
+        part = _drawn(rng, 4) / 2.0
         for k in range(length):
             i = order[k]
             before[k] = chosen[i]
@@ -182,21 +187,16 @@ def improve(
             if largest[1] <= slack:
                 gained += was - now
                 continue
-            _swap(items, order, length, chosen[order[:length]], _with(chosen, order, length, before), largest, added)
+            for k in range(length):
+                tried[k] = chosen[order[k]]
+                chosen[order[k]] = before[k]
+            _swap(items, order, length, tried, chosen, largest, added)
         for k in range(length):
             chosen[order[k]] = before[k]
     return gained
 
 
-@njit(cache=True)
-def _with(chosen: Ints, order: Ints, length: int, before: Ints) -> Ints:
-    """The choice with what the nodes of a tree had ``before``; changes it."""
-    for k in range(length):
-        chosen[order[k]] = before[k]
-    return chosen
-
-
-@njit(cache=True)
+@helper
 def _swap(items: Items, order: Ints, length: int, before: Ints, chosen: Ints, largest: Floats, added: Floats) -> None:
     """Take what the nodes used ``before`` out of the rows and put in what they use now."""
     for k in range(length):

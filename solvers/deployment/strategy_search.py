@@ -11,7 +11,7 @@ from ddlopt.models.deployment.strategy_core import core_of
 from ddlopt.models.deployment.strategy_elimination import without_passages
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.strategy_state import SearchState
+from ddlopt.solvers.deployment.strategy_state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 _ROUNDS_TO_THOROUGH = 4
@@ -50,6 +50,7 @@ class StrategySearch(Timed):
 
     name: ClassVar[str] = "strategy-search"
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

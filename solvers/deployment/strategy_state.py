@@ -14,6 +14,9 @@ from ddlopt.solvers.deployment.strategy_forest import Items, random_forest, solv
 from ddlopt.solvers.deployment.strategy_local import improve
 from ddlopt.solvers.heuristic import Clock
 
+KERNELS = tuple(f"ddlopt.solvers.deployment.strategy_{name}" for name in ("fixing", "forest", "local"))
+"""Modules whose kernels a search may call, besides those of the instance."""
+
 _LARGEST_TREE = 60
 _FORESTS = 4
 _PARTS = 24

@@ -121,6 +121,7 @@ class WithFactors(Heuristic):
     how: Literal["cut", "joint"] = "cut"
 
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
     covers = DeploymentInstance
 
     @property

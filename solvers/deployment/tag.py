@@ -122,6 +122,7 @@ class Tag(Heuristic):
     by_speed: bool = False
 
     family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.simulator_run",)
     covers = DeploymentInstance
 
     def __post_init__(self) -> None:

@@ -152,6 +152,23 @@ def test_two_processes_compile_once(folder):
     assert lines.count("compiles shifted") == 1
 
 
+def test_forked_process_compiles_what_its_parent_has_not(folder):
+    """A lock that the parent has used is of no use to its child."""
+    out, _ = run(
+        """
+        import os
+        kernels_outer.shifted.prepare()
+        child = os.fork()
+        if child == 0:
+            kernels_outer.doubled.prepare()
+            os._exit(0)
+        print(os.waitpid(child, 0)[1], kernels_outer.doubled.kept)
+        """,
+        folder,
+    )
+    assert out[-1] == "0 True"
+
+
 def test_by_name_through_pickle():
     """A kernel goes to another process by its name."""
     from ddlopt.solvers.codesign.reconfigured_kernels import times_on_trees
