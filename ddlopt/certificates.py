@@ -24,9 +24,10 @@ def command(
     import ddlopt
     from ddlopt.analysis import tables
     from ddlopt.display import LiveLine, out_console
+    from ddlopt.solvers.standard_output import kept_clear
 
     instance = ddlopt.load(name)
-    with LiveLine([instance]) as line:
+    with LiveLine([instance]) as line, kept_clear():
         result, certificate = ddlopt.certify(
             instance, method, out=out, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
             progress=line.watch(instance.name, method),

@@ -103,6 +103,7 @@ def solve(
     from ddlopt.display import LiveLine, out_console, quantity
     from ddlopt.models import files
     from ddlopt.solvers import catalogue
+    from ddlopt.solvers.standard_output import kept_clear
 
     if out:
         files.writable(out)
@@ -112,7 +113,7 @@ def solve(
     if solver is not None:
         catalogue.require_solver(solver)
     chosen = method or ddlopt.default_method(instance, solver)
-    with LiveLine([instance]) as line:
+    with LiveLine([instance]) as line, kept_clear():
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
             start_from=start_from, progress=line.watch(instance.name, chosen),
@@ -170,6 +171,7 @@ def compare(
     from ddlopt.analysis import tables
     from ddlopt.analysis.compare import refuted
     from ddlopt.display import LiveLine, out_console
+    from ddlopt.solvers.standard_output import kept_clear
 
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv cannot both be printed")
@@ -180,7 +182,7 @@ def compare(
     results: list[ddlopt.Result] = []
     interrupted = False
     try:
-        with LiveLine(instances) as line:
+        with LiveLine(instances) as line, kept_clear():
             ddlopt.compare(
                 instances, wanted, solver=words(solvers) if solvers else None, time_limit=time_limit, gap=gap,
                 threads=threads, seed=seed,
@@ -359,4 +361,8 @@ def _explain(problem: Exception) -> tuple[str, int]:
 
 def main() -> None:
     """Entry point of the ``ddlopt`` command."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    with contextlib.suppress(OSError, AttributeError):  # what exit handlers of others print is no part of an answer
+        sys.stdout.flush()
+        os.dup2(2, 1)
+    sys.exit(code)

@@ -29,6 +29,7 @@ def export(
     from ddlopt.solvers.backends.files import write_model
     from ddlopt.solvers.backends.start_files import must_read_starts, write_start
     from ddlopt.solvers.catalogue import formulation_named
+    from ddlopt.solvers.standard_output import kept_clear
 
     instance, solvers = ddlopt.load(name), words(start_for)
     chosen = formulation_named(formulation, instance.family)
@@ -38,7 +39,8 @@ def export(
         print(path)
     if start_from is None:
         return
-    found = ddlopt.solve(instance, start_from, time_limit=time_limit, seed=seed)
+    with kept_clear():
+        found = ddlopt.solve(instance, start_from, time_limit=time_limit, seed=seed)
     if found.solution is None:
         raise NoSolutionError(f"{start_from} on '{instance.name}' has no solution to start from: {found.message}")
     for path in write_start(chosen, instance, found.solution, out, to, solvers):  # type: ignore[arg-type]

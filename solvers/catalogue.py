@@ -14,7 +14,8 @@ from typing import Any
 
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Formulation, Instance
-from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError, UnknownNameError
+from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError, UnknownNameError, plain
+from ddlopt.solvers import standard_output
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Entry, Method
@@ -63,13 +64,14 @@ def _plugins(_: tuple[str, ...]) -> tuple[Entry, ...]:
     found = []
     for point in entry_points(group="ddlopt.methods"):
         try:
-            with contextlib.redirect_stdout(sys.stderr):
+            with standard_output.kept_clear():
                 made = point.load()
                 method = checked(made())
-                summary = str(made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+                summary = plain(str(made.__doc__ or "").strip().partition("\n")[0].rstrip("."))
             found.append(Entry(method.name, method.family, "heuristic", summary, _maker(made)))
-        except (Exception, SystemExit) as problem:  # a broken package must not take the others with it
-            warnings.warn(f"the method '{point.value}' of another package cannot be used: {problem}", stacklevel=3)
+        except (Exception, SystemExit, GeneratorExit) as problem:  # a broken package must not take the others with it
+            told = plain(f"the method '{point.value}' of another package cannot be used: {problem}")
+            warnings.warn(told, stacklevel=3)
     return tuple(found)
 
 

@@ -5,7 +5,6 @@ import copy
 import json
 import math
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Evidence, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, OptionError, SolutionError, SolverError
+from ddlopt.solvers import standard_output
 from ddlopt.solvers.certify import Gate, MethodOutput, finite, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
@@ -169,7 +169,7 @@ class Foreign:
     @contextlib.contextmanager
     def _held(self, instance: Instance, what: str = "") -> Iterator[None]:
         """Make one line of whatever the method raises, Ctrl-C excepted, and keep it off standard output."""
-        with _ctrl_c_noted() as pressed, contextlib.redirect_stdout(sys.stderr):
+        with _ctrl_c_noted() as pressed, standard_output.kept_clear():
             try:
                 yield
             except BaseException as problem:
@@ -205,13 +205,14 @@ def _ctrl_c_noted() -> Iterator[Callable[[], bool]]:
 
 def _asked(question: Callable[[], Any]) -> Any:
     """The answer, or in one line what was raised in its place."""
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return question()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as problem:
-        return f"it cannot say whether it covers the instance ({_raised(problem)})"
+    with _ctrl_c_noted() as pressed:
+        try:
+            with standard_output.kept_clear():
+                return question()
+        except BaseException as problem:
+            if isinstance(problem, KeyboardInterrupt) and pressed():
+                raise
+            return f"it cannot say whether it covers the instance ({_raised(problem)})"
 
 
 def _raised(problem: BaseException) -> str:

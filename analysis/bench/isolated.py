@@ -1,4 +1,4 @@
-"""One solve in a process of its own, with limits on time and memory that hold whatever the method does."""
+"""One solve in a process group of its own, with limits on time and memory that hold whatever the method does."""
 
 import json
 import math
@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ddlopt.analysis.bench.process_group import GRACE_S, watch_over
 from ddlopt.analysis.bench.rows import Finished, ended, no_outcome, run_row
 from ddlopt.analysis.bench.tasks import Task
 from ddlopt.models.compilation import compile_kernels
@@ -24,7 +25,6 @@ GRACE = 0.25, 15.0
 _START_S = 300.0
 """What a process may take to begin, the compiling of kernels not counted; its limit counts from then on."""
 _POLL_S = 0.2
-_COMPILES = "compiles"
 _BEGUN = "begun"
 _OF_RESULT = (
     "status", "objective", "bound", "evidence", "gap", "checked", "scope", "scope_bound", "runtime_s", "compile_s",
@@ -36,7 +36,7 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NU
 def solve_isolated(
     task: Task, described: Mapping[str, Any], stopped: Callable[[], bool] | None = None
 ) -> Finished | None:
-    """Solve in a process of its own and wait for it.
+    """Solve in a process of its own and wait for it, and for all that it starts: nothing of it is left afterwards.
 
     A crash, a lack of memory and a solve that does not heed its limit are outcomes too, with status ``crashed``,
     ``out_of_memory`` and ``killed`` and the best incumbent and bound reported until then.
@@ -70,8 +70,8 @@ def solve_isolated(
             message = child.next_message(_POLL_S)
             if message is _ENDED:
                 break
-            if message == _COMPILES:
-                until = math.inf
+            if isinstance(message, int):
+                until = math.inf  # it compiles
             elif message == _BEGUN:
                 until = time.perf_counter() + limit
             elif isinstance(message, list):
@@ -90,13 +90,20 @@ def solve_isolated(
 
 
 _ENDED = object()
+_END_S = GRACE_S + 30.0
+"""What may pass until a group has ended; then whatever is left of it is killed from here."""
 
 
 class _Child:
-    """The process, however it was started: by the fork server, or anew where this process must have no children."""
+    """The process, however it was started: by the fork server, or anew where this process must have no children.
+
+    It watches over the one that solves, which leads a group, see
+    :func:`~ddlopt.analysis.bench.process_group.watch_over`.
+    """
 
     def __init__(self, task: Task) -> None:
         self._process: Any
+        self._group: int | None = None
         if multiprocessing.current_process().daemon:
             self._own, theirs = multiprocessing.Pipe()
             os.set_inheritable(theirs.fileno(), True)
@@ -116,36 +123,43 @@ class _Child:
     def next_message(self, wait_s: float) -> Any:
         """A message, None if there is none yet, or ``_ENDED``."""
         try:
-            return self._own.recv() if self._own.poll(wait_s) else None
-        except (EOFError, ConnectionError):
+            message = self._own.recv() if self._own.poll(wait_s) else None
+        except (EOFError, OSError):  # the latter in the midst of a message
             return _ENDED
+        if isinstance(message, int):
+            self._group = message
+        return message
 
     def finish(self, kill: bool) -> int:
-        """The exit code, after the process is gone."""
-        if isinstance(self._process, subprocess.Popen):
-            if kill and self._process.poll() is None:
-                self._wait_a_moment()
+        """The exit code, after the process is gone, with its group."""
+        if kill:
+            self._ends_within(_POLL_S)  # one that is ending by itself keeps its exit code
+            self._own.close()
+        if not self._ends_within(_END_S):
+            self._own.close()
+            if kill or not self._ends_within(_END_S):
                 self._process.kill()
+                if self._group is not None:
+                    with suppress(OSError):
+                        os.killpg(self._group, signal.SIGKILL)
+        if isinstance(self._process, subprocess.Popen):
             code = int(self._process.wait())
         else:
-            if kill:
-                self._wait_a_moment()
-                self._process.kill()
             self._process.join()
             code = int(self._process.exitcode)
             self._process.close()
         self._own.close()
         return code
 
-    def _wait_a_moment(self) -> None:
-        """Let a process that is ending by itself end, so that its exit code is its own."""
+    def _ends_within(self, wait_s: float) -> bool:
         if isinstance(self._process, subprocess.Popen):
             try:
-                self._process.wait(timeout=_POLL_S)
+                self._process.wait(timeout=wait_s)
             except subprocess.TimeoutExpired:
-                return
-        else:
-            self._process.join(_POLL_S)
+                return False
+            return True
+        self._process.join(wait_s)
+        return self._process.exitcode is not None
 
 
 _SERVER_LOCK = threading.Lock()
@@ -185,10 +199,17 @@ def serve_descriptor(descriptor: int) -> None:
 
 
 def serve(pipe: Connection) -> None:
-    """Solve the task that comes over the pipe; send trace points, then the outcome."""
+    """Solve the task that comes over the pipe, and end whatever that leaves behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the sweep's to handle
+    watch_over(lambda: _work(pipe), pipe)
+
+
+def _work(pipe: Connection) -> None:
+    """Solve; send the group's number, trace points, then the outcome."""
+    with suppress(OSError):  # there may be no standard error
+        os.dup2(2, 1)  # what solvers print is no part of what the sweep does
     task: Task = pipe.recv()
-    pipe.send(_COMPILES)
+    pipe.send(os.getpid())
     compile_s = compile_kernels(task.kernels, tell=None)
     if task.memory_bytes is not None:
         resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))

@@ -1,9 +1,13 @@
 """Methods as another package would bring them, each with a fault that a sweep must survive."""
 
+import ctypes
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from ddlopt.solvers.heuristic import Heuristic
@@ -62,4 +66,74 @@ class Slow(_Odd):
         time.sleep(self.seconds)
 
 
-__all__ = ["Crash", "Hang", "Hog", "Slow"]
+_DEAF = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+print("a solver's licence")
+if not os.fork():  # one child in the group
+    time.sleep(1000)
+if not os.fork():  # one that has left it, and whose parent is gone
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    print("a child's greeting", flush=True)
+    open(sys.argv[1], "w").close()
+    time.sleep(1000)
+time.sleep(1000)
+"""
+
+
+@dataclass(frozen=True)
+class Stubborn(_Odd):
+    """Starts a solver that ignores SIGTERM, as do its children; waits for it, or leaves it running."""
+
+    began: str = ""
+    waits: bool = True
+
+    name: ClassVar[str] = "stubborn"
+
+    def misbehave(self, instance, clock):
+        began = Path(f"{self.began}.{os.getpid()}")
+        solver = subprocess.Popen([sys.executable, "-c", _DEAF, began])
+        while not began.exists():
+            time.sleep(0.01)
+        if self.waits:
+            solver.wait()
+
+
+@dataclass(frozen=True)
+class Loud(_Odd):
+    """Writes on standard output in every way there is."""
+
+    name: ClassVar[str] = "loud"
+
+    def refuses(self, instance):
+        os.write(1, b"noise\n")
+
+    def misbehave(self, instance, clock):
+        print("noise")
+        print("noise", file=sys.__stdout__)
+        os.write(1, b"noise\n")
+        ctypes.CDLL(None).puts(b"noise")
+        subprocess.run(["echo", "noise"], check=True)
+
+
+@dataclass(frozen=True)
+class Raises(_Odd):
+    """Raises what nobody expects."""
+
+    what: str = "SystemExit"
+
+    name: ClassVar[str] = "raises"
+
+    def misbehave(self, instance, clock):
+        if self.what == "RecursionError":
+            self.misbehave(instance, clock)
+        raise {"SystemExit": SystemExit(0), "KeyboardInterrupt": KeyboardInterrupt(), "MemoryError": MemoryError(),
+               "GeneratorExit": GeneratorExit(), "BaseException": BaseException("\x1b[31m")}[self.what]  # fmt: skip
+
+
+os.write(1, b"noise\n")
+
+__all__ = ["Crash", "Hang", "Hog", "Loud", "Raises", "Slow", "Stubborn"]
