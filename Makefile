@@ -65,7 +65,7 @@ bench-all: bench ## every measurement of the documentation, each a table beside 
 	    echo "== $$script"; $(BIN)/python $$script || exit 1; \
 	done
 
-clean: ## remove what the commands above made, except .venv; needed after changing a compiled kernel
+clean: ## remove what the commands above made, except .venv
 	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find models solvers -name '*.nb[ic]' -delete
 

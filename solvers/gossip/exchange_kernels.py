@@ -8,7 +8,6 @@ steps 0 to e - 1. Every send has a price, but for that at step 0, which is none.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ddlopt.models.kernels import helper, kernel
 
@@ -21,7 +20,7 @@ SHORT = 0.02
 """Part of the price up to which a segment costs next to nothing."""
 
 
-@njit(inline="always")
+@helper
 def apart(points: Floats, t: int, s: int, plain: bool) -> float:
     """Distance of two points of a (T, d) array, squared or plain."""
     total = 0.0
@@ -239,7 +238,7 @@ def all_arcs(points: Floats, plain: bool) -> tuple[Ints, Ints, Floats]:
     return starts, stops, values
 
 
-@njit(inline="always")
+@helper
 def _segment(points: Floats, sums: Floats, rest: Floats, s: int, e: int) -> float:
     """Staleness of [s, e) from prefix sums (T + 1, d + 1) of points and of their squared norms, in two parts."""
     width = points.shape[1]

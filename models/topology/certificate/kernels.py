@@ -9,9 +9,8 @@ sums stay below 2^62: bytes times distance are at most 2^30 · 2^28 in all, and 
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ddlopt.models.kernels import kernel
+from ddlopt.models.kernels import helper, kernel
 from ddlopt.models.topology.certificate.format import (
     BRANCH,
     CLOSED,
@@ -90,12 +89,18 @@ def propagate(allowed: Flags, links_in: npt.NDArray[np.int8], degree: int, duple
             return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def shortest_ring(member: Flags, dist: Ints) -> int:
     """Length of the shortest ring: ``least[S, j]`` is that of the paths from the first over all of S that end in j."""
-    servers = np.flatnonzero(member)
-    k = len(servers)
-    least = np.full((1 << k, k), 2**40)
+    servers, k = np.empty(len(member), np.int64), 0
+    for s in range(len(member)):
+        if member[s]:
+            servers[k] = s
+            k += 1
+    least = np.empty((1 << k, k), np.int64)
+    for visited in range(1 << k):
+        for i in range(k):
+            least[visited, i] = 2**40
     least[1, 0] = 0
     for visited in range(1, 1 << k):
         for i in range(k):
@@ -110,7 +115,9 @@ def shortest_ring(member: Flags, dist: Ints) -> int:
     return shortest
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "b1(i8[:, ::1], b1[:, ::1], b1[:, ::1], i8[::1], i8[:, :, ::1], i8[::1], b1[:, ::1], u2[::1], i8[::1])", nogil=True
+)
 def refuted(
     demand: Ints,
     joined: Flags,
@@ -128,11 +135,14 @@ def refuted(
     """
     n, many, d = sets.shape
     z, most_links, forwarding, duplex = figures[0], figures[1], figures[2] == 1, figures[3] == 1
-    length, dist = np.empty((n, n), np.int64), np.full((n, n), FAR)
-    later = np.full((n, n), FAR)
-    arcs, alone, complete = np.zeros((n, n), np.bool_), np.zeros(n, np.bool_), True
+    length, dist, later = np.empty((n, n), np.int64), np.empty((n, n), np.int64), np.empty((n, n), np.int64)
+    near, short = np.empty((n, n), np.int64), np.empty((n, n), np.int64)
+    arcs, alone, complete = np.empty((n, n), np.bool_), np.empty(n, np.bool_), True
     for s in range(n):
         left = 0
+        for v in range(n):
+            arcs[s, v] = False
+            dist[s, v] = later[s, v] = near[s, v] = short[s, v] = FAR
         for k in range(many):
             if allowed[s, k]:
                 left += 1
@@ -167,7 +177,12 @@ def refuted(
         for v in range(n):
             total -= d * prices[v]
     value, least = np.empty((n, many), np.int64), np.empty(n, np.int64)
-    near, short, gains = np.full((n, n), FAR), np.full((n, n), FAR), np.empty(n, np.int64)
+    gains, by_ring = np.empty(n, np.int64), np.empty(len(hop), np.bool_)
+    for g in range(len(hop)):
+        members = 0
+        for s in range(n):
+            members += member[g, s]
+        by_ring[g] = complete and members <= LONGEST_RING
     for s in range(n):
         for v in range(n):
             if arcs[s, v]:
@@ -206,7 +221,7 @@ def refuted(
                     gains[i], gains[best] = gains[best], gains[i]
                 cost -= gains[i]
             for g in range(len(hop)):
-                if member[g, s] and not (complete and member[g].sum() <= LONGEST_RING):
+                if member[g, s] and not by_ring[g]:
                     nearest = FAR
                     for t in range(n):
                         if member[g, t] and t != s:
@@ -218,10 +233,9 @@ def refuted(
             value[s, k] = cost
             least[s] = min(least[s], cost)
         total += least[s]
-    if complete:
-        for g in range(len(hop)):
-            if member[g].sum() <= LONGEST_RING:
-                total += hop[g] * shortest_ring(member[g], dist)
+    for g in range(len(hop)):
+        if by_ring[g]:
+            total += hop[g] * shortest_ring(member[g], dist)
     if total > 0:
         return True
     for s in range(n):
