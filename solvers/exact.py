@@ -14,6 +14,7 @@ from ddlopt.models.contracts import Evidence, Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.building import TimeUpError, building
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import (
     Limits,
@@ -98,19 +99,23 @@ class Exact:
         if start is not None:
             start.belongs_to(instance)
         gate = Gate(instance, self.name, limits, seed)
+        block = None
         try:
-            model = build_model(self.family, self.formulation, instance)
+            with building(limits.time_s):
+                model = build_model(self.family, self.formulation, instance)
+                block = model.component(self.family)
+                if start is not None:
+                    self.formulation.start(block, instance, start)
             family_of(self.family).bound(instance)
         except InfeasibleError as proof:
             gate = dataclasses.replace(gate, runtime_s=time.perf_counter() - began)
             return gate.without_solution(MethodOutput(None, message=str(proof)), Evidence.SOLVER)
-        block = model.component(self.family)
-        if start is not None:
-            self.formulation.start(block, instance, start)
+        except TimeUpError:
+            block = None
         building_s = time.perf_counter() - began
         run = _Run(self, gate, building_s)
         left = None if limits.time_s is None else limits.time_s - building_s
-        if left is not None and left <= 0:
+        if block is None or (left is not None and left <= 0):
             outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
         else:
             watcher = None if progress is None else lambda point: progress(run.point(point))

@@ -14,6 +14,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
+from ddlopt.solvers.building import TimeUpError, building
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
 _ENDS: Mapping[str, tuple[Status | None, str]] = {
@@ -106,7 +107,12 @@ class Highs:
             If the model is not linear or HiGHS would alter it.
         """
         started = time.perf_counter()
-        return self.solve_linear(linear_model(model), limits, seed, progress, warm, want_duals, started)
+        try:
+            with building(limits.time_s):
+                linear = linear_model(model)
+        except TimeUpError:
+            return _handed_over_late(started, self.version)
+        return self.solve_linear(linear, limits, seed, progress, warm, want_duals, started)
 
     def solve_linear(
         self,
@@ -133,12 +139,7 @@ class Highs:
         if limits.time_s is not None:
             left = limits.time_s - watch.elapsed_s
             if left <= 0:
-                return Outcome(
-                    Status.NO_SOLUTION,
-                    runtime_s=watch.elapsed_s,
-                    message="time limit passed while the model was handed over",
-                    solver=f"HiGHS {self.version}",
-                )
+                return _handed_over_late(started, self.version)
             _must(highs.setOptionValue("time_limit", left), "set the time limit")
         deadline_s = None if limits.time_s is None else limits.time_s + _GRACE_S
         watch.run(deadline_s)
@@ -188,6 +189,13 @@ class Highs:
             duals=duals,
             interrupted=end.name in _INTERRUPTS and not watch.overdue,
         )
+
+
+def _handed_over_late(started: float, version: str) -> Outcome:
+    message = "time limit passed while the model was handed over"
+    return Outcome(
+        Status.NO_SOLUTION, runtime_s=time.perf_counter() - started, message=message, solver=f"HiGHS {version}"
+    )
 
 
 def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:

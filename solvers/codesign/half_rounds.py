@@ -13,6 +13,7 @@ from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.building import built
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits
@@ -23,11 +24,13 @@ StrategyPlane = Literal["mcmc", "exact"]
 TopologyPlane = Literal["topology-finder", "exact"]
 
 _LEAST_S = 1e-3
+_OF_REST = 0.85
+"""Part of the time left that a half-round may use, for its plan has to be laid out and checked."""
 
 
 def limits_of(clock: Clock, most_s: float = math.inf) -> Limits:
     """What the clock has left, at most so many seconds."""
-    left = min(clock.left_s, most_s)
+    left = min(_OF_REST * clock.left_s, most_s)
     return Limits(time_s=None if math.isinf(left) else max(left, _LEAST_S), gap=clock.gap)
 
 
@@ -65,7 +68,9 @@ def best_on_routes(
     """
     instance = routes.instance
     formulation = StrategiesOnRoutes(routes.arc_loads)
-    model = build_model(instance.family, formulation, instance)
+    model = built(min(_OF_REST * clock.left_s, most_s), lambda: build_model(instance.family, formulation, instance))
+    if model is None:
+        return tuple(choices), 0.0
     block = model.component(instance.family)
     formulation.start(block, instance, tuple(choices))
     outcome = Highs().solve(model, limits_of(clock, most_s), seed, warm=True)

@@ -1,6 +1,7 @@
 """Iteration times on networks of packet switches, each with the strategies that are best for it."""
 
 import dataclasses
+import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.building import built
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.contracts import (
     Limits,
@@ -127,9 +129,15 @@ def best_strategies(
     began = time.perf_counter()
     refuse_too_large(instance)
     formulation = StrategyBound("switch", network.links_per_port, network.racks, network.oversubscription)
-    model = build_model(instance.family, formulation, instance)
-    block = model.component(instance.family)
     known = _data_parallel(instance)
+    most_s = math.inf if limits.time_s is None else limits.time_s
+    model = built(most_s, lambda: build_model(instance.family, formulation, instance))
+    if model is None:
+        late = "time limit passed while the model was built"
+        if not known:
+            raise NoSolutionError(f"no strategies found for '{instance.name}': {late}")
+        return Chosen(known[0], network.time_s(instance, known[0]), None, message=late)
+    block = model.component(instance.family)
     for choices in known:
         formulation.start(block, instance, choices)
     building_s = time.perf_counter() - began

@@ -126,7 +126,7 @@ class _Loop:
         self.started = time.perf_counter()
         self.deadline = inf if time_s is None else self.started + time_s
         self.worst = options.achievable_bytes or inf
-        self.relaxation = RootRelaxation(instance, options.flows)
+        self.relaxation = RootRelaxation(instance, options.flows, deadline=self.deadline)
         self.rounds: list[RootRound] = []
 
     @property

@@ -1,5 +1,6 @@
 """A linear relaxation that is solved again and again with other bounds, and whose bounds are safe from rounding."""
 
+import time
 from collections.abc import Mapping
 from math import inf
 from typing import Any
@@ -26,6 +27,8 @@ class RootRelaxation:
     """The relaxation of :class:`MinVolume`, or of :class:`MinCongestion` (``flows``, or without host forwarding).
 
     ``options`` are HiGHS options, such as ``{"solver": "ipm", "run_crossover": "off"}`` where there are many servers.
+    After ``deadline``, a reading of ``time.perf_counter()``, programs end where they are: their bounds hold, and are
+    worth less.
 
     Attributes
     ----------
@@ -40,13 +43,17 @@ class RootRelaxation:
     """
 
     def __init__(
-        self, instance: TopologyInstance, flows: bool = False, options: Mapping[str, Any] | None = None
+        self,
+        instance: TopologyInstance,
+        flows: bool = False,
+        options: Mapping[str, Any] | None = None,
+        deadline: float = inf,
     ) -> None:
         flows = flows or not instance.host_forwarding
         formulation: Any = MinCongestion(numbering=False) if flows else MinVolume(numbering=False)
         model = build_model("topology", formulation, instance)
         block = model.component("topology")
-        self.instance, self.unit, self.programs = instance, unit_bytes(instance), 0
+        self.instance, self.unit, self.programs, self._deadline = instance, unit_bytes(instance), 0, deadline
         linear = linear_model(model)
         self._cost, self._offset = linear.cost.copy(), linear.offset
         self._matrix = csr_array(linear.matrix)
@@ -84,7 +91,10 @@ class RootRelaxation:
     def solve(self) -> float:
         """Solve it; the safe bound in bytes."""
         bound = self._bound()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        end = self._highs.getModelStatus()
+        if end == highspy.HighsModelStatus.kTimeLimit:
+            return bound * self.unit
+        if end != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"the root relaxation for '{self.instance.name}' has no optimum")
         values = np.asarray(self._highs.getSolution().col_value)
         self.congestion_bytes = float(values[self._congestion]) * self.unit
@@ -144,6 +154,8 @@ class RootRelaxation:
     def tight_cuts(self) -> tuple[LinkCut, ...]:
         """The cuts that bind the present optimum."""
         duals = list(self._highs.getSolution().row_dual)
+        if len(duals) < len(self._cuts):  # the last program was cut short
+            return ()
         return tuple(
             cut for cut, dual in zip(self._cuts, duals[len(duals) - len(self._cuts) :], strict=True) if abs(dual) > 1e-9
         )
@@ -156,6 +168,9 @@ class RootRelaxation:
         more: tuple[Vector, float, float] | None = None,
     ) -> float:
         """Solve, and bound the optimum from below by the dual values, whatever they are worth; in units."""
+        if self._deadline < inf:
+            left = max(0.0, self._deadline - time.perf_counter())
+            self._must(self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left))
         self._highs.run()
         self.programs += 1
         cost = self._cost if cost is None else cost

@@ -141,11 +141,14 @@ def test_method_keeps_to_its_time_and_refuses_groups():
         MetricCuts().solve(grouped, Limits())
 
 
-def test_time_that_is_up_leaves_the_plain_relaxation():
+def test_without_rounds_it_is_the_plain_relaxation_and_without_time_a_bound():
     instance = instance_of(6, 3)
-    found = MetricSeparation(KINDS).run(instance, time_s=1e-9)
-    assert (found.cuts, found.rounds) == ((), ())
-    assert found.bound_bytes == pytest.approx(lp_relaxation(MinVolume(numbering=False), instance).objective, rel=1e-6)
+    plain = lp_relaxation(MinVolume(numbering=False), instance).objective
+    found = MetricSeparation(KINDS, rounds=0).run(instance)
+    assert found.bound_bytes == pytest.approx(plain, rel=1e-6)
+    late = MetricSeparation(KINDS).run(instance, time_s=1e-9)
+    assert (found.cuts, found.rounds, late.cuts, late.rounds) == ((), (), (), ())
+    assert late.bound_bytes <= plain * (1 + 1e-6)
 
 
 def test_safe_bound_needs_no_good_duals():

@@ -1,0 +1,85 @@
+"""A time limit that holds while a model is built: Pyomo makes its objects one by one and knows no limit."""
+
+import math
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+from ddlopt.models.compilation import to_stderr
+
+LARGE_BYTES = 2 * 2**30
+"""Memory from which on a process says that it takes much, while there is time to stop it."""
+_TICK_S = 0.1
+_STATM = Path("/proc/self/statm")
+
+Made = TypeVar("Made")
+
+
+class TimeUpError(BaseException):
+    """The time limit has passed; no ``Exception``, so that nobody who waits for errors takes it for one."""
+
+
+@contextmanager
+def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> Iterator[None]:
+    """Raise :class:`TimeUpError` in the block once ``time_s`` seconds have passed; say so when it takes much memory.
+
+    In the main thread, by the alarm of the operating system, which Python heeds between two of its instructions. In
+    other threads, and where somebody else has set the alarm, a block ends when it ends.
+    """
+    alarm = getattr(signal, "SIGALRM", None)
+    in_main = threading.current_thread() is threading.main_thread()
+    if alarm is None or not in_main or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
+        yield
+        return
+    until = math.inf if time_s is None else time.perf_counter() + time_s
+    told = memory_bytes() >= LARGE_BYTES
+
+    def tick(_: int, frame: FrameType | None) -> None:
+        nonlocal told
+        if not told and memory_bytes() >= LARGE_BYTES:
+            told = True
+            tell("the model takes more than 2 GiB of memory; --memory sets a limit")
+        if time.perf_counter() >= until and not _at_the_edge(frame):
+            raise TimeUpError
+
+    before = signal.signal(alarm, tick)
+    try:
+        first_s = _TICK_S if time_s is None else min(_TICK_S, max(1e-6, time_s))
+        signal.setitimer(signal.ITIMER_REAL, first_s, _TICK_S)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(alarm, before)
+
+
+def built(time_s: float, make: Callable[[], Made]) -> Made | None:
+    """What ``make`` makes; None if ``time_s`` seconds, which may be infinite, are not enough."""
+    try:
+        with building(None if math.isinf(time_s) else max(0.0, time_s)):
+            return make()
+    except TimeUpError:
+        return None
+
+
+def _at_the_edge(frame: FrameType | None) -> bool:
+    """Whether a ``with`` block, this one's or one inside, is being entered or left: that must not be cut short."""
+    while frame is not None:
+        if frame.f_code.co_name in ("__enter__", "__exit__"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def memory_bytes() -> int:
+    """Memory that this process has now, or, where that is not known, the most that it had."""
+    try:
+        return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
