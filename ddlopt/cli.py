@@ -118,12 +118,6 @@ def solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
             start_from=start_from, progress=line.watch(instance.name, chosen),
         )  # fmt: skip
-    if out and result.solution is not None:
-        files.write_whole(out, result.solution.to_json() + "\n")
-    if (out or plot) and result.solution is None:
-        tell("there is no solution to write")
-    if plot and result.solution is not None:
-        _draw_solutions([result], [instance], plot)
     if method is None:
         tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
     if as_json:
@@ -135,6 +129,12 @@ def solve(
             console.print(f"{key}: {quantity(key, value)}", markup=False)
         if result.message:
             tell(result.message)
+    if out and result.solution is not None:
+        files.write_whole(out, result.solution.to_json() + "\n")
+    if (out or plot) and result.solution is None:
+        tell("there is no solution to write")
+    if plot and result.solution is not None:
+        _draw_solutions([result], [instance], plot)
     raise typer.Exit(0 if result.status.solved else NO_ANSWER)
 
 

@@ -37,11 +37,21 @@ def replacing(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
+        _on_disk(temporary)
         temporary.replace(path)
     except OSError as problem:
         raise OptionError(f"{path} cannot be written: {problem.strerror or problem}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _on_disk(path: Path) -> None:
+    """Have the system write what it holds of a file, so that a full disk is told before the file counts."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:

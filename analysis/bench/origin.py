@@ -48,7 +48,10 @@ def revision(source: Path = Path(__file__)) -> str | None:
     source = source.resolve()
     if _git(source, "ls-files", "--error-unmatch", source.name) is None:
         return None
-    return _git(source, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    commit = _git(source, "rev-parse", "HEAD")
+    # `describe --dirty` would lock the checkout, and leave it locked where it is killed.
+    changed = _git(source, "status", "--porcelain", "--untracked-files=no")
+    return None if commit is None or changed is None else commit + ("-dirty" if changed else "")
 
 
 def _git(source: Path, *words: str) -> str | None:

@@ -36,15 +36,19 @@ def watch_over(work: Callable[[], object], pipe: Connection) -> NoReturn:
     with suppress(OSError):
         os.setsid()
     _adopt_orphans()
-    folder = tempfile.mkdtemp(prefix="ddlopt-")
+    folder = None
+    with suppress(OSError):  # a full disk is for the solve to meet
+        folder = tempfile.mkdtemp(prefix="ddlopt-")
     worker = os.fork()
     if worker == 0:
-        tempfile.tempdir = os.environ["TMPDIR"] = folder
+        if folder is not None:
+            tempfile.tempdir = os.environ["TMPDIR"] = folder
         _lead(work)
     with _woken_by(signal.SIGCHLD, signal.SIGTERM) as (alarm, came):
         code = _wait(worker, pipe, alarm, came)
         code = _end_group(worker, code)
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
     _end_as(code)
 
 

@@ -126,40 +126,64 @@ class Store:
                 raise StoreError(
                     f"{self.path} is in use by another sweep; wait for it, or give another store"
                 ) from None
+            except OSError as problem:
+                raise StoreError(f"{self.path} cannot be locked: {problem.strerror or problem}") from None
+        new = not self.path.exists()
         try:
             self._connection = self._opened(write)
-        except _DAMAGED as problem:
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as problem:
+            if new:
+                for ending in ("", "-wal", "-shm", "-journal"):
+                    Path(f"{self.path}{ending}").unlink(missing_ok=True)
             self._release()
+            if isinstance(problem, StoreError):
+                raise
+            if isinstance(problem, sqlite3.OperationalError | OSError):
+                raise StoreError(f"{self.path} cannot be used: {problem}") from None
             raise StoreError(f"{self.path} is not a store of results, or is damaged: {problem}") from None
-        except StoreError:
-            self._release()
-            raise
 
     def _opened(self, write: bool) -> sqlite3.Connection:
-        mode = "rwc" if write else "ro"
+        connection = self._connected("rwc" if write else "ro")
+        try:
+            try:
+                version = connection.execute("PRAGMA user_version").fetchone()[0]
+            except sqlite3.OperationalError:
+                log = Path(f"{self.path}-wal")
+                if write or (log.exists() and log.stat().st_size):
+                    raise
+                # Readers share a small file, which a full or read-only disk has no room for.
+                connection.close()
+                connection = self._connected("ro&immutable=1")
+                version = connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
+            if tables and not ours:
+                raise StoreError(f"{self.path} is a database of something else")
+            if version > len(MIGRATIONS):
+                raise StoreError(
+                    f"{self.path} was written by a newer ddlopt: it is a store of version {version}, and this one "
+                    f"knows {len(MIGRATIONS)}; upgrade ddlopt"
+                )
+            if write:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA wal_autocheckpoint = 1")  # a full disk leaves little in the log
+            elif version < len(MIGRATIONS):
+                connection = _copied(connection)
+            for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+                # One transaction with the version, so that a store is never between two of them.
+                connection.executescript(
+                    f"BEGIN; {script} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {number}; COMMIT;"
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)
         connection.row_factory = sqlite3.Row
         connection.text_factory = _text
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
-        if tables and not ours:
-            raise StoreError(f"{self.path} is a database of something else")
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                f"{self.path} was written by a newer ddlopt: it is a store of version {version}, and this one knows "
-                f"{len(MIGRATIONS)}; upgrade ddlopt"
-            )
-        if write:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-        elif version < len(MIGRATIONS):
-            connection = _copied(connection)
-        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-            # One transaction with the version, so that a store is never between two of them.
-            connection.executescript(
-                f"BEGIN; {script} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {number}; COMMIT;"
-            )
         return connection
 
     def close(self) -> None:
@@ -169,6 +193,7 @@ class Store:
 
     def _release(self) -> None:
         if self._lock is not None:
+            Path(self._lock.lock_file).unlink(missing_ok=True)  # while it is still ours
             self._lock.release()
 
     def __enter__(self) -> Self:
@@ -195,7 +220,13 @@ class Store:
             return {row["key"] for row in self._connection.execute("SELECT key FROM runs")}
 
     def add(self, run: Mapping[str, Any], instance: Mapping[str, Any]) -> None:
-        """Add one finished run; it is on the disk when this returns. One that is there already stays as it is."""
+        """Add one finished run; it is on the disk when this returns. One that is there already stays as it is.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written; the store then stays as it was.
+        """
         self._insert("instances", dict(instance) | {"sizes": json.dumps(instance["sizes"])})
         row = dict(run) | {name: json.dumps(run[name]) for name in NESTED}
         if run["solution"] is not None:

@@ -1,5 +1,6 @@
 """Running a plan: as many solves at a time as asked for, each result stored before the next solve begins."""
 
+import errno
 import threading
 import time
 from collections.abc import Iterator
@@ -98,6 +99,8 @@ def _outcome(future: Future[Any], task: Task, described: Described) -> Finished 
     try:
         finished: Finished | None = future.result()
     except Exception as problem:  # one lost worker must not lose the sweep
+        if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise  # nor would any other solve begin
         lost = no_outcome("crashed", " ".join(f"{type(problem).__name__}: {problem}".split()))
         row = described.of(task)
         return Finished(run_row(task, row, lost, 0.0), dict(row))

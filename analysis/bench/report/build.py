@@ -1,7 +1,9 @@
 """From a store to a folder of pages, instance by instance, so that no more than one instance's traces are in memory."""
 
+import contextlib
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,11 @@ from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, summarise
 from ddlopt.analysis.bench.statistics import REFERENCE
 from ddlopt.analysis.bench.store import Store
 from ddlopt.instances.options import one_of
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import OptionError, StoreError
 
 MARK = "report.json"
 """Lists the files of a report, so that a later one in the same folder leaves none of them behind."""
+_ASIDE = ".new"
 
 
 def write_report(
@@ -73,13 +76,21 @@ def write_report(
         site = Site(folder)
         try:
             _write(site, store, data, title, baseline, pictures, save_charts)
+        except StoreError:
+            raise
         except OSError as problem:
-            raise OptionError(f"{site.folder} cannot be written: {problem.strerror or problem}") from None
-    return site.folder / "index.html"
+            raise OptionError(f"{folder} cannot be written: {problem.strerror or problem}") from None
+        finally:
+            site.leave()
+    return Path(folder) / "index.html"
 
 
 class Site:
-    """The folder of a report.
+    """The folder of a report, which is made aside and takes the place of an earlier one at the end.
+
+    Parameters
+    ----------
+    folder : str or Path
 
     Raises
     ------
@@ -88,31 +99,21 @@ class Site:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self._whole = Path(folder)
+        self.folder = self._whole / _ASIDE
+        """Where files are put until the report is complete."""
+        self._files: list[str] = []
+        self._new = not self._whole.exists()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            there = sorted(path.name for path in self.folder.iterdir())
+            self._whole.mkdir(parents=True, exist_ok=True)
+            there = sorted(path.name for path in self._whole.iterdir() if path.name != _ASIDE)
             if there and MARK not in there:
                 raise OptionError(f"{folder} holds something else than a report ({there[0]}, …); name another folder")
-            self._clear(there)
-            (self.folder / MARK).write_text("[]\n")
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
         except OSError as problem:
+            self.leave()
             raise OptionError(f"{folder} cannot be written: {problem.strerror or problem}") from None
-        self._files: list[str] = []
-
-    def _clear(self, there: list[str]) -> None:
-        """Remove the earlier report, and of the files only those that it made."""
-        if not there:
-            return
-        try:
-            files = [str(name) for name in json.loads((self.folder / MARK).read_text())]
-        except (ValueError, TypeError):
-            files = []
-        inside = self.folder.resolve()
-        for name in files:
-            path = inside / name
-            if path.resolve().is_relative_to(inside):
-                path.unlink(missing_ok=True)
 
     def write(self, name: str, text: str) -> None:
         """Write one file; folders in its name are made."""
@@ -122,8 +123,33 @@ class Site:
         self._files.append(name)
 
     def close(self, extra: list[str]) -> None:
-        """Note what was written, and ``extra`` besides."""
-        (self.folder / MARK).write_text(json.dumps([*self._files, *extra], indent=0) + "\n")
+        """Put what was written, and ``extra`` besides, in the place of the earlier report."""
+        files = [*self._files, *extra]
+        (self.folder / MARK).write_text(json.dumps(files, indent=0) + "\n")
+        earlier = set(self._earlier()) - set(files)
+        for name in [*files, MARK]:
+            target = self._whole / name
+            target.parent.mkdir(exist_ok=True)
+            (self.folder / name).replace(target)
+        inside = self._whole.resolve()
+        for name in earlier:
+            path = inside / name
+            if path.resolve().is_relative_to(inside):
+                path.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Remove what was put aside; where no report came to be, the folder too if it was made for it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._new and not (self._whole / MARK).exists():
+            with contextlib.suppress(OSError):
+                self._whole.rmdir()
+
+    def _earlier(self) -> list[str]:
+        """The files of the report that is there, and of others none."""
+        try:
+            return [str(name) for name in json.loads((self._whole / MARK).read_text())]
+        except (OSError, ValueError, TypeError):
+            return []
 
 
 def _write(
