@@ -18,6 +18,7 @@ from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.within_memory import WithinMemory, memory_limit
 
 if TYPE_CHECKING:
     from ddlopt.models.topology.certificate import Checked, DesignCertificate
@@ -82,6 +83,7 @@ def solve(
     seed: int = 0,
     start: Solution | str | Path | None = None,
     start_from: str | Method | None = None,
+    memory: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
     """Answer one instance; the solution has been through the independent check before you see it.
@@ -109,6 +111,8 @@ def solve(
     start_from : str or Method, optional
         A method that is asked first, for at most a third of the time limit, and whose solution is the start; what it
         proves counts too.
+    memory : float, optional
+        Gigabytes of address space that the solve, then a process of its own, may have.
     progress : callable, optional
         Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve.
 
@@ -126,10 +130,10 @@ def solve(
     OptionError
         If a limit or the seed is out of its range, there are two starts, or no method here uses the solver.
     SolverError
-        If the solver is missing or fails, or claims what the check refutes.
+        If the solver is missing or fails, or claims what the check refutes, or memory is short.
     """
     problem = load(instance)
-    limits = _limits(time_limit, gap, threads, seed)
+    limits, memory_bytes = _limits(time_limit, gap, threads, seed), memory_limit(memory)
     if start_from is not None and start is not None:
         raise OptionError("start and start_from cannot both be given")
     if solver is not None:
@@ -139,7 +143,7 @@ def solve(
     if start_from is not None:
         chosen = _opened(chosen, _method(start_from, problem, solver), problem)
     beginning = None if start is None else _solution(problem, start)
-    return chosen.solve(problem, limits, seed, progress, beginning)
+    return _within(chosen, memory_bytes).solve(problem, limits, seed, progress, beginning)
 
 
 def compare(
@@ -151,6 +155,7 @@ def compare(
     gap: float = 1e-4,
     threads: int = 1,
     seed: int = 0,
+    memory: float | None = None,
     progress: PairProgress | None = None,
     on_result: Callable[[Result], None] | None = None,
 ) -> list[Result]:
@@ -168,6 +173,8 @@ def compare(
     solver : str or sequence of str, optional
         At least one of the methods must use it. Of several, each solves every formulation among the methods; the other
         methods are asked once. One that is not installed has results with status ``error``.
+    memory : float, optional
+        See :func:`solve`; for each pair.
     progress : callable, optional
         Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve begins.
     on_result : callable, optional
@@ -185,7 +192,7 @@ def compare(
     """
     from ddlopt.analysis.warm_up import warm_up
 
-    limits = _limits(time_limit, gap, threads, seed)
+    limits, memory_bytes = _limits(time_limit, gap, threads, seed), memory_limit(memory)
     problems = [load(name) for name in ([names] if isinstance(names, Instance | str | Path) else names)]
     wanted = [methods] if isinstance(methods, str | Method) else methods
     solvers: list[str | None] = [solver] if solver is None or isinstance(solver, str) else list(solver)
@@ -193,7 +200,10 @@ def compare(
         if each is not None:
             _require_use(problem, each, wanted)
     pairs = [
-        (problem, method) for problem in problems for name in wanted for method in _by_solver(name, problem, solvers)
+        (problem, _within(method, memory_bytes))
+        for problem in problems
+        for name in wanted
+        for method in _by_solver(name, problem, solvers)
     ]
     with suppress(Exception):  # what goes wrong with one method is for its result to say
         warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})
@@ -358,6 +368,10 @@ def _method(method: str | Method | None, instance: Instance, solver: str | None)
         return checked(method)
     name = catalogue.default_method(instance, solver) if method in (None, AUTO) else str(method)
     return catalogue.method(name, instance.family, solver or "highs")
+
+
+def _within(method: Method, memory_bytes: int | None) -> Method:
+    return method if memory_bytes is None else WithinMemory(method, memory_bytes)
 
 
 def _require_use(instance: Instance, solver: str, asked: Sequence[str | Method | None]) -> None:

@@ -31,6 +31,10 @@ TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds afte
 Gap = Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")]
 Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver may use.")]
 Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]
+Memory = Annotated[
+    float | None,
+    typer.Option(metavar="GB", help="Address space that each solve may have; what needs more ends in one line."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of standard output.")]
 Settings = Annotated[

@@ -20,6 +20,7 @@ from ddlopt.arguments import (
     NO_ANSWER,
     Gap,
     Json,
+    Memory,
     Name,
     Out,
     Seed,
@@ -84,6 +85,7 @@ def solve(
     gap: Gap = 1e-4,
     threads: Threads = 1,
     seed: Seed = 0,
+    memory: Memory = None,
     start: Annotated[Path | None, typer.Option(metavar="FILE", help="A solution to begin from.")] = None,
     start_from: Annotated[
         str | None,
@@ -116,7 +118,7 @@ def solve(
     with LiveLine([instance]) as line, kept_clear():
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
-            start_from=start_from, progress=line.watch(instance.name, chosen),
+            start_from=start_from, memory=memory, progress=line.watch(instance.name, chosen),
         )  # fmt: skip
     if method is None:
         tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
@@ -162,6 +164,7 @@ def compare(
     gap: Gap = 1e-4,
     threads: Threads = 1,
     seed: Seed = 0,
+    memory: Memory = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison (.png, .svg, .pdf).")] = None,
@@ -185,7 +188,7 @@ def compare(
         with LiveLine(instances) as line, kept_clear():
             ddlopt.compare(
                 instances, wanted, solver=words(solvers) if solvers else None, time_limit=time_limit, gap=gap,
-                threads=threads, seed=seed,
+                threads=threads, seed=seed, memory=memory,
                 progress=line, on_result=results.append,
             )  # fmt: skip
     except KeyboardInterrupt:  # what was found until then is still worth printing

@@ -1,7 +1,8 @@
 """A time limit that holds while a model is built: Pyomo makes its objects one by one and knows no limit."""
 
+import logging
 import math
-import resource
+import os
 import signal
 import sys
 import threading
@@ -50,6 +51,9 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
             raise TimeUpError
 
     before = signal.signal(alarm, tick)
+    loggers = logging.getLogger("pyomo").handlers
+    for handler in loggers:
+        handler.addFilter(_is_no_alarm)
     try:
         first_s = _TICK_S if time_s is None else min(_TICK_S, max(1e-6, time_s))
         signal.setitimer(signal.ITIMER_REAL, first_s, _TICK_S)
@@ -57,6 +61,8 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(alarm, before)
+        for handler in loggers:
+            handler.removeFilter(_is_no_alarm)
 
 
 def built(time_s: float, make: Callable[[], Made]) -> Made | None:
@@ -66,6 +72,11 @@ def built(time_s: float, make: Callable[[], Made]) -> Made | None:
             return make()
     except TimeUpError:
         return None
+
+
+def _is_no_alarm(record: logging.LogRecord) -> bool:
+    """Pyomo logs whatever ends the making of a component as an error."""
+    return TimeUpError.__name__ not in record.getMessage()
 
 
 def _at_the_edge(frame: FrameType | None) -> bool:
@@ -80,6 +91,8 @@ def _at_the_edge(frame: FrameType | None) -> bool:
 def memory_bytes() -> int:
     """Memory that this process has now, or, where that is not known, the most that it had."""
     try:
-        return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
+        import resource  # which not every system has
+
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
