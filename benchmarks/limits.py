@@ -29,6 +29,8 @@ TIME_PART, TIME_S, MEMORY_BYTES = 0.1, 1.0, 2 * 2**30
 _PATIENCE = 6.0, 120.0
 """Part of the limit, and seconds, after which a solve is ended."""
 _POLL_S = 0.02
+_ONE_THREAD = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
+"""As in a sweep: threads of linear algebra that wait for each other would count as work."""
 
 
 def main() -> None:
@@ -87,7 +89,8 @@ def read(file: Path) -> dict[tuple[str, str, float], dict[str, Any]]:
 def measured(family: str, method: str, instance: str, limit_s: float) -> dict[str, Any]:
     """One row, of a solve in a process of its own."""
     command = [sys.executable, __file__, "--solve", f"{family}/{method}", instance, str(limit_s)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    environment = os.environ | dict.fromkeys(_ONE_THREAD, "1")
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment)
     assert child.stdout is not None
     row: dict[str, Any] = {"method": f"{family}/{method}", "instance": instance, "limit_s": limit_s}
     if child.stdout.readline().strip() != "ready":

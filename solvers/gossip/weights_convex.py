@@ -10,6 +10,9 @@ from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
+_MOST_NODES = 75
+"""The equations of a step grow with the fourth power: 100 nodes take seven seconds a step and 3 GB."""
+
 
 @dataclass(frozen=True)
 class Semidefinite(Timed):
@@ -25,6 +28,16 @@ class Semidefinite(Timed):
     name: ClassVar[str] = "semidefinite"
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = WeightsInstance
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, and networks so large that one step of the solver takes longer than anybody waits."""
+        reason = super().refuses(instance)
+        if reason is None and instance.network.nodes > _MOST_NODES:
+            return (
+                f"it has {instance.network.nodes} nodes, and with more than {_MOST_NODES} a step of the solver takes "
+                "seconds and gigabytes; use exact"
+            )
+        return reason
 
     def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """The weights that the solver has in the end."""
