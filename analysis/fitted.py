@@ -10,6 +10,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from ddlopt.models.errors import plain
+
 _PADDING, _EDGES = 3, 1
 """Characters that Rich draws beside the text of each column, and beside all columns."""
 _WIDE = 240
@@ -17,7 +19,7 @@ _WIDE = 240
 
 def out_console() -> Console:
     """Standard output; tables are not squeezed where it is a file or a pipe."""
-    return Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class FittedTable:
     empty: str = "–"
     narrow: int = 14
 
+    def __post_init__(self) -> None:
+        rows = [{plain(header): plain(text) for header, text in row.items()} for row in self.rows]
+        object.__setattr__(self, "rows", rows)
+
     @property
     def headers(self) -> list[str]:
         """All columns, in the order of the longest row."""
@@ -73,7 +79,7 @@ class FittedTable:
                 headers.remove(header)
         widths = self._folded(headers, width)
         if self.title:
-            yield Text(self.title, style="bold")
+            yield Text(plain(self.title), style="bold")
         for number, (head, places) in enumerate(self._parts(heads)):
             if head:
                 yield Text(("\n" if number else "") + head, style="bold")

@@ -1,16 +1,20 @@
 """Pictures of results; Matplotlib's Agg canvas, no window and no global state."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogFormatter, ScalarFormatter
 
 from ddlopt.analysis.tables import gap_text, objective_text, status_text
 from ddlopt.analysis.views import sizes, view
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import OptionError, plain_lines
 from ddlopt.models.files import replacing, writable
 from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective
 
@@ -18,6 +22,8 @@ FORMATS = (".png", ".svg", ".pdf")
 
 _COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
 _WORST_SHOWN = 4.0
+_LONGEST = 60
+"""Characters of a line in a picture."""
 
 
 def picture_path(path: str | Path) -> Path:
@@ -37,7 +43,36 @@ def picture_path(path: str | Path) -> Path:
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure; the file appears whole or not at all."""
     with replacing(picture_path(path)) as temporary:
-        figure.savefig(temporary, dpi=150, bbox_inches="tight", facecolor="white")
+        draw(figure, temporary, 150)
+
+
+def _tame(formatter: Any, value: float, position: int | None) -> str:
+    return _shown(str(formatter(value, position)))
+
+
+def _shown(text: str) -> str:
+    """What can be drawn: nothing that is no character, and no line that leaves no room for the picture."""
+    return "\n".join(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…" for line in plain_lines(text).split("\n"))
+
+
+def draw(figure: Figure, path: Path, dpi: int) -> None:
+    """Write a figure in which names of instances and methods are no mathematics, whatever characters they have."""
+    figures: set[Text] = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            formatter = axis.get_major_formatter()
+            if not isinstance(formatter, ScalarFormatter | LogFormatter):
+                axis.set_major_formatter(FuncFormatter(partial(_tame, formatter)))
+            else:  # powers of ten
+                ticks = (*axis.get_major_ticks(), *axis.get_minor_ticks())
+                figures |= {label for tick in ticks for label in (tick.label1, tick.label2)}
+    for text in figure.findobj(Text):
+        if text not in figures:
+            text.set_parse_math(False)
+            text.set_text(_shown(text.get_text()))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a script that the font does not have
+        figure.savefig(path, dpi=dpi, bbox_inches="tight", facecolor="white")
 
 
 def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figure:

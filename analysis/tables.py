@@ -9,6 +9,7 @@ from ddlopt.analysis.texts import NONE, gap_text, json_text, objective_text, tim
 from ddlopt.analysis.views import sizes
 from ddlopt.instances.index import PROVEN
 from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import plain
 from ddlopt.solvers.contracts import Result, Status
 
 __all__ = [
@@ -84,8 +85,13 @@ def markdown(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
     """A table in Markdown."""
     headers, rows = _rows(results, instances)
     lines = [headers, ["---" if header in _LEFT else "---:" for header in headers]]
-    lines += [[row.get(header, NONE).replace("|", "\\|") for header in headers] for row in rows]
+    lines += [[markdown_text(row.get(header, NONE)) for header in headers] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def markdown_text(text: str) -> str:
+    """The text as it stands in a cell of a table in Markdown."""
+    return plain(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> str:
@@ -115,11 +121,10 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
     for result in results:
         data = result.to_data()
         size = extra.get(result.instance_digest, {})
-        writer.writerow(
-            [result.family, result.instance, *(size.get(column, "") for column in columns), result.method]
-            + ["" if data[figure] is None else data[figure] for figure in figures]
-            + [result.provenance.get("seed", "")]
-        )
+        row = [result.family, result.instance, *(size.get(column, "") for column in columns), result.method]
+        row += ["" if data[figure] is None else data[figure] for figure in figures]
+        row.append(result.provenance.get("seed", ""))
+        writer.writerow([plain(value) if isinstance(value, str) else value for value in row])
     return text.getvalue()
 
 

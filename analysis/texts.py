@@ -38,7 +38,16 @@ def gap_text(gap: float | None) -> str:
 
 def json_text(data: Any) -> str:
     """JSON text of plain data; a figure that is not finite becomes null."""
-    return json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False, default=str)
+    return printable_json(json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def printable_json(text: str) -> str:
+    """The same JSON, with what could steer a terminal, or is no character, as JSON writes it in ASCII."""
+    return "\n".join(line if line.isprintable() else _in_ascii(line) for line in text.split("\n"))
+
+
+def _in_ascii(line: str) -> str:
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
 
 
 def _finite(data: Any) -> Any:

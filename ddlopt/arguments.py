@@ -51,14 +51,25 @@ _OWN = ("family", "family_name", "kind", "path", "source_format")
 
 
 def tell(line: str) -> None:
-    """Print a line on standard error."""
-    print(line, file=sys.stderr, flush=True)
+    """Print a line on standard error, and nothing that could steer a terminal."""
+    from ddlopt.models.errors import plain
+
+    print(plain(line), file=sys.stderr, flush=True)
+
+
+def say(text: object) -> None:
+    """Print lines on standard output, and nothing that could steer a terminal."""
+    from ddlopt.models.errors import plain_lines
+
+    print(plain_lines(str(text)))
 
 
 def emit(text: str, out: Path | None) -> None:
-    """Write text to a file, or to standard output where there is none or it is ``-``."""
+    """Write JSON to a file, or to standard output where there is none or it is ``-``."""
     if out is None or str(out) == "-":
-        print(text)
+        from ddlopt.analysis.texts import printable_json
+
+        print(printable_json(text))
         return
     from ddlopt.models.files import write_whole
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ddlopt.arguments import NO_ANSWER, Gap, Json, Name, Seed, Threads, TimeLimit
+from ddlopt.arguments import NO_ANSWER, Gap, Json, Name, Seed, Threads, TimeLimit, say
 
 if TYPE_CHECKING:
     from ddlopt.models.contracts import Instance
@@ -34,7 +34,7 @@ def command(
         )  # fmt: skip
     out_console().print(tables.table([result], [instance]))
     exact = f"{certificate.bound} bytes ({certificate.bound_bytes:.12g})"
-    print(f"proven in {out}: every design loads some link with more than {exact}")
+    say(f"proven in {out}: every design loads some link with more than {exact}")
     raise typer.Exit(0 if result.status.answered else NO_ANSWER)
 
 
@@ -60,7 +60,7 @@ def print_checked(instance: "Instance", certificate: Path, as_json: Json) -> Non
         }
         print(json_text(data))
         return
-    print(f"{instance.name}: the certificate holds")
+    say(f"{instance.name}: the certificate holds")
     print(f"busiest link of every design: more than {checked.bound_bytes} bytes ({float(checked.bound_bytes):.12g})")
     print(f"iteration of every design: at least {checked.bound_s} s ({float(checked.bound_s):.12g})")
     print(f"looked at: {checked.nodes} cases, {checked.applications} applied weights, {checked.images} images")

@@ -30,6 +30,7 @@ from ddlopt.arguments import (
     TimeLimit,
     emit,
     options_of,
+    say,
     tell,
     words,
 )
@@ -125,10 +126,9 @@ def solve(
     if as_json:
         print(tables.json_text(result.to_data()))
     else:
-        console = out_console()
-        console.print(tables.table([result], [instance]))
+        out_console().print(tables.table([result], [instance]))
         for key, value in result.details.items():
-            console.print(f"{key}: {quantity(key, value)}", markup=False)
+            say(f"{key}: {quantity(key, value)}")
         if result.message:
             tell(result.message)
     if out and result.solution is not None:
@@ -253,9 +253,9 @@ def check(
         }
         print(json_text(data | ({"exact_objective": str(evaluation.objective)} if exact else {})))
     else:
-        print(verdict(instance, evaluation, exact))
+        say(verdict(instance, evaluation, exact))
         for key, value in evaluation.details.items():
-            print(f"{key}: {quantity(key, float(value))}")
+            say(f"{key}: {quantity(key, float(value))}")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
 
 
@@ -339,6 +339,10 @@ def run(arguments: Sequence[str]) -> int:
         return code
 
 
+_NO_FILE = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS)
+"""What is wrong with names that were given, wherever it shows."""
+
+
 def _told(code: int) -> int:
     """The exit code; Typer turns Ctrl-C into a bare one."""
     if code == INTERRUPTED:
@@ -355,6 +359,8 @@ def _explain(problem: Exception) -> tuple[str, int]:
         with contextlib.suppress(OSError):  # what is left to be written would fail once more on the way out
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return f"nothing more can be written: {problem.strerror}", NO_ANSWER
+    if isinstance(problem, OSError) and problem.errno in _NO_FILE:
+        return f"'{problem.filename}' is no file that can be opened: {problem.strerror}", BAD_INPUT
     if isinstance(problem, DdloptError):
         failed = isinstance(problem, SolverError) and not isinstance(problem, SolverMissingError)
         return str(problem), NO_ANSWER if failed else BAD_INPUT

@@ -17,6 +17,7 @@ from rich.text import Text
 from ddlopt.analysis.fitted import out_console
 from ddlopt.analysis.texts import NONE, gap_text, objective_text, time_text
 from ddlopt.models.contracts import Evaluation, Instance, Sense
+from ddlopt.models.errors import plain
 from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
 
 __all__ = ["LiveLine", "out_console", "profile", "quantity", "verdict"]
@@ -106,7 +107,7 @@ class LiveLine:
 
     def lines(self, width: int) -> list[str]:
         """What is shown, the solve that runs last."""
-        return [solve.text(width) for solve in self._solves]
+        return [plain(solve.text(width)) for solve in self._solves]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Solves that have ended are dimmed."""

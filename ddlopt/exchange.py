@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import NO_ANSWER, FormulationName, Name, Seed, tell, words
+from ddlopt.arguments import NO_ANSWER, FormulationName, Name, Seed, say, tell, words
 
 
 def export(
@@ -36,7 +36,7 @@ def export(
     if start_from is not None:
         must_read_starts(solvers)
     for path in write_model(chosen, instance, out, to):  # type: ignore[arg-type]
-        print(path)
+        say(path)
     if start_from is None:
         return
     with kept_clear():
@@ -44,7 +44,7 @@ def export(
     if found.solution is None:
         raise NoSolutionError(f"{start_from} on '{instance.name}' has no solution to start from: {found.message}")
     for path in write_start(chosen, instance, found.solution, out, to, solvers):  # type: ignore[arg-type]
-        print(path)
+        say(path)
 
 
 def import_solution(
@@ -65,7 +65,7 @@ def import_solution(
     instance = ddlopt.load(name)
     solution = read_solution(formulation_named(formulation, instance.family), instance, file)
     evaluation = ddlopt.check(instance, solution)
-    print(verdict(instance, evaluation))
+    say(verdict(instance, evaluation))
     if out:
         write_whole(out, solution.to_json() + "\n")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
@@ -116,7 +116,7 @@ def _submit_all(store: Path) -> None:
 
     with Store(store, write=False) as opened:
         if not _told(take_over(opened)):
-            print(f"nothing in {store} is better than what the library has")
+            say(f"nothing in {store} is better than what the library has")
 
 
 def _told(news: Iterable[Any]) -> bool:
@@ -126,7 +126,7 @@ def _told(news: Iterable[Any]) -> bool:
     refused = changed = False
     try:
         for each in news:
-            (tell if each.refused else print)(each.text)
+            (tell if each.refused else say)(each.text)
             refused, changed = refused or each.refused, changed or not each.refused
     finally:
         write_index()

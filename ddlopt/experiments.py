@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import INTERRUPTED, numbers, words
+from ddlopt.arguments import INTERRUPTED, numbers, say, words
 
 app = typer.Typer(help="Run an experiment, and write its tables and pictures.")
 
@@ -68,7 +68,7 @@ def gossip(
     if found.runs:
         _print(found)
         for path in _write(found, out) if out is not None else ():
-            print(path)
+            say(path)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -128,7 +128,12 @@ class _Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
-        columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[now]}")
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[now]}", markup=False),
+        )
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
         self._task = self._progress.add_task("", total=None, now="")
         self._done = 0
@@ -141,8 +146,10 @@ class _Bar:
         self._progress.stop()
 
     def __call__(self, label: str, left: int) -> None:
+        from ddlopt.models.errors import plain
+
         self._done += 1
-        self._progress.update(self._task, completed=self._done, total=self._done + left, now=label)
+        self._progress.update(self._task, completed=self._done, total=self._done + left, now=plain(label))
 
 
 def _print(found: Any) -> None:

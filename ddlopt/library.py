@@ -172,6 +172,7 @@ def show(name: Name, as_json: Json = False) -> None:
     import ddlopt
     from ddlopt.analysis.fitted import out_console
     from ddlopt.analysis.texts import json_text
+    from ddlopt.models.errors import plain
 
     instance = ddlopt.load(name)
     facts = _facts(name, instance)
@@ -183,7 +184,7 @@ def show(name: Name, as_json: Json = False) -> None:
     table.add_column(overflow="fold")
     for label, text in _told(instance, facts):
         whole = label == "digest"  # half of one is no use, and to break it is worse
-        table.add_row(Text(label), Text(text, no_wrap=whole, overflow="ellipsis" if whole else "fold"))
+        table.add_row(Text(label), Text(plain(text), no_wrap=whole, overflow="ellipsis" if whole else "fold"))
     out_console().print(table)
 
 

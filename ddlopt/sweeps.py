@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import INTERRUPTED, StoreFile, numbers, tell, words
+from ddlopt.arguments import INTERRUPTED, StoreFile, numbers, say, tell, words
 
 Suites = Annotated[
     list[str],
@@ -80,7 +80,7 @@ def bench(
             tell(f"interrupted; {sweep.done} of {len(tasks)} results are in {store}, the same command goes on")
             raise typer.Exit(INTERRUPTED) from None
     told = ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "nothing was left to do"
-    print(f"{len(tasks)} results in {store}; now: {told}")
+    say(f"{len(tasks)} results in {store}; now: {told}")
 
 
 def warm_up(
@@ -132,9 +132,7 @@ def report(
     from ddlopt.analysis.bench.store import Store
 
     with Store(store, write=False) as opened:
-        print(
-            write_report(opened, out, title, baseline, target_gap, pictures, words(save_charts) if save_charts else ())
-        )
+        say(write_report(opened, out, title, baseline, target_gap, pictures, words(save_charts) if save_charts else ()))
         tell_skipped(opened)
 
 
@@ -152,12 +150,13 @@ def _watched(sweep: Any) -> Counter[str]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from ddlopt.analysis.tables import time_text
+    from ddlopt.models.errors import plain
 
     counts: Counter[str] = Counter()
     console = Console(stderr=True)
     columns = (
         BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[end]}"),
-        TextColumn("{task.fields[now]}"),
+        TextColumn("{task.fields[now]}", markup=False),
     )  # fmt: skip
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         bar = progress.add_task("", total=len(sweep.tasks), completed=sweep.done, end="", now="")
@@ -165,6 +164,6 @@ def _watched(sweep: Any) -> Counter[str]:
             counts[finished.run["status"]] += 1
             left = sweep.expected_s
             end = "" if left is None else f"about {time_text(left)} left"
-            now = "; ".join(f"{task.instance} {task.method}" for task in sweep.running.values())
+            now = plain("; ".join(f"{task.instance} {task.method}" for task in sweep.running.values()))
             progress.update(bar, completed=sweep.done, end=end, now=now)
     return counts

@@ -11,6 +11,11 @@ def plain(text: str) -> str:
     )
 
 
+def plain_lines(text: str) -> str:
+    """The same of several lines, which stay apart."""
+    return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
+
+
 class DdloptError(Exception):
     """Anything that ddlopt raises on purpose; its message is one line that says what to mend."""
 

@@ -61,7 +61,7 @@ class Foreign:
     def __post_init__(self) -> None:
         for what in ("name", "family"):
             value = _asked(partial(getattr, self.method, what))
-            if type(value) is not str or not value:
+            if type(value) is not str or not value or not value.isprintable():
                 raise OptionError(
                     f"the {what} of a method is a word, but that of a {type(self.method).__name__} is not"
                 )

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from ddlopt.analysis.tables import NONE
+from ddlopt.analysis.tables import NONE, markdown_text
+from ddlopt.models.errors import plain
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "µ": r"\textmu{}", "≤": r"$\leq$",
     "∞": r"$\infty$", "<": r"\textless{}", ">": r"\textgreater{}",
+    "[": "{[}", "]": "{]}",  # at the beginning of a row they would be an option
 }  # fmt: skip
 
 Written = Mapping[str, Callable[[object], str]]
@@ -18,7 +20,7 @@ Written = Mapping[str, Callable[[object], str]]
 
 def latex_text(text: str) -> str:
     """The text with what means something to LaTeX escaped."""
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    return "".join(_LATEX.get(letter, letter) for letter in plain(text))
 
 
 def cell(value: object, column: str, written: Written) -> str:
@@ -32,7 +34,7 @@ def markdown(table: pd.DataFrame, written: Written | None = None) -> str:
     """A table in Markdown, its numbers to the right."""
     rows = _texts(table, written or {})
     lines = [list(table.columns), ["---:" if numeric else "---" for numeric in _numeric(table)], *rows]
-    return "".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 
 
 def latex(table: pd.DataFrame, written: Written | None = None, caption: str = "", label: str = "") -> str:

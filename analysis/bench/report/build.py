@@ -19,7 +19,7 @@ from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, summarise
 from ddlopt.analysis.bench.statistics import REFERENCE
 from ddlopt.analysis.bench.store import Store
 from ddlopt.instances.options import one_of
-from ddlopt.models.errors import OptionError, StoreError
+from ddlopt.models.errors import OptionError, StoreError, plain_lines
 
 MARK = "report.json"
 """Lists the files of a report, so that a later one in the same folder leaves none of them behind."""
@@ -119,7 +119,7 @@ class Site:
         """Write one file; folders in its name are made."""
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(plain_lines(text), encoding="utf-8")
         self._files.append(name)
 
     def close(self, extra: list[str]) -> None:

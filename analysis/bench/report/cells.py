@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from ddlopt.models.errors import plain
+
 LARGEST_PLAIN = 1000
 """Rows beyond which a table is data that the script shows page by page."""
 LONG = 48
@@ -85,6 +87,8 @@ def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 def _data(rows: Sequence[Sequence[Cell]]) -> str:
     """All rows as JSON, and what to say to those without a script."""
-    packed = json.dumps([[list(cell) for cell in row] for row in rows], separators=(",", ":")).replace("<", "\\u003c")
+    packed = json.dumps(
+        [[[plain(cell.text), *cell[1:]] for cell in row] for row in rows], separators=(",", ":")
+    ).replace("<", "\\u003c")
     note = f"Without a script the first {LARGEST_PLAIN} of {len(rows)} rows are shown."
     return f'<script type="application/json">{packed}</script><noscript><p>{note}</p></noscript>'

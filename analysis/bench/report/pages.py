@@ -104,7 +104,9 @@ class Frame:
         row = self.data.instances[digest]
         name = f"{slug(family)}--{slug(str(first['instance']))}"
         if name.lower() in self._taken:
-            name = f"{name}--{digest[:12]}"
+            name = f"{name}--{slug(digest[:12])}"
+        if name.lower() in self._taken:
+            name = f"{name}--{len(self._taken)}"
         self._taken.add(name.lower())
         ranked = runs[runs["current"] & (runs["status"] != statistics.REFERENCE)]
         found = ranked[ranked["objective"].notna()].sort_values(["gap_to_best", "runtime_s"], kind="stable")

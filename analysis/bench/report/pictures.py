@@ -61,6 +61,7 @@ class Painter:
         from matplotlib.figure import Figure
 
         from ddlopt import instances
+        from ddlopt.analysis.plots import draw as save_drawn
         from ddlopt.models.catalogue import family
         from ddlopt.models.errors import UnknownNameError
 
@@ -76,6 +77,6 @@ class Painter:
         figure = Figure(figsize=(5.6, 5.0), layout="constrained")
         draw(figure.add_subplot(), instance, solution)
         file.parent.mkdir(exist_ok=True)
-        figure.savefig(file, dpi=110, facecolor="white", bbox_inches="tight")
+        save_drawn(figure, file, 110)
         width, height = struct.unpack(">II", file.read_bytes()[16:24])  # where a PNG has them
         return width, height
