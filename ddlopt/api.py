@@ -3,28 +3,25 @@
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ddlopt import instances
 from ddlopt.analysis.compare import PairProgress, refuted, run
+from ddlopt.choosing import AUTO, by_solver, method_for, opened_by, require_solver_use, require_use, within
 from ddlopt.models import files
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
-from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, SolverError, SolverMissingError
+from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, SolverError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
-from ddlopt.solvers.foreign import checked
-from ddlopt.solvers.within_memory import WithinMemory, memory_limit
+from ddlopt.solvers.within_memory import memory_limit
 
 if TYPE_CHECKING:
     from ddlopt.models.topology.certificate import Checked, DesignCertificate
 
-AUTO = "auto"
-"""The name that stands for :func:`default_method` where a method is asked for."""
 CERTIFYING = "branch-and-bound"
 """The method, of topologies, that writes certificates."""
 
@@ -51,12 +48,12 @@ def describe(family_name: str) -> tuple[tuple[str, str, str], ...]:
     return tuple((entry.name, entry.kind, entry.summary) for entry in catalogue.entries(family_name))
 
 
-def default_method(instance: Instance | str | Path, solver: str | None = None) -> str:
+def default_method(instance: Instance | str | Path, solver: str | None = None, start: bool = False) -> str:
     """The method that :func:`solve` takes by itself: the family's best exact one for the instance's size.
 
-    With a solver it is one that uses it.
+    With a solver, or with a start, it is one that uses it.
     """
-    return catalogue.default_method(load(instance), solver)
+    return catalogue.default_method(load(instance), solver, start)
 
 
 def load(instance: Instance | str | Path) -> Instance:
@@ -103,11 +100,12 @@ def solve(
     gap : float
         Relative gap at which the search may stop.
     threads : int
-        Threads that a solver may use.
+        Threads that a solver may use. More than one, a seed other than 0 and a start are refused where the method has
+        no use for them.
     seed : int
         Seed of everything random.
     start : Solution, str or Path, optional
-        A solution to begin from (or its file), where the method can use one.
+        A solution to begin from (or its file); :func:`default_method` is then one that uses it.
     start_from : str or Method, optional
         A method that is asked first, for at most a third of the time limit, and whose solution is the start; what it
         proves counts too.
@@ -128,7 +126,7 @@ def solve(
     NotApplicableError
         If the method, or that of ``start_from``, does not cover the instance.
     OptionError
-        If a limit or the seed is out of its range, there are two starts, or no method here uses the solver.
+        If a limit or the seed is out of its range, there are two starts, or the method has no use for an option.
     SolverError
         If the solver is missing or fails, or claims what the check refutes, or memory is short.
     """
@@ -137,13 +135,16 @@ def solve(
     if start_from is not None and start is not None:
         raise OptionError("start and start_from cannot both be given")
     if solver is not None:
-        _require_use(problem, solver, [method] if start_from is None else [method, start_from])
+        require_solver_use(problem, solver, [method] if start_from is None else [method, start_from])
         backend(solver)  # one that is not installed is told, also where a heuristic would do without it
-    chosen = _method(method, problem, solver)
+    started = start is not None or start_from is not None
+    chosen = method_for(method, problem, solver, started)
+    require_use([(problem, chosen)], ["start"] * started)
     if start_from is not None:
-        chosen = _opened(chosen, _method(start_from, problem, solver), problem)
+        chosen = opened_by(method_for(start_from, problem, solver), chosen, problem)
+    require_use([(problem, chosen)], _asked(threads, seed))
     beginning = None if start is None else _solution(problem, start)
-    return _within(chosen, memory_bytes).solve(problem, limits, seed, progress, beginning)
+    return within(chosen, memory_bytes).solve(problem, limits, seed, progress, beginning)
 
 
 def compare(
@@ -171,8 +172,11 @@ def compare(
     methods : str or Method, or a sequence of them
         See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
     solver : str or sequence of str, optional
-        At least one of the methods must use it. Of several, each solves every formulation among the methods; the other
-        methods are asked once. One that is not installed has results with status ``error``.
+        Of several, each solves every formulation among the methods; the other methods are asked once. One that is not
+        installed has results with status ``error``.
+    time_limit, gap, threads, seed
+        See :func:`solve`. A solver, more than one thread and a seed other than 0 are refused only where none of the
+        methods uses them.
     memory : float, optional
         See :func:`solve`; for each pair.
     progress : callable, optional
@@ -198,13 +202,14 @@ def compare(
     solvers: list[str | None] = [solver] if solver is None or isinstance(solver, str) else list(solver)
     for problem, each in itertools.product(problems, solvers):
         if each is not None:
-            _require_use(problem, each, wanted)
+            require_solver_use(problem, each, wanted)
     pairs = [
-        (problem, _within(method, memory_bytes))
+        (problem, within(method, memory_bytes))
         for problem in problems
         for name in wanted
-        for method in _by_solver(name, problem, solvers)
+        for method in by_solver(name, problem, solvers)
     ]
+    require_use(pairs, _asked(threads, seed))
     with suppress(Exception):  # what goes wrong with one method is for its result to say
         warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})
     results = []
@@ -358,72 +363,14 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     return instances.schema(family_name, solution=solution)
 
 
+def _asked(threads: int, seed: int) -> list[str]:
+    """The options that are not at their defaults."""
+    return ["threads"] * (threads != 1) + ["seed"] * (seed != 0)
+
+
 def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Limits:
     require_seed(seed)
     return Limits(time_limit, gap, threads)
-
-
-def _method(method: str | Method | None, instance: Instance, solver: str | None) -> Method:
-    if method is not None and not isinstance(method, str):
-        return checked(method)
-    name = catalogue.default_method(instance, solver) if method in (None, AUTO) else str(method)
-    return catalogue.method(name, instance.family, solver or "highs")
-
-
-def _within(method: Method, memory_bytes: int | None) -> Method:
-    return method if memory_bytes is None else WithinMemory(method, memory_bytes)
-
-
-def _require_use(instance: Instance, solver: str, asked: Sequence[str | Method | None]) -> None:
-    """Raise :class:`OptionError` if none of the methods uses a solver."""
-    catalogue.require_solver(solver)
-    if any(each is None or each == AUTO for each in asked):  # the default is one that does
-        return
-    if not any(isinstance(each, str) and catalogue.takes_solver(each, instance) for each in asked):
-        told = ", ".join(each if isinstance(each, str) else str(getattr(each, "name", "")) for each in asked if each)
-        raise OptionError(f"{told} on '{instance.name}' uses no solver that could be chosen; leave '{solver}' out")
-
-
-def _opened(method: Method, opening: Method, instance: Instance) -> Method:
-    """The method with another one before it."""
-    from ddlopt.solvers.opened import Opened
-
-    for each in (opening, method):
-        reason = each.refuses(instance)
-        if reason is not None:
-            raise NotApplicableError(f"{each.name} does not cover '{instance.name}': {reason}")
-    return Opened(method.name, instance.family, opening, lambda _: method)
-
-
-@dataclass(frozen=True)
-class _Missing:
-    """A formulation whose solver is not installed."""
-
-    name: str
-    family: str
-    solver: str
-    message: str
-
-    def refuses(self, _: Any) -> str | None:
-        return None
-
-    def solve(self, *_: Any) -> Result:
-        raise SolverMissingError(self.message)
-
-
-def _by_solver(method: str | Method, instance: Instance, solvers: Sequence[str | None]) -> list[Method]:
-    """The method with each solver if it is a formulation, once otherwise."""
-    if len(solvers) == 1:
-        return [_method(method, instance, solvers[0])]
-    made: list[Method] = []
-    for solver in solvers:
-        try:
-            made.append(_method(method, instance, solver))
-        except SolverMissingError as missing:  # the others may still answer
-            made.append(_Missing(str(method), instance.family, str(solver), str(missing)))
-    from ddlopt.solvers.exact import Exact
-
-    return made if any(isinstance(each, Exact | _Missing) for each in made) else made[:1]
 
 
 def _solution(instance: Instance, solution: Solution | str | Path) -> Solution:

@@ -115,7 +115,7 @@ def solve(
     instance = ddlopt.load(name)
     if solver is not None:
         catalogue.require_solver(solver)
-    chosen = method or ddlopt.default_method(instance, solver)
+    chosen = method or ddlopt.default_method(instance, solver, start is not None or start_from is not None)
     with LiveLine([instance]) as line, kept_clear():
         result = ddlopt.solve(
             instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,

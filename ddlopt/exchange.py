@@ -8,6 +8,8 @@ import typer
 
 from ddlopt.arguments import NO_ANSWER, FormulationName, Name, Seed, say, tell, words
 
+_READ_STARTS = "highs,scip,cbc,gurobi"
+
 
 def export(
     name: Name,
@@ -18,8 +20,9 @@ def export(
         str | None, typer.Option(metavar="M", help="Write the solution of this method as a start beside the model.")
     ] = None,
     start_for: Annotated[
-        str, typer.Option(metavar="S,S,…", help="Solvers that are to read the start.")
-    ] = "highs,scip,cbc,gurobi",
+        str | None,
+        typer.Option(metavar="S,S,…", help=f"Solvers that are to read the start; by default {_READ_STARTS}."),
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="Seconds for the method of the start.")] = None,
     seed: Seed = 0,
 ) -> None:
@@ -31,7 +34,11 @@ def export(
     from ddlopt.solvers.catalogue import formulation_named
     from ddlopt.solvers.standard_output import kept_clear
 
-    instance, solvers = ddlopt.load(name), words(start_for)
+    of_start = {"--start-for": start_for is not None, "--time-limit": time_limit is not None, "--seed": seed != 0}
+    given = [option for option, there in of_start.items() if there]
+    if start_from is None and given:
+        raise typer.BadParameter(f"{given[0]} is for the start that --start-from METHOD makes; give both or neither")
+    instance, solvers = ddlopt.load(name), words(_READ_STARTS if start_for is None else start_for)
     chosen = formulation_named(formulation, instance.family)
     if start_from is not None:
         must_read_starts(solvers)

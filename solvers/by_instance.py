@@ -4,7 +4,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of, uses_of
 
 
 class ByInstance(ABC):
@@ -31,6 +31,10 @@ class ByInstance(ABC):
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What the method that fits calls."""
         return kernels_of(self.method(instance), instance)
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """What the method that fits uses."""
+        return uses_of(self.method(instance), instance)
 
     def solve(
         self,

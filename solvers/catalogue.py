@@ -18,7 +18,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingE
 from ddlopt.solvers import standard_output
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.by_instance import ByInstance
-from ddlopt.solvers.contracts import Entry, Method
+from ddlopt.solvers.contracts import Entry, Method, uses_of
 from ddlopt.solvers.foreign import checked
 from ddlopt.solvers.makers import Maker
 
@@ -114,11 +114,11 @@ def formulation_named(name: str, family: str) -> Formulation:
     raise UnknownNameError(f"{family} has no formulation '{name}'; it has: {', '.join(known)}")
 
 
-def default_method(instance: Instance, solver: str | None = None) -> str:
+def default_method(instance: Instance, solver: str | None = None, start: bool = False) -> str:
     """The best exact method for the instance's size; a heuristic with a certified gap where none is within reach.
 
     Where a solver is asked for, the first of the exact methods that use one and cover the instance, if that one does
-    not.
+    not; where there is a start, the same with methods of its kind that use one.
 
     Raises
     ------
@@ -127,11 +127,21 @@ def default_method(instance: Instance, solver: str | None = None) -> str:
     """
     name: str = _methods(instance.family).default_method(instance)
     if solver is None or takes_solver(name, instance):
-        return name
+        return name if solver is not None or not start else _with_start(name, instance)
     for entry in entries(instance.family):
         if entry.kind == "exact" and takes_solver(entry.name, instance) and _covers(entry, instance):
             return entry.name
     raise OptionError(f"no method that uses a solver covers '{instance.name}'; leave '{solver}' out")
+
+
+def _with_start(name: str, instance: Instance) -> str:
+    """The method of that name, or if it uses no start the first of its kind that does; else the method all the same."""
+    uses = uses_of(method(name, instance.family), instance)
+    if uses is None or "start" in uses:
+        return name
+    kind = next(entry.kind for entry in entries(instance.family) if entry.name == name)
+    alike = (entry for entry in entries(instance.family) if entry.kind == kind and _covers(entry, instance))
+    return next((each.name for each in alike if "start" in (uses_of(each.make("highs"), instance) or ())), name)
 
 
 def require_solver(name: str) -> None:

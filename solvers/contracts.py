@@ -256,6 +256,20 @@ def kernels_of(method: Any, instance: Any) -> tuple[str, ...]:
     return (*instance.kernels, *own)
 
 
+OPTIONS = ("threads", "seed", "start")
+"""What a method may have no use for; a limit on time and a gap mean something for every method."""
+
+
+def uses_of(method: Any, instance: Any) -> frozenset[str] | None:
+    """Which of :data:`OPTIONS` a method uses on an instance; None if it does not say.
+
+    A method says so by an attribute ``uses``, or, where it depends on the instance, by ``uses_for(instance)``.
+    """
+    said: frozenset[str] | None
+    said = method.uses_for(instance) if hasattr(method, "uses_for") else getattr(method, "uses", None)
+    return said
+
+
 def compiled(method: Any, instance: Any) -> float:
     """Seconds in which what a method may call on an instance was compiled or loaded; to be spent before its clock."""
     return compile_kernels(kernels_of(method, instance))

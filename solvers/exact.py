@@ -12,7 +12,7 @@ from pyomo.common.gc_manager import PauseGC
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Evidence, Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
-from ddlopt.solvers.backends.contracts import Backend, Outcome
+from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building
 from ddlopt.solvers.certify import Gate, MethodOutput
@@ -67,6 +67,10 @@ class Exact:
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What the formulation calls."""
         return tuple(getattr(self.formulation, "kernels", ()))
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """A start, and what the solver can be told."""
+        return uses_of_backend(self.backend)
 
     def solve(
         self,

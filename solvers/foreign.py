@@ -27,6 +27,7 @@ from ddlopt.solvers.contracts import (
     better,
     compiled,
     kernels_of,
+    uses_of,
 )
 
 _MOST_POINTS = 100_000
@@ -90,6 +91,11 @@ class Foreign:
         """What the method says that it calls, if it says so in words."""
         said = _asked(lambda: kernels_of(self.method, instance))
         return said if isinstance(said, tuple) and all(type(each) is str for each in said) else ()
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """What the method says that it uses, if it says so in words."""
+        said = _asked(lambda: uses_of(self.method, instance))
+        return said if isinstance(said, frozenset) and all(type(each) is str for each in said) else None
 
     def solve(
         self,

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -102,6 +102,13 @@ class Timed(ABC):
     """Of a family with several problems, the instances of those that it answers."""
     kernels: ClassVar[tuple[str, ...]] = ()
     """Modules with the kernels that :meth:`find` calls, which are compiled before the clock begins."""
+    uses: ClassVar[frozenset[str] | None] = None
+    """Which of ``threads``, ``seed`` and ``start`` matter to it, told in the class statement; None: it does not say."""
+
+    def __init_subclass__(cls, *, uses: Iterable[str] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if uses is not None:
+            cls.uses = frozenset(uses)
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Formulation
 from ddlopt.models.errors import SolutionError
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.backends.contracts import uses_of_backend
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.exact import Exact
 
@@ -47,6 +48,10 @@ class Limited:
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What the formulation calls."""
         return tuple(getattr(self.formulation(None), "kernels", ()))
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """A start, and what the solver can be told."""
+        return uses_of_backend(backend(self.solver))
 
     def solve(
         self,

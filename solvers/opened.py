@@ -20,6 +20,7 @@ from ddlopt.solvers.contracts import (
     better,
     kernels_of,
     relative_gap,
+    uses_of,
 )
 
 OPENING_SHARE = 0.3
@@ -54,6 +55,11 @@ class Opened:
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What either calls."""
         return (*kernels_of(self.opening, instance), *kernels_of(self.model(instance), instance))
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """What either uses."""
+        each = uses_of(self.opening, instance), uses_of(self.model(instance), instance)
+        return None if None in each else frozenset().union(*(uses for uses in each if uses is not None))
 
     def solve(
         self,

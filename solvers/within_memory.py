@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ddlopt.models.errors import OptionError, SolverError
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of, uses_of
 
 _SIGNS = ("bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment", "out of memory")
 """What messages of libraries have in them that ran out of memory."""
@@ -75,6 +75,10 @@ class WithinMemory:
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What the method calls."""
         return kernels_of(self.method, instance)
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """What the method uses."""
+        return uses_of(self.method, instance)
 
     def solve(
         self,

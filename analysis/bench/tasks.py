@@ -14,11 +14,13 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Method, kernels_of, provenance
+from ddlopt.solvers.contracts import OPTIONS, Limits, Method, kernels_of, provenance, uses_of
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.foreign import Foreign
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
+_OF_SWEEPS = {"threads": "threads", "seed": "seeds", "start": "starts"}
+"""What sweeps call the options of a method; they have no starts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +129,7 @@ def plan(
     _require_known(itertools.chain(*of_instance.values()))
     for solver in solvers:
         catalogue.require_solver(solver)
+    unused = _not_default(limits, seeds, solvers)
     for name in names:
         instance = instances.load(name)
         text = None if instances.find(name) else instance.to_json(indent=None)
@@ -134,7 +137,10 @@ def plan(
             method = configured(asked, instance.family, solver)
             if method.refuses(instance) is not None:
                 continue
-            used = solver if isinstance(method, Exact) else ""
+            used = solver if isinstance(method, Exact) or _takes(asked, instance, solver) else ""
+            uses = uses_of(method, instance)
+            unused -= {_OF_SWEEPS[use] for use in OPTIONS if uses is None or use in uses}
+            unused -= {"solvers"} if used else set()
             for seed in seeds:
                 task = Task(
                     name, text, instance.digest, instance.family, asked, options_of(method), used, seed, limits,
@@ -143,7 +149,20 @@ def plan(
                 tasks.setdefault(task.key, task)
     if not tasks:
         raise OptionError("there is nothing to do: no instance is answered by any of the methods")
+    for option in sorted(unused):
+        raise OptionError(f"none of the methods has any use for --{option}; leave it out")
     return list(tasks.values())
+
+
+def _not_default(limits: Limits, seeds: Sequence[int], solvers: Sequence[str]) -> set[str]:
+    """The options of a sweep that ask for something else than what happens by itself."""
+    asked = {"threads": limits.threads != 1, "seeds": seeds != (0,), "solvers": tuple(solvers) != ("highs",)}
+    return {option for option, given in asked.items() if given}
+
+
+def _takes(asked: str, instance: Instance, solver: str) -> bool:
+    """Whether a method that is no formulation hands a solver on; HiGHS is taken by itself."""
+    return solver != "highs" and catalogue.takes_solver(asked.partition(":")[0], instance)
 
 
 def _require_known(methods: Iterable[str]) -> None:

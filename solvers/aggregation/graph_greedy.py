@@ -22,7 +22,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True)
-class TakahashiMatsuyama(Heuristic):
+class TakahashiMatsuyama(Heuristic, uses=("seed",)):
     """Of every job the Steiner tree of Takahashi and Matsuyama: the nearest worker first, each to the nearest node.
 
     A message may join where a switch aggregates, or has a free slot to begin; where it meets the tree elsewhere, it
@@ -48,7 +48,7 @@ class TakahashiMatsuyama(Heuristic):
 
 
 @dataclass(frozen=True)
-class WaterFilling(Heuristic):
+class WaterFilling(Heuristic, uses=("seed",)):
     """For the goal *rates*: every job takes the widest tree beside the others' max-min rates; then each again.
 
     On an arc or in a switch, a job can count on what the others leave, or on an equal share with them if that is

@@ -34,7 +34,7 @@ _OPENING, _DEARER, _CHEAPER = 5.0, 1.25, 0.95
 
 
 @dataclass(frozen=True)
-class GraphNegotiation(Heuristic):
+class GraphNegotiation(Heuristic, uses=("seed", "start")):
     r"""Ours, after the routers of chips: jobs may share what there is not enough of, at a price that rises.
 
     For a target T, one job after another is taken out of the network and sent anew by a tree that is cheapest where an

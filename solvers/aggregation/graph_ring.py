@@ -23,6 +23,7 @@ class Ring:
 
     name: ClassVar[str] = "ring"
     family: ClassVar[str] = FAMILY
+    uses: ClassVar[frozenset[str]] = frozenset({"seed"})
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems; jobs with one worker only, and workers from which there is no route to the next."""

@@ -24,7 +24,7 @@ _DRAWS = 8
 
 
 @dataclass(frozen=True)
-class RelaxedRounding(Timed):
+class RelaxedRounding(Timed, uses=("seed",)):
     """A linear relaxation, whose optimum is a bound, and routes drawn in its shares.
 
     From each worker the route goes on at every node over an arc drawn with the probability of its share in the flow of

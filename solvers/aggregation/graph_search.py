@@ -32,7 +32,7 @@ _SHARPNESS = 4.0
 
 
 @dataclass(frozen=True)
-class GraphSearch(Heuristic):
+class GraphSearch(Heuristic, uses=("seed", "start")):
     """Ours: one to three jobs at a time are taken out of the network and sent anew, where it is least busy.
 
     A job is sent worker by worker in random order, each by the cheapest way (Dijkstra's algorithm, backwards from the

@@ -24,7 +24,7 @@ Route = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class ShortestRoutes(Heuristic):
+class ShortestRoutes(Heuristic, uses=("seed",)):
     """Routes are shortest by time for a byte; of several, messages take those with the least load so far.
 
     *none*: every worker's message travels to the server. Otherwise the messages of a job share one tree, and

@@ -43,7 +43,7 @@ _VARIED, _NOISE = 20, (0.02, 0.5)
 
 
 @dataclass(frozen=True)
-class GraphTrees(Timed):
+class GraphTrees(Timed, uses=("threads", "seed", "start")):
     r"""Trees of jobs are generated, then chosen from.
 
     Let every job j take one tree p, with :math:`m_{pa}` messages on arc a, :math:`n_{pv}` that end in switch v and

@@ -22,7 +22,7 @@ Answered = tuple[Solution, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class HotPrices(Heuristic):
+class HotPrices(Heuristic, uses=()):
     """Ours: parameters go where they gain most at the prices of registers that prove the Lagrangian bound.
 
     They choose in two orders (:meth:`Items.orders`). Then, in turn, each switch makes the best choice among its own
@@ -50,7 +50,7 @@ class HotPrices(Heuristic):
 
 
 @dataclass(frozen=True)
-class HotDensity(Heuristic):
+class HotDensity(Heuristic, uses=()):
     """The parameter that saves most a register goes first, to the switch with room where it saves most."""
 
     name: ClassVar[str] = "hot-density"
@@ -65,7 +65,7 @@ class HotDensity(Heuristic):
 
 
 @dataclass(frozen=True)
-class HotFrequency(Heuristic):
+class HotFrequency(Heuristic, uses=()):
     """Libra's hot set: the parameters that are touched most, whatever they take and save.
 
     The paper has one job and one switch. Here those of all jobs are in one order, and each goes to the switch with room
@@ -85,7 +85,7 @@ class HotFrequency(Heuristic):
 
 
 @dataclass(frozen=True)
-class HotQuota(Heuristic):
+class HotQuota(Heuristic, uses=()):
     """Each job has an equal part of every switch, for the parameters that it touches most.
 
     Jobs of which no messages that could be added up pass a switch have none of it.
@@ -112,7 +112,7 @@ class HotQuota(Heuristic):
 
 
 @dataclass(frozen=True)
-class HotRandom(Heuristic):
+class HotRandom(Heuristic, uses=("seed",)):
     """Parameters at random (a baseline), to the switch with room where each saves most."""
 
     name: ClassVar[str] = "hot-random"
@@ -128,7 +128,7 @@ class HotRandom(Heuristic):
 
 
 @dataclass(frozen=True)
-class HotSampled(Heuristic):
+class HotSampled(Heuristic, uses=("seed",)):
     """As ``hot-density``, but with the frequencies of a sample.
 
     Each worker's batch is drawn ``samples`` times: a parameter is touched as often as its frequency says (a binomial

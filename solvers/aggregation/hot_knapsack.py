@@ -19,7 +19,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class HotKnapsack(Timed):
+class HotKnapsack(Timed, uses=()):
     r"""A dynamic program over the few parameters near the break of the greedy order.
 
     Let x take parameters by value a register until the next one, of value :math:`\lambda` a register, does not fit. Let

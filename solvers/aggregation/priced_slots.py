@@ -28,7 +28,7 @@ _SECTIONS = 40
 
 
 @dataclass(frozen=True)
-class PricedSlots(Timed):
+class PricedSlots(Timed, uses=()):
     """The convex relaxation by an interior-point method, its prices as certificate, and the plan rounded from it.
 
     Without fallback and with slots that need not be whole there is nothing to round, and the gap is that of the
@@ -96,7 +96,7 @@ class PricedSlots(Timed):
 
 
 @dataclass(frozen=True)
-class SlowestSlots(Timed):
+class SlowestSlots(Timed, uses=()):
     """Goal ``slowest``: bisection over the time, which says what rates each job needs; whole slots and fallback too.
 
     Details: none.

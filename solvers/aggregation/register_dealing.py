@@ -15,7 +15,7 @@ FAMILY = "aggregation"
 
 
 @dataclass(frozen=True)
-class Block(Heuristic):
+class Block(Heuristic, uses=()):
     """The first parameters in the first array, and so on, as evenly as the capacities allow."""
 
     name: ClassVar[str] = "block"
@@ -31,7 +31,7 @@ class Block(Heuristic):
 
 
 @dataclass(frozen=True)
-class RandomArrays(Heuristic):
+class RandomArrays(Heuristic, uses=("seed",)):
     """Parameters in random order, dealt round-robin over the arrays."""
 
     name: ClassVar[str] = "random-arrays"
@@ -47,7 +47,7 @@ class RandomArrays(Heuristic):
 
 
 @dataclass(frozen=True)
-class HeatRoundRobin(Heuristic):
+class HeatRoundRobin(Heuristic, uses=()):
     """Parameters by heat, dealt round-robin over the arrays: equally hot ones are in different arrays.
 
     That is how we read the heat-based placement of Libra (arXiv 2205.05243v1), whose code is not public. Full arrays
@@ -77,7 +77,7 @@ class HeatRoundRobin(Heuristic):
 
 
 @dataclass(frozen=True)
-class GreedyCooccurrence(Heuristic):
+class GreedyCooccurrence(Heuristic, uses=()):
     """Parameters by heat, each into the array with which it shares the fewest batches, then the emptiest."""
 
     name: ClassVar[str] = "greedy-co-occurrence"
@@ -106,7 +106,7 @@ class GreedyCooccurrence(Heuristic):
 
 
 @dataclass(frozen=True)
-class HeatBalance(Heuristic):
+class HeatBalance(Heuristic, uses=()):
     r"""Parameters by heat, each into the array with the least heat so far (ours, after longest-processing-time-first).
 
     If batches touch parameters independently, i with probability :math:`p_i`, the expected collisions are

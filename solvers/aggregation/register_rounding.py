@@ -24,7 +24,7 @@ _SMALL = 30
 
 
 @dataclass(frozen=True)
-class RelaxationRounding(Timed):
+class RelaxationRounding(Timed, uses=("seed",)):
     """Frieze and Jerrum's rounding: every array has a random direction, every parameter the array nearest to its own.
 
     Where the nearest array is full, a parameter takes the nearest one that has room; those that are surest choose

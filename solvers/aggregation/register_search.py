@@ -28,7 +28,7 @@ _SURPLUS = (1.0, 0.1, 0.3)
 
 
 @dataclass(frozen=True)
-class RegisterSearch(Heuristic):
+class RegisterSearch(Heuristic, uses=("seed", "start")):
     r"""Simulated annealing by moves and swaps (ours).
 
     A step takes the batches of one or two parameters, not all of them. Under goal ``packets`` most steps change no

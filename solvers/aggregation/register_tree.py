@@ -27,7 +27,7 @@ _LEAP = 0.1
 
 
 @dataclass(frozen=True)
-class RegisterTree(Timed):
+class RegisterTree(Timed, uses=("seed", "start")):
     r"""Iterative deepening (ours): is there a placement at the bound? If none, the bound rises; and so on.
 
     A node is a partial placement. Its bound is what the placed parameters cost, and what parameters that are not placed

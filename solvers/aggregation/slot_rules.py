@@ -15,7 +15,7 @@ RULES = ("equal", "gradient", "demand", "square-root", "max-min", "first-come")
 
 
 @dataclass(frozen=True)
-class SlotRule(Heuristic):
+class SlotRule(Heuristic, uses=()):
     r"""Slots by a rule; then max-min fair rates on links; then fallback for jobs that it makes faster.
 
     *equal*: every job of a switch gets as many slots (the static partition of SwitchML); what a job cannot use is lost.

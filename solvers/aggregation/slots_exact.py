@@ -8,6 +8,7 @@ from ddlopt.models.aggregation.slot_arrays import SlotArrays
 from ddlopt.models.aggregation.slot_tangents import SlotTangents
 from ddlopt.solvers.aggregation.priced_slots import PricedSlots, relaxation
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.backends.contracts import uses_of_backend
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
@@ -34,6 +35,10 @@ class Tangents:
     def refuses(self, instance: Any) -> str | None:
         """What the formulation refuses."""
         return SlotTangents().refuses(instance)
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """A start, and what the solver can be told."""
+        return uses_of_backend(backend(self.solver))
 
     def solve(
         self,

@@ -16,7 +16,7 @@ FAMILY = "aggregation"
 
 
 @dataclass(frozen=True)
-class OptimalTables(Timed):
+class OptimalTables(Timed, uses=()):
     r"""The least error of all tables together.
 
     *One table.* For a limit of the error, the fewest entries are found by a pass over the operands (see

@@ -40,7 +40,7 @@ def _answer(instance: TableInstance, starts: list[Starts]) -> tuple[Solution, Ma
 
 
 @dataclass(frozen=True)
-class EvenTables(Heuristic):
+class EvenTables(Heuristic, uses=()):
     """Every table has the same memory, and the best entries for it (our baseline for how memory is shared)."""
 
     name: ClassVar[str] = "table-even"
@@ -58,7 +58,7 @@ class EvenTables(Heuristic):
 
 
 @dataclass(frozen=True)
-class UniformTables(Heuristic):
+class UniformTables(Heuristic, uses=()):
     """Every table has the same memory, and entries of one length; with prefixes, the shortest blocks that fit."""
 
     name: ClassVar[str] = "table-uniform"
@@ -84,7 +84,7 @@ def _uniform(table: LookupFunction, count: int) -> Starts:
 
 
 @dataclass(frozen=True)
-class LogarithmicTables(Heuristic):
+class LogarithmicTables(Heuristic, uses=()):
     """Every table has the same memory, and entries by the leading bits of the operand, as floating-point numbers are.
 
     An entry covers the operands with the same first m + 1 significant bits, with the largest m that fits. The papers on
@@ -118,7 +118,7 @@ def _logarithmic(table: LookupFunction, count: int) -> Starts:
 
 
 @dataclass(frozen=True)
-class VariationTables(Heuristic):
+class VariationTables(Heuristic, uses=()):
     r"""Entries over each of which the function, or its logarithm for relative errors, climbs by the same.
 
     Where a table is much finer than its entries, an entry of length l has the error :math:`l |f'| / 2`, so entries as
@@ -200,7 +200,7 @@ def _by_variation(instance: TableInstance, variations: list[float]) -> list[int]
 
 
 @dataclass(frozen=True)
-class SplitTables(Heuristic):
+class SplitTables(Heuristic, uses=()):
     """One entry in each table; then, again and again, the worst entry of a table in two, as long as memory lasts.
 
     It is the table with the largest weighted error; where their sum counts, with the largest one per byte that the

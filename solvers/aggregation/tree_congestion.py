@@ -16,7 +16,7 @@ _NARROW = 1e-9
 
 
 @dataclass(frozen=True)
-class TreeCongestion(Timed):
+class TreeCongestion(Timed, uses=()):
     r"""The switches that make congestion least, by bisection over it; for one job.
 
     With a largest load t, the link above v may carry :math:`c_v = \lfloor t / \rho_v \rfloor` messages. From the leaves

@@ -11,6 +11,7 @@ from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.backends.contracts import uses_of_backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
@@ -43,6 +44,10 @@ class TreeIntegerProgram:
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What the heuristic calls that is asked without a start."""
         return kernels_of(TreeLimits(), instance) if refusal(instance, "congestion") is None else ()
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """A start, and what the solver can be told."""
+        return uses_of_backend(backend(self.solver))
 
     def solve(
         self,

@@ -16,7 +16,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class TreeGreedy(Heuristic):
+class TreeGreedy(Heuristic, uses=()):
     r"""The pair of job and switch that gains most, again and again.
 
     *Utilization.* Where :math:`n_v` messages arrive at v, and a is the next switch above v that aggregates (or the

@@ -17,7 +17,7 @@ _STEP = 1e-3
 
 
 @dataclass(frozen=True)
-class TreeLimits(Heuristic):
+class TreeLimits(Heuristic, uses=("seed",)):
     """The greedy for congestion, again and again with gains that are in part random.
 
     Each round looks for an answer that is better by a thousandth, and by twice as much after each that finds one.

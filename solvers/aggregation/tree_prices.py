@@ -20,7 +20,7 @@ _SHORTEST = 2e-3
 
 
 @dataclass(frozen=True)
-class TreePrices(Timed):
+class TreePrices(Timed, uses=()):
     r"""Lagrangian decomposition of utilization into jobs.
 
     Memory of the switches where jobs compete, the budget and the budgets of jobs get prices

@@ -29,7 +29,7 @@ def job_program(
 
 
 @dataclass(frozen=True)
-class Soar(Timed):
+class Soar(Timed, uses=("seed",)):
     r"""The switches that make utilization least, by dynamic programming.
 
     :math:`X_v(a, i)` is the least cost of the messages that enter below v until they reach a, the next switch above v

@@ -47,6 +47,10 @@ class Filling:
                 self.take(pair)
         return self
 
+    def uses_for(self, instance: Any) -> frozenset[str]:
+        """A seed, where levels are drawn."""
+        return frozenset({"seed"} if self.strategy == "random" else ())
+
     def answer(self) -> AggregatingSwitches:
         """What has been taken."""
         switches = tuple(tuple(sorted(each)) for each in self.chosen)
@@ -60,7 +64,7 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Strategy(Heuristic):
+class Strategy(Heuristic, uses=("seed",)):
     """Switches by their place or load, as far as memory and budgets allow.
 
     ``none``: none. ``top``: the nearest to the destination by number of links, more messages below first where they are

@@ -74,3 +74,13 @@ class Backend(Protocol):
 
         With ``warm`` the values that the variables have are a start; variables without a value are left to the solver.
         """
+
+
+def uses_of_backend(backend: Backend) -> frozenset[str] | None:
+    """Which of ``threads``, ``seed`` and ``start`` a model with this solver behind it uses; None if it does not say.
+
+    A back end says by an attribute ``uses`` whether its solver has threads and a seed; a start always counts, for the
+    answer is never worse.
+    """
+    said: frozenset[str] | None = getattr(backend, "uses", None)
+    return None if said is None else said | {"start"}

@@ -78,6 +78,7 @@ class Highs:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = "highs"
+    uses: ClassVar[frozenset[str]] = frozenset({"threads", "seed"})
 
     def __post_init__(self) -> None:
         check_options(self.options)

@@ -172,6 +172,14 @@ class PyomoSolver:
             except Exception:  # each interface has its own kinds
                 return False
 
+    @property
+    def uses(self) -> frozenset[str]:
+        """Whether the solver can be told a number of threads, and a seed."""
+        driver = DRIVERS.get(self.name)
+        if driver is None:
+            return frozenset()
+        return frozenset({"seed"} if driver.threads is None else {"threads", "seed"})
+
     def solve(
         self,
         model: pyo.ConcreteModel,

@@ -32,7 +32,7 @@ _FREE_ROUTES = 16
 
 
 @dataclass(frozen=True)
-class Alternating(Heuristic):
+class Alternating(Heuristic, uses=("seed", "start")):
     """Alternate between the two planes until a round brings nothing.
 
     It begins with data parallelism and TopologyFinder's links for that. A round is two halves:

@@ -25,7 +25,7 @@ _KEPT_BYTES = 2e8
 
 
 @dataclass(frozen=True)
-class AlternatingReleased(Heuristic):
+class AlternatingReleased(Heuristic, uses=("seed", "start")):
     r"""One loop over proposals of strategies, with links laid anew for almost every one that is taken.
 
     Each proposal (as in :class:`.Metropolis`) is timed on the links that there are. A new best is remembered with the

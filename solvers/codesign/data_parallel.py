@@ -19,7 +19,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class DataParallel(Heuristic):
+class DataParallel(Heuristic, uses=("seed",)):
     """Every layer data parallel, embedding tables on their owners, and links for the traffic that this makes.
 
     :func:`data_parallel` says which strategies these are. With ``topology="topology-finder"`` the links are

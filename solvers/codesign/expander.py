@@ -20,7 +20,7 @@ from ddlopt.solvers.topology.expander import Expander as RandomLinks
 
 
 @dataclass(frozen=True)
-class Expander(Heuristic):
+class Expander(Heuristic, uses=("seed",)):
     """A random d-regular network (:class:`ddlopt.solvers.topology.expander.Expander`) and strategies chosen for it.
 
     Every group uses the rings of its generators with the fewest hops, every pair a random shortest path

@@ -16,7 +16,7 @@ from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
 
 
 @dataclass(frozen=True)
-class Joint(Timed):
+class Joint(Timed, uses=("seed", "start")):
     r"""Logic-based Benders decomposition: strategies under a bound for every topology, topologies for the best of them.
 
     Let z(x) be the bytes on the busiest link of the best topology for a choice x of strategies, and C(x) its compute

@@ -37,6 +37,7 @@ class _Reconfigured(ABC):
     """
 
     family: ClassVar[str] = "codesign"
+    uses: ClassVar[frozenset[str]] = frozenset({"threads", "seed"})
     name: ClassVar[str]
     reconfiguration_s: float
     live_windows: float

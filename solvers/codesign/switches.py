@@ -184,6 +184,7 @@ class _Reference(ABC):
     """The best strategies on a network of switches, as a figure to compare with."""
 
     family: ClassVar[str] = "codesign"
+    uses: ClassVar[frozenset[str]] = frozenset({"threads", "seed"})
     name: ClassVar[str]
 
     @abstractmethod

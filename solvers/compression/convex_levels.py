@@ -16,7 +16,7 @@ from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 
 @dataclass(frozen=True)
-class ConvexLevels(Timed):
+class ConvexLevels(Timed, uses=("start",)):
     """:class:`~ddlopt.models.compression.continuous_levels.ContinuousLevels`, rounded to levels that are allowed.
 
     Exponential curves are solved twice: as they are, which says what error is worth, and with the allowed levels joined

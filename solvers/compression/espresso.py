@@ -29,7 +29,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Espresso(Heuristic):
+class Espresso(Heuristic, uses=()):
     """Espresso's greedy for options on a timeline.
 
     Gradients before the last gap in communication cannot end the iteration earlier. Those after it take fp16 if they

@@ -18,7 +18,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class Nothing(Heuristic):
+class Nothing(Heuristic, uses=()):
     """Data parallelism as it is.
 
     No operator is duplicated. Every gradient takes its option of compressor ``none`` that keeps the wire busy for the
@@ -52,7 +52,7 @@ class Nothing(Heuristic):
 
 
 @dataclass(frozen=True)
-class Everything(Heuristic):
+class Everything(Heuristic, uses=()):
     """As much compression as there is.
 
     Every operator with a gradient that may be duplicated is; under budgets one after the other by decreasing size of

@@ -13,7 +13,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class LabelSetting(Heuristic):
+class LabelSetting(Heuristic, uses=("start",)):
     r"""Pareto labels along the timeline, from gradient to gradient, with bounds in prices.
 
     What a plan for the first i gradients means for the rest is in three figures: the encoding D so far, the time F at

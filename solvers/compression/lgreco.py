@@ -18,7 +18,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class LGreco(Heuristic):
+class LGreco(Heuristic, uses=()):
     r"""A multiple-choice knapsack: each gradient one option, the sum of sizes least, the sum of errors within E.
 
     Errors are rounded up to multiples of E / steps, so that the budget is kept for certain. With s the sizes and e the

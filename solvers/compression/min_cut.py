@@ -12,7 +12,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class MinCut(Heuristic):
+class MinCut(Heuristic, uses=()):
     r"""Sufficient factor broadcasting as a minimum cut, with a certificate.
 
     With x = 1 on the source's side, a selection is a cut of the network

@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class ParametricCut(Heuristic):
+class ParametricCut(Heuristic, uses=("start",)):
     r"""Minimum cuts at prices of the budgets, a bound that they prove, and a search for what fits best.
 
     With :math:`u^k_i` what duplicating operator i takes of budget :math:`U^k`, and prices :math:`\lambda \ge 0`,

@@ -23,7 +23,7 @@ _WIDEST = 16
 
 
 @dataclass(frozen=True)
-class PricedChoices(Heuristic):
+class PricedChoices(Heuristic, uses=("start",)):
     r"""Branch and bound on the timeline's dual bound, with a beam search at every node.
 
     Beginnings (an option for each of the first k gradients and, with fusion, their messages) are made longer by one

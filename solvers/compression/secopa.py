@@ -18,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Secopa(Heuristic):
+class Secopa(Heuristic, uses=()):
     """SeCoPa: every gradient takes the option with the least sum of encoding, sending and decoding.
 
     That is the optimum if nothing overlaps. Of equals the one of less error is taken, then the first.

@@ -24,7 +24,7 @@ INTEGRAL = 1e-7
 
 
 @dataclass(frozen=True)
-class SfbLp(Heuristic):
+class SfbLp(Heuristic, uses=("seed",)):
     r"""The linear relaxation of :class:`~ddlopt.models.compression.sfb_milp.SfbMilp`, whose vertices are integral.
 
     The bound does not rest on the solver's tolerances: for any prices :math:`\pi \ge 0` of the rows, here those of

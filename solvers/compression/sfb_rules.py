@@ -57,7 +57,7 @@ class _Rule(Heuristic):
 
 
 @dataclass(frozen=True)
-class Tag(_Rule):
+class Tag(_Rule, uses=()):
     """What is optimal for the costs in TAG's released code, whatever the instance's own are.
 
     These are ``tag_code``, a broadcast for each edge and a penalty of 1 microsecond for each duplicated operator. TAG
@@ -89,7 +89,7 @@ class Tag(_Rule):
 
 
 @dataclass(frozen=True)
-class Poseidon(_Rule):
+class Poseidon(_Rule, uses=()):
     r"""Poseidon's rule: dense layers are sent as factors if these are fewer numbers than a parameter server moves.
 
     For a layer of M x N weights, K samples at each of :math:`P_1` workers and :math:`P_2` server shards:
@@ -145,7 +145,7 @@ class Poseidon(_Rule):
 
 
 @dataclass(frozen=True)
-class FactorRule(_Rule):
+class FactorRule(_Rule, uses=()):
     r"""Each gradient by itself: its operator is duplicated if that and the broadcasts of what it reads cost less.
 
     That is if :math:`e_i + \alpha + \sum_t w_t < s_i` over the tensors t that it reads, in the instance's own cost

@@ -14,7 +14,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class UniformLevels(Heuristic):
+class UniformLevels(Heuristic, uses=()):
     """What practitioners do: one rank, one number of bits, one part of the entries for all gradients.
 
     A gradient whose levels do not go as far stays at its last one. The number is the smallest that keeps a budget of

@@ -14,7 +14,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class WaterFilling(Heuristic):
+class WaterFilling(Heuristic, uses=("start",)):
     r"""Levels at which a second buys the same error everywhere, rounded.
 
     Where all gradients are ready at once and none is encoded, the time is :math:`R + \sum_i (b_i + b'_i l_i)`, and the

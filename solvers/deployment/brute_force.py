@@ -20,7 +20,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class BruteForce(Timed):
+class BruteForce(Timed, uses=("threads",)):
     """The best of all rows of actions (:mod:`~ddlopt.solvers.deployment.plan_actions`), by the fast simulator.
 
     That is the optimum among plans that split no group over devices in any other way than the rule has it, and

@@ -25,7 +25,7 @@ _OUTER_GAP = 0.8
 
 
 @dataclass(frozen=True)
-class CertifiedPlan(Timed):
+class CertifiedPlan(Timed, uses=("threads", "seed", "start")):
     """Solves :class:`~ddlopt.models.deployment.makespan_bound.MakespanBound`; the best of its plan and of simple ones.
 
     Or :class:`~ddlopt.models.deployment.disjunctive_makespan.DisjunctiveMakespan`.

@@ -12,7 +12,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class DataParallel(Heuristic):
+class DataParallel(Heuristic, uses=()):
     """Every device has a replica of everything, and gradients are all-reduced (what TAG calls DP-NCCL, DP-NCCL-P).
 
     Parameters

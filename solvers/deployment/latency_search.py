@@ -26,7 +26,7 @@ _LINES = 8
 
 
 @dataclass(frozen=True)
-class LatencyGreedy(Heuristic):
+class LatencyGreedy(Heuristic, uses=()):
     """The paper's greedy: accelerators one after the other take blocks in topological order while memory lasts.
 
     What does not fit an accelerator by itself, cannot run on one or comes after the last goes to processors.
@@ -70,7 +70,7 @@ class LatencyGreedy(Heuristic):
 
 
 @dataclass(frozen=True)
-class LatencySearch(Heuristic):
+class LatencySearch(Heuristic, uses=("seed", "start")):
     r"""The best sequence of sets, as if nothing ran beside anything else.
 
     With F(I, a) the least time of an ideal I on a accelerators, one after the other,

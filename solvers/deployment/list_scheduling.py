@@ -259,7 +259,7 @@ _RULES: dict[str, Callable[[DeploymentInstance], Deployment]] = {
 
 
 @dataclass(frozen=True)
-class ListScheduling(Heuristic):
+class ListScheduling(Heuristic, uses=()):
     """Every group on one device, chosen by list scheduling with its memory in mind; the batch is not split.
 
     ``heft``: operators by upward rank, each where it ends first. ``m-etf``: the ready operator and the device that can

@@ -138,7 +138,7 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class LocalBranching(Timed):
+class LocalBranching(Timed, uses=("threads", "seed", "start")):
     """A plan by local search and the makespan bound, then neighbourhoods of it, one integer program after the other.
 
     1. ``plan-search``, unless a start is given, and then

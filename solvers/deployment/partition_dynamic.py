@@ -18,7 +18,7 @@ MOST_IDEALS = 200_000
 
 
 @dataclass(frozen=True)
-class IdealProgram(Timed):
+class IdealProgram(Timed, uses=("seed",)):
     r"""The best contiguous partition for throughput, over all ideals.
 
     An ideal is a set of blocks with all that come before them in the order; a contiguous piece is what an ideal J has

@@ -23,7 +23,7 @@ _CLOSER = 1e-9
 
 
 @dataclass(frozen=True)
-class Linear(Heuristic):
+class Linear(Heuristic, uses=("seed",)):
     """The best contiguous pieces of topological orders, for throughput.
 
     The dynamic program over ideals on an order that is a line, where ideals are its beginnings. Lines are the order of
@@ -66,7 +66,7 @@ class Linear(Heuristic):
 
 
 @dataclass(frozen=True)
-class PipeDream(Heuristic):
+class PipeDream(Heuristic, uses=("seed",)):
     """PipeDream's partition as Tarnawski et al. compare with it: branches are not taken apart.
 
     Blocks from which edges of one biconnected component start are merged, what is left is put into a line, depth first,

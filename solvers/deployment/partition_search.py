@@ -37,7 +37,7 @@ def _accelerator_refusal(instance: Any) -> str | None:
 
 
 @dataclass(frozen=True)
-class HeaviestFirst(Heuristic):
+class HeaviestFirst(Heuristic, uses=()):
     """Block by block, the heaviest first, where the largest load grows least (our baseline)."""
 
     name: ClassVar[str] = "heaviest-first"
@@ -60,7 +60,7 @@ class HeaviestFirst(Heuristic):
 
 
 @dataclass(frozen=True)
-class LocalSearch(Heuristic):
+class LocalSearch(Heuristic, uses=("seed",)):
     """The paper's local search: from random accelerators, always the change of one block that is best.
 
     It ends where no change lowers the largest load. Processors stay idle, as in the paper; memory, which the released
@@ -108,7 +108,7 @@ class LocalSearch(Heuristic):
 
 
 @dataclass(frozen=True)
-class GraphCut(Heuristic):
+class GraphCut(Heuristic, uses=("seed",)):
     """Accelerators have the parts of a balanced cut of the graph by METIS; processors stay idle.
 
     An output is an edge from its maker to each block that needs it, with its time shared out among them. The paper does
@@ -138,7 +138,7 @@ class GraphCut(Heuristic):
 
 
 @dataclass(frozen=True)
-class PartitionSearch(Heuristic):
+class PartitionSearch(Heuristic, uses=("seed", "start")):
     """Our search: from lines and the heaviest first, moves and swaps that relieve the busiest device, and kicks.
 
     A move or swap counts by the largest load and a little of the squares of all loads. Where none helps, a few blocks

@@ -13,7 +13,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class PlanMcmc(Heuristic):
+class PlanMcmc(Heuristic, uses=("seed",)):
     """Draw a group and an action; take it if the step is shorter, or else with probability exp(-beta · loss).
 
     The loss is relative to the time of data parallelism, from which it starts. What does not fit in memory is not

@@ -84,7 +84,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class PlanSearch(Heuristic):
+class PlanSearch(Heuristic, uses=("seed",)):
     """Iterated local search: descents by moves of single groups and of runs of groups, with random kicks in between.
 
     It starts from the best plan that treats all groups alike, or from a given one, and goes back to the best after a

@@ -35,7 +35,7 @@ _SMALLER = 0.95
 
 
 @dataclass(frozen=True)
-class StrategyBest(Timed):
+class StrategyBest(Timed, uses=("threads", "seed", "start")):
     """Proves soonest: exact reductions, :class:`StrategySearch`, and HiGHS on what is left.
 
     1. Nodes that no row of memory depends on and that have at most two neighbours are eliminated.

@@ -19,7 +19,7 @@ _ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
-class StrategyDynamicProgram(Timed):
+class StrategyDynamicProgram(Timed, uses=("seed",)):
     """Exact where no row of memory binds; otherwise exact at prices of memory, for a number of rounds.
 
     Nodes are eliminated one after the other, always the one with the smallest table. At prices the answer of the

@@ -17,7 +17,7 @@ _TREES_AT_ONCE_S = 0.5
 
 
 @dataclass(frozen=True)
-class StrategyGreedy(Heuristic):
+class StrategyGreedy(Heuristic, uses=("seed",)):
     """Node by node the cheapest strategy, given those chosen before, that leaves room for the smallest of the others.
 
     Nodes with many neighbours come first. It fails where a forbidden pair or memory leaves a node nothing.

@@ -22,7 +22,7 @@ _BETTER = 1e-4
 
 
 @dataclass(frozen=True)
-class StrategySearch(Timed):
+class StrategySearch(Timed, uses=("seed", "start")):
     """Bounds by messages and prices (:mod:`ddlopt.models.deployment.strategy_dual`), and choices found along the way.
 
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is

@@ -103,7 +103,7 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class WithFactors(Heuristic):
+class WithFactors(Heuristic, uses=("seed", "start")):
     """A search for a plan, then sufficient factors.
 
     ``cut``: after the search, as in TAG, by a minimum cut of the additive costs that

@@ -95,7 +95,7 @@ class TreeSearch:
 
 
 @dataclass(frozen=True)
-class Tag(Heuristic):
+class Tag(Heuristic, uses=("seed",)):
     """TAG's Monte Carlo tree search: the actions of group after group, the one with most work first.
 
     A node has decided on some groups; all others do as the first one, so that every node is a whole deployment and is

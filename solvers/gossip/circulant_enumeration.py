@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class CirculantEnumeration(Timed):
+class CirculantEnumeration(Timed, uses=()):
     """Exact: every set of generators, unless what remains cannot be better; one linear program each for weights.
 
     A set has the leader of the first orbit under multiplication by units that it uses. For goal ``averaging`` only the

@@ -24,7 +24,7 @@ def counts(instance: CirculantInstance) -> tuple[int, tuple[int, ...]]:
 
 
 @dataclass(frozen=True)
-class Powers(Heuristic):
+class Powers(Heuristic, uses=()):
     """1, b, b², … with b the root of n as high as there are generators: the digits of a number in base b."""
 
     name: ClassVar[str] = "powers"
@@ -41,7 +41,7 @@ class Powers(Heuristic):
 
 
 @dataclass(frozen=True)
-class GeometricRings(Heuristic):
+class GeometricRings(Heuristic, uses=()):
     """Rings through all workers whose generators are nearest to a geometric series from 1 to n/2.
 
     The idea of TopoOpt's choice of permutations (W. Wang et al., NSDI 2023), with only those generators that are prime
@@ -67,7 +67,7 @@ class GeometricRings(Heuristic):
 
 
 @dataclass(frozen=True)
-class RandomGenerators(Heuristic):
+class RandomGenerators(Heuristic, uses=("seed",)):
     """The best of 200 draws."""
 
     name: ClassVar[str] = "random-generators"
@@ -92,7 +92,7 @@ class RandomGenerators(Heuristic):
 
 
 @dataclass(frozen=True)
-class GeneratorExchange(Heuristic):
+class GeneratorExchange(Heuristic, uses=("seed",)):
     """Exchange one generator for the best other one while that helps, from powers and from draws."""
 
     name: ClassVar[str] = "generator-exchange"

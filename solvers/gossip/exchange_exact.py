@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class OptimalTimes(Timed):
+class OptimalTimes(Timed, uses=()):
     r"""Least staleness for a budget or for a price, at any length.
 
     *Price.* With a price :math:`\lambda` for each send, :math:`F(e) = \min_s F(s) + \lambda + c(s, e)` is the least
@@ -122,7 +122,7 @@ class OptimalTimes(Timed):
 
 
 @dataclass(frozen=True)
-class DynamicProgram(Timed):
+class DynamicProgram(Timed, uses=()):
     """The dynamic program over (step, sends) with all segments: O(T² (d + m)) operations, T² memory.
 
     Plain as it is, it is what the other method is compared with.

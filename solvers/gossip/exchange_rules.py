@@ -82,7 +82,7 @@ _RULES: Mapping[str, Callable[[ExchangeInstance, int], Times]] = {
 
 
 @dataclass(frozen=True)
-class ExchangeRule(Heuristic):
+class ExchangeRule(Heuristic, uses=("seed",)):
     r"""One of the rules, with its level :math:`\theta`; :math:`\hat x` is the model sent last.
 
     ``threshold``: :math:`\|x_t - \hat x\| > \theta`. ``relative-threshold``: :math:`> \theta \|\hat x\|`; of the rule
@@ -134,6 +134,10 @@ class ExchangeRule(Heuristic):
         if reason is None and self.rule == "rate-threshold" and not instance.rates:
             return "it needs the learning rates of the steps, and this instance has no rates"
         return reason
+
+    def uses_for(self, instance: Any) -> frozenset[str]:
+        """A seed, where times are drawn."""
+        return frozenset({"seed"} if self.rule == "random-times" else ())
 
     def answer(
         self, instance: ExchangeInstance, seed: int, clock: Clock, start: Any

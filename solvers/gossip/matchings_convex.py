@@ -14,7 +14,7 @@ from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 
 @dataclass(frozen=True)
-class SemidefiniteMatcha(Timed):
+class SemidefiniteMatcha(Timed, uses=()):
     """The programs of :mod:`~ddlopt.models.gossip.convex_matchings` through CVXPY, bounds recomputed.
 
     Parameters

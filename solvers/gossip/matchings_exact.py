@@ -74,7 +74,7 @@ def mixed(
 
 
 @dataclass(frozen=True)
-class Matcha(Timed):
+class Matcha(Timed, uses=("threads",)):
     r"""MATCHA in its three steps: matchings, the most connected probabilities, the best weight.
 
     The scope's bound is certified for weights with these matchings and probabilities; the bound is the square of that
@@ -129,7 +129,7 @@ class Matcha(Timed):
 
 
 @dataclass(frozen=True)
-class SingleMatching(Timed):
+class SingleMatching(Timed, uses=("threads",)):
     r"""The best probabilities where a single matching is active in a round: exact for given matchings.
 
     :math:`\mathbb{E}[W^2] - J = I - J - 2 \sum_e p_e (w_e - w_e^2)\, a_e a_e^\top` falls, in the order of positive

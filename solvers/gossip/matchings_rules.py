@@ -16,7 +16,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
 @dataclass(frozen=True)
-class Vanilla(Heuristic):
+class Vanilla(Heuristic, uses=()):
     r"""Decentralized SGD without matchings: all edges in every round, with :math:`w = 2 / (\lambda_2 + \lambda_n)`."""
 
     name: ClassVar[str] = "vanilla"
@@ -37,7 +37,7 @@ class Vanilla(Heuristic):
 
 
 @dataclass(frozen=True)
-class EqualActivation(Heuristic):
+class EqualActivation(Heuristic, uses=()):
     """Every matching equally often, as often as budgets allow, with the best weight that all edges can share."""
 
     name: ClassVar[str] = "equal-activation"

@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MatchingsSearch(Timed):
+class MatchingsSearch(Timed, uses=("threads", "seed")):
     r"""Starts from MATCHA with a weight for each edge, and improves all three.
 
     *Matchings*, where they are not given: two of them are exchanged along a path or cycle of their edges (a Kempe

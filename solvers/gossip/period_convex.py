@@ -13,7 +13,7 @@ from ddlopt.solvers.heuristic import Clock, Found, Timed
 
 
 @dataclass(frozen=True)
-class GeometricProgram(Timed):
+class GeometricProgram(Timed, uses=()):
     """:class:`~ddlopt.models.gossip.geometric_period.GeometricPeriod` through CVXPY, the step size improved after it.
 
     Parameters

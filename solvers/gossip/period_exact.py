@@ -22,7 +22,7 @@ UNREACHABLE = "no period reaches the target with this step size: take a smaller 
 
 
 @dataclass(frozen=True)
-class BestPeriods(Timed):
+class BestPeriods(Timed, uses=("threads",)):
     r"""Branch and bound over periods and, where rounds are designed, over their seconds.
 
     The time falls with :math:`g = 1 - \rho` and rises with C, and g rises with C. So of all plans with C in an interval

@@ -38,7 +38,7 @@ def adacomm_period(first: float, loss_ratio: float, step_ratio: float = 1.0) -> 
 
 
 @dataclass(frozen=True)
-class Synchronous(Heuristic):
+class Synchronous(Heuristic, uses=()):
     """Communicate after each step; rounds take each matching as often as the others."""
 
     name: ClassVar[str] = "synchronous"
@@ -54,7 +54,7 @@ class Synchronous(Heuristic):
 
 
 @dataclass(frozen=True)
-class AdaComm(Heuristic):
+class AdaComm(Heuristic, uses=()):
     r"""AdaComm's formula for the horizon that synchronous training needs.
 
     :math:`\tau = \sqrt{2 \Delta C / (\eta^3 L^2 \sigma^2 \varphi T)}` with the step size and the time T of period 1;

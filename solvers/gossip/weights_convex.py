@@ -10,20 +10,21 @@ from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 
-_MOST_NODES = 75
-"""The equations of a step grow with the fourth power: 100 nodes take seven seconds a step and 3 GB."""
-
 
 @dataclass(frozen=True)
-class Semidefinite(Timed):
+class Semidefinite(Timed, uses=()):
     """:class:`~ddlopt.models.gossip.convex_weights.ConvexWeights` through CVXPY, its bound recomputed.
 
     Parameters
     ----------
     solver : {"clarabel", "scs"}
+    most_nodes : int
+        Larger networks are refused: the equations of a step grow with the fourth power, and with 100 nodes a step takes
+        seven seconds and 3 GB.
     """
 
     solver: str = "clarabel"
+    most_nodes: int = 75
 
     name: ClassVar[str] = "semidefinite"
     family: ClassVar[str] = "gossip"
@@ -32,11 +33,9 @@ class Semidefinite(Timed):
     def refuses(self, instance: Any) -> str | None:
         """Other problems, and networks so large that one step of the solver takes longer than anybody waits."""
         reason = super().refuses(instance)
-        if reason is None and instance.network.nodes > _MOST_NODES:
-            return (
-                f"it has {instance.network.nodes} nodes, and with more than {_MOST_NODES} a step of the solver takes "
-                "seconds and gigabytes; use exact"
-            )
+        if reason is None and instance.network.nodes > self.most_nodes:
+            size = f"it has {instance.network.nodes} nodes"
+            return f"{size}, and beyond {self.most_nodes} a step of the solver takes seconds and gigabytes; use exact"
         return reason
 
     def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:

@@ -20,7 +20,7 @@ _GAP = 1e-8
 
 
 @dataclass(frozen=True)
-class FastestWeights(Timed):
+class FastestWeights(Timed, uses=("threads",)):
     r"""One of the four eigenvalue problems, with a certificate that is recomputed from the multipliers.
 
     Edges that an automorphism of the graph exchanges have one weight: the average of a solution's images under all

@@ -39,7 +39,7 @@ _RULES: Mapping[str, Callable[[Network], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Rule(Heuristic):
+class Rule(Heuristic, uses=()):
     """A rule for goals ``averaging`` and ``chain``.
 
     For a chain, the best constant is at most the largest that leaves every node something: 1 over the largest degree.
@@ -81,7 +81,7 @@ class Rule(Heuristic):
 
 
 @dataclass(frozen=True)
-class Uniform(Heuristic):
+class Uniform(Heuristic, uses=()):
     """The same for all: rates that share the budget (goal ``process``), every neighbour as likely (``pairwise``)."""
 
     name: ClassVar[str] = "uniform"

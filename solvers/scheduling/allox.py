@@ -12,7 +12,7 @@ from ddlopt.solvers.scheduling.engine import Choice, Policy, State
 
 
 @dataclass(frozen=True)
-class AlloX(Online):
+class AlloX(Online, uses=()):
     r"""Every job on one worker, in the order of least average completion time; a job that has started runs on.
 
     A job that is the k-th from the last on its machine delays k jobs by its running time p, itself included; so

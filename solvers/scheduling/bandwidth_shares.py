@@ -17,7 +17,7 @@ SCOPE = "bandwidths of given rings"
 
 
 @dataclass(frozen=True)
-class BandwidthSharing(Timed):
+class BandwidthSharing(Timed, uses=("seed", "start")):
     """:class:`~ddlopt.models.scheduling.bandwidth_shares.BandwidthShares` on a schedule's rings.
 
     The schedule is the start, or that of :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` with every ring's

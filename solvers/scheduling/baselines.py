@@ -52,7 +52,7 @@ class _Ordered(Online):
 
 
 @dataclass(frozen=True)
-class Fifo(_Ordered):
+class Fifo(_Ordered, uses=()):
     """First in, first out: nobody overtakes a job that waits for room."""
 
     skip: ClassVar[bool] = False
@@ -68,7 +68,7 @@ class Fifo(_Ordered):
 
 
 @dataclass(frozen=True)
-class ShortestRemainingTime(_Ordered):
+class ShortestRemainingTime(_Ordered, uses=()):
     """The job that would be done soonest at full width goes first (SRTF); it may push others aside in each slot."""
 
     @property
@@ -82,7 +82,7 @@ class ShortestRemainingTime(_Ordered):
 
 
 @dataclass(frozen=True)
-class LeastAttainedService(_Ordered):
+class LeastAttainedService(_Ordered, uses=()):
     """The job that has had the fewest worker-seconds goes first, as in Tiresias; no running times are needed.
 
     Parameters

@@ -41,7 +41,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True)
-class ColumnGeneration(Heuristic):
+class ColumnGeneration(Heuristic, uses=("seed", "start")):
     r"""Patterns of widths for the slots between events, generated as they are needed.
 
     The linear relaxation of :class:`~ddlopt.models.scheduling.configurations.Configurations` begins with the patterns

@@ -24,7 +24,7 @@ _IDLE = 1e-6
 
 
 @dataclass(frozen=True)
-class FairSharing(Timed):
+class FairSharing(Timed, uses=("start",)):
     r""":class:`~ddlopt.models.scheduling.fair_shares.FairShares`, rounded slot by slot.
 
     The shares say how much progress :math:`R_{it}` each job is going to make after slot t. A slot goes to the widths

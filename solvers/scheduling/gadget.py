@@ -25,7 +25,7 @@ _NAMES = {"auto": "gadget", "embedding": "gadget-milp"}
 
 
 @dataclass(frozen=True)
-class Gadget(Heuristic):
+class Gadget(Heuristic, uses=("seed",)):
     r"""Greedy over slots: in each, an *oracle* picks widths, places and rings that raise the utility most.
 
     .. math::

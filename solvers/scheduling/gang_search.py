@@ -36,7 +36,7 @@ _REACHED = 1e-9
 
 
 @dataclass(frozen=True)
-class GangSearch(Heuristic):
+class GangSearch(Heuristic, uses=("seed", "start")):
     """Search over the order in which jobs of fixed width are put into the schedule.
 
     Where widths alone decide what fits, each job of the order starts as early as it fits behind those before it; some

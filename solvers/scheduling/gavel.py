@@ -13,7 +13,7 @@ from ddlopt.solvers.scheduling.time_shares import makespan_shares, max_min_share
 
 
 @dataclass(frozen=True)
-class Gavel(Online):
+class Gavel(Online, uses=()):
     """Every job at full width, for the share of the time that Gavel's policy gives it.
 
     Shares are those of :mod:`~ddlopt.solvers.scheduling.time_shares`, anew whenever a job comes or goes. In every slot

@@ -35,7 +35,7 @@ _LARGEST = 600_000
 
 
 @dataclass(frozen=True)
-class JobPlans(Heuristic):
+class JobPlans(Heuristic, uses=("seed", "start")):
     r"""Whole plans for every job, generated as they are needed.
 
     Slots between the same two arrivals or deadlines are alike, and form an interval k of :math:`L_k` slots. A plan q of

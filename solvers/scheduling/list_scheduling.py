@@ -72,7 +72,7 @@ class FirstFit(Packer):
 
 
 @dataclass(frozen=True)
-class ListScheduling(Online):
+class ListScheduling(Online, uses=()):
     """Jobs at their largest width, in the order of a list, each as soon as it fits; smaller ones fill the gaps.
 
     It never stops or moves a job that runs, also where the instance would allow that.

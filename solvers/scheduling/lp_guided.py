@@ -23,7 +23,7 @@ _LARGEST = 400_000
 
 
 @dataclass(frozen=True)
-class LpGuided(Heuristic):
+class LpGuided(Heuristic, uses=("seed", "start")):
     r"""Sweeps over slots that begin at the optimum of the linear relaxation.
 
     The relaxation of :class:`~ddlopt.models.scheduling.time_indexed.TimeIndexed` says what each job does in each slot,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.solvers.contracts import Entry, Method, Result, kernels_of
+from ddlopt.solvers.contracts import Entry, Method, Result, kernels_of, uses_of
 from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.opened import Opened
 
@@ -83,6 +83,10 @@ class _Opening:
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """What the heuristic that fits calls."""
         return kernels_of(self._of(instance), instance)
+
+    def uses_for(self, instance: SchedulingInstance) -> frozenset[str] | None:
+        """What the heuristic that fits uses."""
+        return uses_of(self._of(instance), instance)
 
     def solve(self, instance: SchedulingInstance, *arguments: Any) -> Result:
         """Answer by the heuristic that fits."""

@@ -17,7 +17,7 @@ from ddlopt.solvers.scheduling.rates import Floats, Ints
 
 
 @dataclass(frozen=True)
-class PrimalDual(Heuristic):
+class PrimalDual(Heuristic, uses=()):
     r"""Admits a job if its best plan at the current prices is worth more than it costs, and keeps that plan.
 
     With :math:`g_{tr}` of the :math:`C_r` of a resource promised in slot t, a unit of it costs

@@ -26,7 +26,7 @@ from ddlopt.solvers.scheduling.worth import SlotGains
 
 
 @dataclass(frozen=True)
-class RollingHorizon(Heuristic):
+class RollingHorizon(Heuristic, uses=("seed",)):
     """Plans the next ``horizon`` slots exactly for the jobs it knows, does the first ``commit`` of them, plans again.
 
     With ``horizon`` 1 this is the greedy over slots with an exact oracle; with the whole horizon, ``clairvoyant``, the

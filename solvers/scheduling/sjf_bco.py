@@ -24,7 +24,7 @@ _MOST_PLANS = 12
 
 
 @dataclass(frozen=True)
-class SjfBco(Heuristic):
+class SjfBco(Heuristic, uses=()):
     """Smallest jobs first: few workers are packed tightly, many go to the least busy servers.
 
     Our reconstruction of SJF-BCO from a description of it, not from its paper; what it leaves open is ours. Jobs are

@@ -60,7 +60,7 @@ class _Filling(Online):
 
 
 @dataclass(frozen=True)
-class DominantResourceFairness(_Filling):
+class DominantResourceFairness(_Filling, uses=()):
     """The job with the smallest dominant share, per unit of its utility's ``value``, gets the next worker.
 
     References
@@ -81,7 +81,7 @@ class DominantResourceFairness(_Filling):
 
 
 @dataclass(frozen=True)
-class Optimus(_Filling):
+class Optimus(_Filling, uses=()):
     """The worker goes where it shortens the remaining time most, per dominant share that it takes.
 
     Every job is offered its least width first. With a ring all-reduce the second worker gains less than later ones,

@@ -18,7 +18,7 @@ from ddlopt.solvers.topology.link_exchange import LinkExchange
 
 
 @dataclass(frozen=True)
-class BranchAndBound(Timed):
+class BranchAndBound(Timed, uses=("threads", "seed", "start")):
     r"""Proves the optimum over all links, rings and routes by refuting the neighbour sets that each server may have.
 
     A node of the tree allows each server some sets of neighbours (multisets, where links may be parallel). It is

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb, inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ class CirculantEnumeration:
     def name(self) -> str:
         """Kebab-case name, as in the catalogue."""
         return "circulant-enumeration"
+
+    uses: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def family(self) -> str:

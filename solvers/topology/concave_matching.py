@@ -22,7 +22,7 @@ MATCHING_GAP = 1e-4
 
 
 @dataclass(frozen=True)
-class ConcaveMatchingFinder(TopologyFinder):
+class ConcaveMatchingFinder(TopologyFinder, uses=("seed",)):
     """The paper's TopologyFinder, except that the links for model-parallel traffic are an exact b-matching.
 
     :class:`~ddlopt.models.topology.concave_matching.ConcaveMatching` with halving weights is solved once for the ports

@@ -17,7 +17,7 @@ from ddlopt.solvers.topology.shortest import shortest_path_design
 
 
 @dataclass(frozen=True)
-class Expander(Heuristic):
+class Expander(Heuristic, uses=("seed",)):
     """A random d-regular network with shortest-path routing.
 
     The links are a random Hamiltonian cycle and random permutations (one-way) or matchings (duplex) on top, which keep

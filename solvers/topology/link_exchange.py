@@ -36,7 +36,7 @@ _REACHED = 1e-5
 
 
 @dataclass(frozen=True)
-class LinkExchange(Heuristic):
+class LinkExchange(Heuristic, uses=("seed", "start")):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
     1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the

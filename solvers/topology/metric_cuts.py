@@ -8,7 +8,7 @@ from typing import ClassVar
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.min_congestion import MinCongestion
-from ddlopt.solvers.backends.contracts import Backend
+from ddlopt.solvers.backends.contracts import Backend, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, TracePoint, compiled
 from ddlopt.solvers.exact import Exact
@@ -38,6 +38,10 @@ class MetricCuts:
     def refuses(self, instance: TopologyInstance) -> str | None:
         """What :class:`MinCongestion` does not cover."""
         return MinCongestion().refuses(instance)
+
+    def uses_for(self, instance: TopologyInstance) -> frozenset[str] | None:
+        """A start, and what the solver can be told."""
+        return uses_of_backend(self.backend)
 
     def solve(
         self,

@@ -18,7 +18,7 @@ from ddlopt.solvers.topology.shortest import shortest_path_design
 
 
 @dataclass(frozen=True)
-class OcsGreedy(Heuristic):
+class OcsGreedy(Heuristic, uses=("seed",)):
     """Join the pair with the most demand, halve its demand, go on; then use the ports left and connect the parts.
 
     The demand of a pair is the larger of its two directions. All-reduce groups enter as the demands of their +1 ring

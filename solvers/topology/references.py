@@ -19,6 +19,7 @@ class _Switched(ABC):
     """
 
     family: ClassVar[str] = "topology"
+    uses: ClassVar[frozenset[str]] = frozenset()
     name: ClassVar[str]
 
     @property

@@ -27,7 +27,7 @@ ReleasedSplit = Literal["all", "two", "rounded"]
 
 
 @dataclass(frozen=True)
-class TopologyFinder(Heuristic):
+class TopologyFinder(Heuristic, uses=("seed",)):
     r"""Split the ports between rings and matchings, lay both, then route.
 
     ``variant="paper"``:

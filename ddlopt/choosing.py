@@ -1,0 +1,107 @@
+"""Which methods are meant, and that none of the options asked for is one that they have no use for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.contracts import Method, Result, uses_of
+from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.within_memory import WithinMemory
+
+AUTO = "auto"
+"""The name that stands for the family's choice where a method is asked for."""
+_OPTIONS = {"threads": "more than one thread", "seed": "a seed", "start": "a start"}
+_NAMED = 4
+"""So many methods are named that would use an option."""
+
+
+def method_for(method: str | Method | None, instance: Instance, solver: str | None, start: bool = False) -> Method:
+    """The method itself; by default the family's choice, one that uses the solver and the start if there are any."""
+    if method is not None and not isinstance(method, str):
+        return checked(method)
+    name = catalogue.default_method(instance, solver, start) if method in (None, AUTO) else str(method)
+    return catalogue.method(name, instance.family, solver or "highs")
+
+
+def within(method: Method, memory_bytes: int | None) -> Method:
+    """The method with a limit on its memory, if there is one."""
+    return method if memory_bytes is None else WithinMemory(method, memory_bytes)
+
+
+def require_use(pairs: Iterable[tuple[Instance, Method]], options: Iterable[str]) -> None:
+    """Raise :class:`OptionError` for options (``threads``, ``seed``, ``start``) that none of the methods uses.
+
+    A method that does not say what it uses may use anything.
+    """
+    known = [(instance, method, uses_of(method, instance)) for instance, method in pairs]
+    for option in options:
+        if not known or any(uses is None or option in uses for _, _, uses in known):
+            continue
+        instance = known[0][0]
+        told = ", ".join(dict.fromkeys(method.name for _, method, _ in known))
+        use = "has no use" if len(known) == 1 else "have no use"
+        others = list(_that_use(option, instance))
+        more = ", …" if len(others) > _NAMED else ""
+        hint = f", or take a method that has: {', '.join(others[:_NAMED])}{more}" if others else ""
+        raise OptionError(f"{told} on '{instance.name}' {use} for {_OPTIONS[option]}; leave {option} out{hint}")
+
+
+def _that_use(option: str, instance: Instance) -> Iterable[str]:
+    for entry in catalogue.entries(instance.family):
+        method = entry.make("highs")
+        if method.refuses(instance) is None and option in (uses_of(method, instance) or ()):
+            yield entry.name
+
+
+def require_solver_use(instance: Instance, solver: str, asked: Sequence[str | Method | None]) -> None:
+    """Raise :class:`OptionError` if none of the methods uses a solver."""
+    catalogue.require_solver(solver)
+    if any(each is None or each == AUTO for each in asked):  # the default is one that does
+        return
+    if not any(isinstance(each, str) and catalogue.takes_solver(each, instance) for each in asked):
+        told = ", ".join(each if isinstance(each, str) else str(getattr(each, "name", "")) for each in asked if each)
+        raise OptionError(f"{told} on '{instance.name}' uses no solver that could be chosen; leave '{solver}' out")
+
+
+def opened_by(opening: Method, method: Method, instance: Instance) -> Method:
+    """The method with another one before it."""
+    from ddlopt.solvers.opened import Opened
+
+    for each in (opening, method):
+        reason = each.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{each.name} does not cover '{instance.name}': {reason}")
+    return Opened(method.name, instance.family, opening, lambda _: method)
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """A formulation whose solver is not installed."""
+
+    name: str
+    family: str
+    solver: str
+    message: str
+
+    def refuses(self, _: Any) -> str | None:
+        return None
+
+    def solve(self, *_: Any) -> Result:
+        raise SolverMissingError(self.message)
+
+
+def by_solver(method: str | Method, instance: Instance, solvers: Sequence[str | None]) -> list[Method]:
+    """The method with each solver if it uses one, once otherwise."""
+    if len(solvers) == 1:
+        return [method_for(method, instance, solvers[0])]
+    made: list[Method] = []
+    for solver in solvers:
+        try:
+            made.append(method_for(method, instance, solver))
+        except SolverMissingError as missing:  # the others may still answer
+            made.append(_Missing(str(method), instance.family, str(solver), str(missing)))
+    one_each = method == AUTO or (isinstance(method, str) and catalogue.takes_solver(method, instance))
+    return made if one_each else made[:1]

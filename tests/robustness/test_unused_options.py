@@ -1,0 +1,188 @@
+"""No option is taken that nobody uses, and what methods say of themselves is true."""
+
+import dataclasses
+import inspect
+
+import pytest
+from volume import some
+
+import ddlopt
+from ddlopt.choosing import by_solver
+from ddlopt.instances import index
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.backends.pyomo_any import PyomoSolver
+from ddlopt.solvers.contracts import OPTIONS, Limits, uses_of
+from ddlopt.solvers.heuristic import Heuristic, Timed
+
+TINY = ddlopt.load("topology/tiny-n4-d2")
+
+
+def _smallest():
+    """(method, instance) of the smallest instance of each problem for every method that covers one."""
+    found = {}
+    for listed in index.read().instances.values():
+        for method in listed.methods:
+            key = listed.problem, method
+            if key not in found or listed.size < found[key].size:
+                found[key] = listed
+    return [(method, listed.name) for (_, method), listed in sorted(found.items())]
+
+
+PAIRS = _smallest()
+
+
+def test_every_method_says_what_it_uses():
+    silent = []
+    for method, name in PAIRS:
+        instance = ddlopt.load(name)
+        uses = uses_of(catalogue.method(method, instance.family), instance)
+        if uses is None or not uses <= set(OPTIONS):
+            silent.append((method, name, uses))
+    assert silent == []
+
+
+def _declared():
+    """Classes of methods with the functions in which they answer."""
+    for entry in catalogue.own_entries():
+        kind = type(entry.make("highs"))
+        if issubclass(kind, Timed) and "uses_for" not in vars(kind):
+            yield kind
+
+
+def test_what_a_method_is_given_and_never_looks_at_is_not_said_to_be_used():
+    """Of a parameter that is handed over and ignored the name is in the head of ``answer`` or ``find`` only."""
+    wrong = []
+    for kind in dict.fromkeys(_declared()):
+        own = [kind.answer] if issubclass(kind, Heuristic) else [kind.find]
+        source = "".join(map(inspect.getsource, own))
+        for option in ("seed", "start"):
+            mentioned = source.replace(f"{option}:", "").count(option) > 0
+            if (option in kind.uses) and not mentioned:
+                wrong.append((kind.__name__, option))
+    assert wrong == []
+
+
+UNSEEDED = [
+    (method, name)
+    for method, name in PAIRS
+    if "seed" not in (uses_of(catalogue.method(method, name.partition("/")[0]), ddlopt.load(name)) or {"seed"})
+]
+
+
+@pytest.mark.parametrize(("method", "name"), some(UNSEEDED, 12))
+def test_without_use_for_a_seed_the_answer_is_the_same(method, name):
+    instance = ddlopt.load(name)
+    asked = catalogue.method(method, instance.family)
+    answers = []
+    for seed in (0, 1):
+        try:
+            result = asked.solve(instance, Limits(time_s=20), seed)
+        except NoSolutionError as none:
+            answers.append(str(none))
+        else:
+            answers.append((result.status, result.objective, result.solution))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "says"),
+    [
+        (
+            "topology-finder",
+            {"threads": 2},
+            "topology-finder on 'tiny-n4-d2' has no use for more than one thread",
+        ),
+        ("ideal-switch", {"seed": 1}, "ideal-switch on 'tiny-n4-d2' has no use for a seed; leave seed out, or take"),
+        ("expander", {"start_from": "topology-finder"}, "expander on 'tiny-n4-d2' has no use for a start"),
+        ("expander", {"start": "no-such-file"}, "take a method that has: exact, rings-and-routes, all-rings, branch-"),
+    ],
+)
+def test_solve_refuses(method, options, says):
+    with pytest.raises(OptionError, match=says) as refusal:
+        ddlopt.solve(TINY, method, **options)
+    assert "\n" not in str(refusal.value)
+
+
+def test_start_makes_the_default_one_that_uses_it():
+    listed = [each for each in index.read().instances.values() if each.problem == "scheduling"]
+    for each in listed:
+        instance = ddlopt.load(each.name)
+        chosen = ddlopt.default_method(instance, start=True)
+        assert "start" in uses_of(catalogue.method(chosen, "scheduling"), instance), each.name
+    began = ddlopt.solve(TINY, start_from="topology-finder")
+    assert began.status == "optimal"
+
+
+def test_compare_refuses_what_none_uses():
+    with pytest.raises(OptionError, match=r"^topology-finder, expander on 'tiny-n4-d2' have no use for more than one"):
+        ddlopt.compare([TINY], ["topology-finder", "expander"], threads=2)
+    with pytest.raises(OptionError, match="ideal-switch, fat-tree on 'tiny-n4-d2' have no use for a seed"):
+        ddlopt.compare([TINY], ["ideal-switch", "fat-tree"], seed=1)
+    results = ddlopt.compare([TINY], ["topology-finder", "rings-and-routes"], threads=2, seed=1, time_limit=20)
+    assert [str(result.status) for result in results] == ["feasible", "optimal"]
+
+
+def test_methods_of_other_packages_may_use_anything():
+    @dataclasses.dataclass(frozen=True)
+    class Other(Heuristic):
+        name = "other"
+        family = "topology"
+
+        def answer(self, instance, seed, clock, start):
+            return catalogue.method("topology-finder", "topology").answer(instance, seed, clock, start)
+
+    assert uses_of(Other(), TINY) is None
+    assert ddlopt.solve(TINY, Other(), threads=2, seed=1).objective is not None
+
+    class Said(Other, uses=("seed",)):
+        pass
+
+    assert ddlopt.solve(TINY, Said(), seed=1).objective is not None
+    with pytest.raises(OptionError, match="other on 'tiny-n4-d2' has no use for more than one thread"):
+        ddlopt.solve(TINY, Said(), threads=2)
+
+
+def test_a_solver_without_threads(monkeypatch):
+    monkeypatch.setattr(PyomoSolver, "installed", lambda self: True)
+    with pytest.raises(OptionError, match="rings-and-routes on 'tiny-n4-d2' has no use for more than one thread"):
+        ddlopt.solve(TINY, "rings-and-routes", solver="glpk", threads=2)
+
+
+def test_every_solver_that_is_asked_for_answers(monkeypatch):
+    """Also through methods that have a formulation inside."""
+    monkeypatch.setattr(PyomoSolver, "installed", lambda self: True)
+    methods = by_solver("exact", TINY, ["highs", "scip"])
+    assert [method.model(TINY).backend.name for method in methods] == ["highs", "scip"]
+    assert len(by_solver("topology-finder", TINY, ["highs", "scip"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("solve topology/tiny-n4-d2 --method expander --threads 2", "has no use for more than one thread"),
+        ("solve topology/tiny-n4-d2 --method ideal-switch --seed 4", "has no use for a seed"),
+        ("solve topology/tiny-n4-d2 --method expander --start-from topology-finder", "has no use for a start"),
+        ("compare topology/tiny-n4-d2 --methods expander,fat-tree --threads 2", "have no use for more than one thread"),
+        ("bench topology/tiny-n4-d2 --store x.sqlite --methods fat-tree --threads 2", "has any use for --threads"),
+        ("bench topology/tiny-n4-d2 --store x.sqlite --methods fat-tree --seeds 0-3", "has any use for --seeds"),
+        ("bench topology/tiny-n4-d2 --store x.sqlite --methods fat-tree --solvers scip", "has any use for --solvers"),
+        ("export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --seed 3", "--seed is for the start"),
+        (
+            "export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --time-limit 3",
+            "--time-limit is for",
+        ),
+        (
+            "export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --start-for cbc",
+            "--start-for is for",
+        ),
+    ],
+)
+def test_command_line(call, tmp_path, monkeypatch, line, says):
+    monkeypatch.chdir(tmp_path)
+    code, out, told = call(*line.split())
+    assert (code, out) == (2, "")
+    assert told.startswith("ddlopt: ")
+    assert says in told
+    assert told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
