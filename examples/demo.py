@@ -101,8 +101,10 @@ def main() -> None:
 def solved(name: str, methods: Sequence[str], time_limit: float) -> list[Result]:
     """Answers of the methods, with a live line on a terminal."""
     instance = ddlopt.load(name)
+    threads = 2 if "branch-and-bound" in methods else 1
+    limit_s = LIMITS_S.get(name, time_limit)
     with LiveLine([instance]) as line:
-        return ddlopt.compare([instance], methods, time_limit=LIMITS_S.get(name, time_limit), threads=2, progress=line)
+        return ddlopt.compare([instance], methods, time_limit=limit_s, threads=threads, progress=line)
 
 
 def rows(answers: Sequence[Result]) -> Iterator[tuple[str, str, str, str]]:
