@@ -1,12 +1,12 @@
 """Several methods on several instances, one after the other."""
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from ddlopt.models.contracts import Evidence, Instance, Sense
 from ddlopt.models.errors import DdloptError, InfeasibleError
+from ddlopt.solvers.certified import withdrawn
+from ddlopt.solvers.certify import Gate, MethodOutput, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
     Method,
@@ -14,8 +14,6 @@ from ddlopt.solvers.contracts import (
     Status,
     TracePoint,
     better,
-    empty_result,
-    provenance,
 )
 
 _SLACK = 1e-5
@@ -62,8 +60,7 @@ def _refuted(result: Result, results: Sequence[Result]) -> Result:
             if bound is not None and other.objective is not None and _disproves(other.objective, bound, result.sense):
                 by = " by ".join([other.method, *_solver_of(other)])
                 message = f"its {name.replace('_', ' ')} is {bound:.9g}, but {by} has {other.objective:.9g}"
-                without: dict[str, Any] = {name: None, **({"evidence": None} if name == "bound" else {})}
-                return dataclasses.replace(result, status=Status.ERROR, message=message, **without)
+                return withdrawn(result, Status.ERROR, message, scope=name == "scope_bound")
     return result
 
 
@@ -94,15 +91,11 @@ def attempt(
         return result
     except (Exception, SystemExit, GeneratorExit) as problem:  # one method must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
-        return empty_result(
-            instance,
-            method.name,
-            Status.INFEASIBLE if isinstance(problem, InfeasibleError) else Status.ERROR,
-            evidence=Evidence.SOLVER if isinstance(problem, InfeasibleError) else None,
-            runtime_s=time.perf_counter() - started,
-            provenance=provenance(seed, limits.threads, **_solver(method)),
-            message=" ".join(message.split()),
-        )
+        gate, told = Gate(instance, method.name, limits, seed, time.perf_counter() - started), " ".join(message.split())
+        if isinstance(problem, InfeasibleError):
+            evidence = Evidence.SOLVER if is_ours(method) else Evidence.CLAIMED
+            return gate.without_solution(MethodOutput(None, versions=_solver(method), message=told), evidence)
+        return gate.failed(told, _solver(method))
 
 
 def _solver(method: Method) -> dict[str, str]:

@@ -36,6 +36,7 @@ from ddlopt.solvers.aggregation.register_rounding import RelaxationRounding
 from ddlopt.solvers.aggregation.register_search import RegisterSearch
 from ddlopt.solvers.aggregation.register_tree import RegisterTree
 from ddlopt.solvers.aggregation.registers_methods import milp
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, Result
 from ddlopt.solvers.exact import Exact
 
@@ -163,7 +164,7 @@ def target(seeds: int, limits: Limits) -> None:
                 if result.status != "optimal" and left > 0:
                     rest = dataclasses.replace(wanted, time_s=left)
                     result = RegisterTree().solve(case, rest, 0, None, opened.solution)
-                    result = dataclasses.replace(result, runtime_s=result.runtime_s + opened.runtime_s)
+                    result = told_anew(result, runtime_s=result.runtime_s + opened.runtime_s)
                 sizes = [len(batch) for batch in case.batches]
                 gap = 100 * (result.gap or 0.0)
                 print(

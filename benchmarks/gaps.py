@@ -28,7 +28,8 @@ from ddlopt.analysis.bench.report.sources import Sources
 from ddlopt.analysis.bench.report.summary import gap_or_infinite
 from ddlopt.analysis.bench.statistics import gap_to_best
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective, relative_gap
+from ddlopt.solvers.certified import recorded
+from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
 
 HEADS = {
     "topology": """# Topology: how far each method is from the best known design
@@ -255,10 +256,7 @@ def picture(family: str, runs: pd.DataFrame, path: Path) -> bool:
         for method in methods or sorted(set(own["label"])):
             for run in own[own["label"] == method].itertuples():
                 bound = best_bound((each for each in everything["bound"] if each == each), run.sense)
-                results.append(
-                    Result(name, str(run.instance_digest), family, method, Status(run.status), objective=run.objective,
-                           bound=bound, sense=run.sense)
-                )  # fmt: skip
+                results.append(recorded(run._asdict(), instance=name, family=family, method=method, bound=bound))
     if results:
         plots.save(plots.comparison(results, title), path)
     return bool(results)

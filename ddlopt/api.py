@@ -16,6 +16,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError,
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.certified import by_certificate
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.within_memory import memory_limit
 
@@ -263,6 +264,12 @@ def certify(
     time_limit, gap, threads, seed, progress
         See :func:`solve`. A search that is stopped has a certificate for the bound that it reached.
 
+    Returns
+    -------
+    result : Result
+        Its ``evidence`` is ``certificate`` unless the combinatorial bound is better than what the search proved.
+    certificate : DesignCertificate
+
     Raises
     ------
     UnknownNameError, NotApplicableError, OptionError, SolverError
@@ -279,9 +286,10 @@ def certify(
         )
     result, certificate = chosen.certified(problem, limits, seed, progress)
     try:
-        check_certificate(problem, certificate)
+        proven = check_certificate(problem, certificate)
     except SolutionError as problem_found:
         raise SolverError(f"{method} wrote a certificate that does not hold: {problem_found}") from None
+    result = by_certificate(result, proven.bound_s, gap)
     if out is not None:
         certificate.save(out)
     return result, certificate

@@ -1,9 +1,9 @@
 """A method that is another one for every instance."""
 
-import dataclasses
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of, uses_of
 
 
@@ -49,4 +49,4 @@ class ByInstance(ABC):
         if result.method == self.name:
             return result
         message = f"by {result.method}: {result.message}".rstrip(": ")
-        return dataclasses.replace(result, method=self.name, message=message)
+        return told_anew(result, method=self.name, message=message)

@@ -24,7 +24,6 @@ from ddlopt.solvers.contracts import (
     TracePoint,
     best_objective,
     better,
-    empty_result,
     provenance,
     relative_gap,
 )
@@ -185,21 +184,66 @@ class Gate:
             known = [each for each in (*bounds, own) if each is not None and each.counts]
             tightest = _tightest(known, self.instance.sense)
             evidence = None if tightest is None else tightest.evidence
-        return empty_result(
-            self.instance,
-            self.method,
+        return self._empty(
             status,
+            message,
+            details,
+            output.versions,
             bound=None if tightest is None else tightest.value,
             evidence=evidence,
             scope=output.scope,
             scope_bound=scoped.value if scoped is not None and scoped.counts else None,
+        )
+
+    def reference(
+        self,
+        objective: float,
+        details: Mapping[str, Any],
+        message: str,
+        bound: float | None = None,
+        scope: str | None = None,
+        scope_bound: float | None = None,
+        versions: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """A figure of ours for another network: nothing to check, and never used against a solution."""
+        bounds = [self._bound(each, Evidence.SOLVER) for each in (bound, scope_bound)]
+        value, scoped = (None if each is None else each.value for each in bounds)
+        return self._empty(
+            Status.REFERENCE,
+            message,
+            details,
+            versions or {},
+            objective=self._finite(objective, "figure"),
+            bound=value,
+            evidence=None if value is None else Evidence.SOLVER,
+            scope=scope,
+            scope_bound=scoped,
+        )
+
+    def failed(self, message: str, versions: Mapping[str, Any] | None = None) -> Result:
+        """The result of a method that raised something."""
+        return self._empty(Status.ERROR, message, {}, versions or {})
+
+    def _empty(
+        self, status: Status, message: str, details: Mapping[str, Any], versions: Mapping[str, Any], **figures: Any
+    ) -> Result:
+        """A result without a solution."""
+        return Result(
+            instance=self.instance.name,
+            instance_digest=self.instance.digest,
+            family=self.instance.family,
+            method=self.method,
+            status=status,
             runtime_s=self.runtime_s,
             compile_s=self.compile_s,
             trace=self.trace,
             details=details,
-            provenance=provenance(self.seed, self.limits.threads, **output.versions),
+            provenance=provenance(self.seed, self.limits.threads, **versions),
             message=message,
+            sense=self.instance.sense,
+            unit=self.instance.objective_unit,
             interrupted=self.interrupted,
+            **figures,
         )
 
     @property

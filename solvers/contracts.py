@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
 
 from ddlopt.models.compilation import compile_kernels
-from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
+from ddlopt.models.contracts import Evidence, Sense, Solution
 from ddlopt.models.errors import OptionError
 
 
@@ -313,9 +313,3 @@ def provenance(seed: int, threads: int, **more: Any) -> dict[str, Any]:
         "threads": threads,
         **more,
     }
-
-
-def empty_result(instance: Instance, method: str, status: Status, **figures: Any) -> Result:
-    """A result that carries no solution."""
-    own = {"sense": instance.sense, "unit": instance.objective_unit}
-    return Result(instance.name, instance.digest, instance.family, method, status, **{**own, **figures})

@@ -15,6 +15,7 @@ from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverErro
 from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building
+from ddlopt.solvers.certified import told_anew, withdrawn
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import (
     Limits,
@@ -96,7 +97,7 @@ class Exact:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         compile_s = compiled(self, instance)
         result = self._solve(instance, limits, seed, progress, start)
-        return dataclasses.replace(result, compile_s=compile_s)
+        return told_anew(result, compile_s=compile_s)
 
     def _solve(self, instance: Any, limits: Limits, seed: int, progress: ProgressCallback | None, start: Any) -> Result:
         began = time.perf_counter()
@@ -202,7 +203,7 @@ class _Run:
             return gate.without_solution(dataclasses.replace(output, bound=None), infeasible)
         result = gate.certify(output, claimed)
         if solution is None and status in (Status.UNBOUNDED, Status.ERROR):
-            return dataclasses.replace(result, status=status, bound=None, evidence=None)
+            return withdrawn(result, status)
         return result
 
     def _is_better(self, start: Any, solution: Any, claimed: float | None) -> bool:

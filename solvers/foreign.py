@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Evidence, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, OptionError, SolutionError, SolverError
 from ddlopt.solvers import standard_output
+from ddlopt.solvers.certified import without_better_points
 from ddlopt.solvers.certify import Gate, MethodOutput, finite, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
@@ -24,7 +25,6 @@ from ddlopt.solvers.contracts import (
     Result,
     Status,
     TracePoint,
-    better,
     compiled,
     kernels_of,
     uses_of,
@@ -153,13 +153,7 @@ class Foreign:
                 raise SolverError(f"{self.name} on '{instance.name}' claims to be {said} without a solution")
             return gate.without_solution(output, Evidence.CLAIMED if said == Status.INFEASIBLE else None)
         result = gate.certify(output, objective)
-        worth = result.objective
-        believed = [
-            point
-            for point in trace
-            if worth is None or point.incumbent is None or not better(point.incumbent, worth, instance.sense)
-        ]
-        return replace(result, trace=tuple(believed))
+        return without_better_points(result)
 
     def _own_copy(self, solution: Any, instance: Instance) -> Solution:
         """The solution by its plain data, so that it is what it says to be and nobody can change it afterwards."""

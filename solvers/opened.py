@@ -8,6 +8,7 @@ from typing import Any
 
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.solvers.certified import joined, told_anew
 from ddlopt.solvers.contracts import (
     Limits,
     Method,
@@ -19,7 +20,6 @@ from ddlopt.solvers.contracts import (
     best_objective,
     better,
     kernels_of,
-    relative_gap,
     uses_of,
 )
 
@@ -76,13 +76,13 @@ class Opened:
             first = self.opening.solve(instance, dataclasses.replace(limits, time_s=share), seed, progress, start)
         except (NotApplicableError, InfeasibleError):
             alone = self.model(instance).solve(instance, limits, seed, progress, start)
-            return dataclasses.replace(alone, method=self.name)
+            return told_anew(alone, method=self.name)
         opened_s = time.perf_counter() - began - first.compile_s  # each compiles what it calls before its own clock
         settled = first.status in (Status.OPTIMAL, Status.INFEASIBLE) or first.interrupted
         model = None if settled else self.model(instance)
         if model is None or model.refuses(instance) is not None:
             message = f"by {first.method}: {first.message}".rstrip(": ")
-            return dataclasses.replace(first, method=self.name, message=message)
+            return told_anew(first, method=self.name, message=message)
         left = None if limits.time_s is None else max(1e-3, limits.time_s - opened_s)
 
         def watch(point: TracePoint) -> None:
@@ -96,29 +96,19 @@ class Opened:
 
     def _better(self, first: Result, second: Result, sense: Sense, limits: Limits, opened_s: float) -> Result:
         """The better solution; what was proved within a scope goes with the solution that lies in it."""
-        if first.objective is None:
-            chosen = second
-        elif second.objective is None or not better(second.objective, first.objective, sense):
-            # A solution of another scope proves nothing about this one.
-            chosen = dataclasses.replace(first, scope=None, scope_bound=None)
-        else:
-            chosen = second
-        bound = best_bound((first.bound, second.bound), sense)
-        if bound is not None:
-            bound = best_objective((bound, chosen.objective), sense)
-        gap = relative_gap(chosen.objective, bound, sense)
-        one, other = first.bound, second.bound
-        by = first if other is None or (one is not None and not _tighter(other, one, sense)) else second
         late = tuple(
             _best_of(first, dataclasses.replace(point, time_s=opened_s + point.time_s), sense) for point in second.trace
         )
         message = f"{first.method}, then {second.method}"
-        return dataclasses.replace(
-            chosen,
+        of_first = first.objective is not None and (
+            second.objective is None or not better(second.objective, first.objective, sense)
+        )
+        chosen = first if of_first else second
+        return joined(
+            first,
+            second,
+            limits.gap,
             method=self.name,
-            bound=bound,
-            evidence=by.evidence if bound is not None or second.status is Status.INFEASIBLE else None,
-            status=Status.OPTIMAL if gap is not None and gap <= limits.gap else chosen.status,
             runtime_s=opened_s + second.runtime_s,
             compile_s=first.compile_s + second.compile_s,
             trace=(*first.trace, *late),
@@ -127,10 +117,6 @@ class Opened:
             message=f"{message}: {second.message}" if second.message else message,
             interrupted=second.interrupted,
         )
-
-
-def _tighter(one: float, other: float, sense: Sense) -> bool:
-    return one > other if sense == "minimize" else one < other
 
 
 def _best_of(first: Result, point: TracePoint, sense: Sense) -> TracePoint:

@@ -5,13 +5,20 @@ import math
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from ddlopt.models.contracts import Evidence
+from ddlopt.models.contracts import Evidence, Sense
 from ddlopt.models.errors import plain
+from ddlopt.solvers.certify import CLAIM_TOLERANCE
+from ddlopt.solvers.contracts import Status, better, relative_gap
 
 _SHOWN = 40
 """Characters of a value that a message shows."""
 
 Check = Callable[[Any], bool]
+
+_CHECKED = (Status.OPTIMAL, Status.FEASIBLE)
+_WITH_OBJECTIVE = (*_CHECKED, Status.REFERENCE)
+_ROUNDING = 1e-9
+"""Difference of gaps that is none."""
 
 
 def _is_text(value: Any) -> bool:
@@ -112,14 +119,50 @@ _RUN: dict[str, Check] = {
 }
 
 
-def fault_of_run(row: Mapping[str, Any], statuses: Container[str], digests: Container[str]) -> str | None:
-    """Why a row of ``runs`` is no outcome of a solve; None if it may be one."""
+def fault_of_run(row: Mapping[str, Any], statuses: Container[str], senses: Mapping[str, Sense]) -> str | None:
+    """Why a row of ``runs`` is no outcome of a solve; None if it may be one.
+
+    Parameters
+    ----------
+    row : mapping
+    statuses : container of str
+        Those that there are.
+    senses : mapping
+        Of the instances of the store, by their digests.
+    """
     if row.get("status") not in statuses:
         return _said("status", row.get("status"))
     fault = _fault(row, _RUN)
-    if fault is None and row["instance_digest"] not in digests:
+    if fault is not None:
+        return fault
+    if row["instance_digest"] not in senses:
         return "its instance is not in the store"
-    return fault
+    return _contradiction(row, senses[row["instance_digest"]])
+
+
+def _contradiction(row: Mapping[str, Any], sense: Sense) -> str | None:
+    """What of a row the gate would not have let through, although each figure may be one."""
+    status, objective, bound, gap = row["status"], row["objective"], row["bound"], row["gap"]
+    if row["evidence"] == Evidence.CLAIMED:
+        return "a claim is no evidence of its bound"
+    if status != Status.ERROR and (objective is None) == (status in _WITH_OBJECTIVE):
+        return f"{status} {'without' if objective is None else 'with'} an objective"
+    if status in _CHECKED and not row["checked"]:
+        return f"{status} without a check"
+    left = relative_gap(objective, bound, sense)
+    if gap is not None and (left is None or abs(gap - left) > _ROUNDING * max(1.0, left)):
+        return f"its gap is {gap}, which its objective and bound are not"
+    if status not in _CHECKED:
+        return None
+    if bound is not None and better(objective, bound, sense) and abs(objective - bound) > _beyond(objective):
+        return f"its bound {bound:.9g} is beyond its objective {objective:.9g}"
+    if status == Status.OPTIMAL and (left is None or left > max(row["gap_limit"], CLAIM_TOLERANCE) + _ROUNDING):
+        return "optimal without a bound that says so"
+    return None
+
+
+def _beyond(objective: float) -> float:
+    return CLAIM_TOLERANCE * abs(objective) + _ROUNDING
 
 
 def fault_of_instance(row: Mapping[str, Any]) -> str | None:

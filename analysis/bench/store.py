@@ -305,15 +305,15 @@ class Store:
                 (said,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if said != "ok":
                     raise StoreError(f"{self.path} is damaged: {plain(said)}")
-                digests = set()
+                senses = {}
                 for row in self._connection.execute("SELECT * FROM instances"):
                     fault = fault_of_instance(dict(row))
                     if fault is None:
-                        digests.add(row["digest"])
+                        senses[row["digest"]] = row["sense"]
                     else:
                         self.skipped[f"instance {plain(str(row['name']))}"] = fault
                 for row in self._connection.execute("SELECT rowid AS rowid, * FROM runs ORDER BY rowid"):
-                    fault = fault_of_run(dict(row), STATUSES, digests)
+                    fault = fault_of_run(dict(row), STATUSES, senses)
                     if fault is not None:
                         left_out.append(row["rowid"])
                         self.skipped[f"row {row['rowid']}"] = fault

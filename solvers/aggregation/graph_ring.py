@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.graph import GraphInstance, GraphJob
 from ddlopt.solvers.aggregation.graph_strategies import FAMILY, Paths
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, empty_result, provenance
+from ddlopt.solvers.certify import Gate
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,8 @@ class Ring:
                 hop = GraphJob(name=job.name, workers=(worker,), server=following, gradient_bytes=_sent_bytes(job))
                 count.update(pairwise(paths.of(hop, shared=False)[0]))
             loads.append(count)
-        return empty_result(
-            instance,
-            self.name,
-            Status.REFERENCE,
-            objective=_goal(instance, loads),
-            runtime_s=time.perf_counter() - began,
-            provenance=provenance(seed, limits.threads),
-            message="reference: a ring all-reduce among the workers of every job",
-        )
+        gate = Gate(instance, self.name, limits, seed, time.perf_counter() - began)
+        return gate.reference(_goal(instance, loads), {}, "reference: a ring all-reduce among the workers of every job")
 
 
 def _ring(job: GraphJob) -> list[tuple[int, int]]:

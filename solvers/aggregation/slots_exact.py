@@ -1,6 +1,5 @@
 """Exact plans of whole slots and fallback: prices first, then the integer program about them."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +8,7 @@ from ddlopt.models.aggregation.slot_tangents import SlotTangents
 from ddlopt.solvers.aggregation.priced_slots import PricedSlots, relaxation
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.backends.contracts import uses_of_backend
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
@@ -59,7 +59,7 @@ class Tangents:
         result = Exact(self.name, self.family, formulation, backend(self.solver)).solve(
             instance, limits, seed, progress, start
         )
-        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
+        return told_anew(result, compile_s=compile_s + result.compile_s)
 
 
 def opened(solver: str = "highs", name: str = "exact") -> Opened:

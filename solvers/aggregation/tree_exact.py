@@ -1,6 +1,5 @@
 """The integer programs for aggregation in trees, with what a heuristic says of the instance."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.backends.contracts import uses_of_backend
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
@@ -65,7 +65,7 @@ class TreeIntegerProgram:
         name = "tree" if isinstance(formulation, TreeAggregation) else "tree-plain"
         method = Exact(name, self.family, formulation, backend(self.solver))
         result = method.solve(instance, limits, seed, progress, start)
-        return dataclasses.replace(result, compile_s=compile_s + result.compile_s)
+        return told_anew(result, compile_s=compile_s + result.compile_s)
 
 
 def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:

@@ -12,11 +12,12 @@ from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.sip_ml import assignment_circuits, max_min_circuits
+from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.reconfigured_kernels import times_on_trees
 from ddlopt.solvers.codesign.reconfigured_windows import Delivery, Floats, Ints, Windows, greedy_circuits
 from ddlopt.solvers.codesign.switches import Switched, best_strategies, strategy_names, without_figure
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, compiled, empty_result, provenance
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
@@ -78,17 +79,11 @@ class _Reconfigured(ABC):
                 best = self.simulate(instance, _candidates(instance, limits, seed, clock), seed, clock)
         except (InfeasibleError, NoSolutionError) as problem:
             return without_figure(instance, self.name, problem, clock.elapsed_s, limits, seed)
-        return empty_result(
-            instance,
-            self.name,
-            Status.REFERENCE,
-            objective=best.pop("objective"),
-            runtime_s=clock.elapsed_s,
-            compile_s=compile_s,
-            details=best,
-            provenance=provenance(seed, limits.threads),
-            message=f"reference: a simulation; {self.reconfiguration_s:g} s to set circuits anew, an assumption",
-            interrupted=clock.interrupted,
+        gate = Gate(instance, self.name, limits, seed, clock.elapsed_s, compile_s, interrupted=clock.interrupted)
+        return gate.reference(
+            best.pop("objective"),
+            best,
+            f"reference: a simulation; {self.reconfiguration_s:g} s to set circuits anew, an assumption",
         )
 
     def simulate(

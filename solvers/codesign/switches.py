@@ -15,6 +15,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import built
+from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.contracts import (
     Limits,
@@ -23,8 +24,6 @@ from ddlopt.solvers.contracts import (
     Status,
     TracePoint,
     compiled,
-    empty_result,
-    provenance,
     relative_gap,
 )
 from ddlopt.solvers.exact import build_model
@@ -220,28 +219,22 @@ class _Reference(ABC):
         described = f"reference: ports of {network.links_per_port:.3g} times d link bandwidths"
         if network.racks:
             described += f", racks of {len(network.racks[0])} oversubscribed {network.oversubscription:g}:1"
-        return empty_result(
-            instance,
-            self.name,
-            Status.REFERENCE,
-            objective=best.time_s,
-            bound=best.bound_s if network == Switched() else None,
-            evidence=Evidence.SOLVER if network == Switched() and best.bound_s is not None else None,
-            scope="strategies on this network",
-            scope_bound=best.bound_s,
-            runtime_s=time.perf_counter() - began,
-            compile_s=compile_s,
-            details={
+        runtime_s = time.perf_counter() - began
+        gate = Gate(instance, self.name, limits, seed, runtime_s, compile_s, best.trace, best.interrupted)
+        return gate.reference(
+            best.time_s,
+            {
                 "compute_s": compute_s,
                 "communication_s": network.busiest_bytes(job_of(instance, best.choices))
                 / instance.link_bandwidth_bytes_per_s,
                 "strategies": strategy_names(instance, best.choices),
                 **best.figures,
             },
-            provenance=provenance(seed, limits.threads, **best.versions),
-            trace=best.trace,
-            message=described if proven else f"{described}; strategies are not proven the best ({best.message})",
-            interrupted=best.interrupted,
+            described if proven else f"{described}; strategies are not proven the best ({best.message})",
+            best.bound_s if network == Switched() else None,
+            "strategies on this network",
+            best.bound_s,
+            best.versions,
         )
 
 
@@ -254,15 +247,9 @@ def without_figure(
     instance: CodesignInstance, method: str, problem: Exception, runtime_s: float, limits: Limits, seed: int
 ) -> Result:
     """The result of a reference that has no figure to give."""
-    return empty_result(
-        instance,
-        method,
-        Status.INFEASIBLE if isinstance(problem, InfeasibleError) else Status.NO_SOLUTION,
-        evidence=Evidence.SOLVER if isinstance(problem, InfeasibleError) else None,
-        runtime_s=runtime_s,
-        provenance=provenance(seed, limits.threads),
-        message=str(problem),
-    )
+    gate = Gate(instance, method, limits, seed, runtime_s)
+    output = MethodOutput(None, message=str(problem))
+    return gate.without_solution(output, Evidence.SOLVER if isinstance(problem, InfeasibleError) else None)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.min_congestion import MinCongestion
 from ddlopt.solvers.backends.contracts import Backend, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, TracePoint, compiled
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.topology.metric_separation import MetricSeparation
@@ -72,7 +73,7 @@ class MetricCuts:
             instance, dataclasses.replace(limits, time_s=left), seed, watch, start
         )
         figures = {"separation_s": used, "cuts": len(found.cuts), "root_programs": found.programs}
-        return dataclasses.replace(
+        return told_anew(
             result,
             runtime_s=used + result.runtime_s,
             compile_s=compile_s + result.compile_s,

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, Status, empty_result, provenance
+from ddlopt.solvers.certify import Gate
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 
 
 class _Switched(ABC):
@@ -42,15 +43,11 @@ class _Switched(ABC):
         """The iteration time, with status ``reference`` and no solution."""
         began = time.perf_counter()
         bytes_per_link = float(instance.node_bytes.max()) / (instance.degree * self.links_per_port)
-        return empty_result(
-            instance,
-            self.name,
-            Status.REFERENCE,
-            objective=instance.iteration_time_s(bytes_per_link),
-            runtime_s=time.perf_counter() - began,
-            details={"communication_s": bytes_per_link / instance.link_bandwidth_bytes_per_s},
-            provenance=provenance(seed, limits.threads),
-            message=f"reference: one port of {self.links_per_port:.3g} times d link bandwidths per server",
+        gate = Gate(instance, self.name, limits, seed, time.perf_counter() - began)
+        return gate.reference(
+            instance.iteration_time_s(bytes_per_link),
+            {"communication_s": bytes_per_link / instance.link_bandwidth_bytes_per_s},
+            f"reference: one port of {self.links_per_port:.3g} times d link bandwidths per server",
         )
 
 

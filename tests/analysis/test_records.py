@@ -17,7 +17,7 @@ from ddlopt.instances.library.records import UNKNOWN, Bound, Found, Record, Run
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Status, empty_result
+from ddlopt.solvers.contracts import Limits, Result, Status
 
 RUN = Run(method="by-hand", version="0.0.1", date=datetime.date(2026, 1, 2))
 
@@ -62,7 +62,7 @@ def test_every_heuristic_is_asked_unless_methods_are_named(monkeypatch, methods,
 
     def attempt(instance, method, limits, seed):
         seen.append(method.name)
-        return empty_result(instance, method.name, Status.NO_SOLUTION)
+        return Result(instance.name, instance.digest, instance.family, method.name, Status.NO_SOLUTION)
 
     monkeypatch.setattr(records, "attempt", attempt)
     monkeypatch.setattr(records, "is_settled", lambda record, instance: False)

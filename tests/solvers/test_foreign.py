@@ -7,7 +7,8 @@ import pytest
 import ddlopt
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Status, empty_result
+from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.foreign import Foreign, checked
 
 INSTANCE = ddlopt.load("topology/tiny-n4-d2")
@@ -62,7 +63,7 @@ def test_an_answer_without_a_solution_is_an_error():
     with pytest.raises(SolverError, match="claims to be feasible without a solution"):
         answer(solution=None)
     nothing = Claims()
-    nothing.result = empty_result(INSTANCE, "claims", Status.NO_SOLUTION)
+    nothing.result = Gate(INSTANCE, "claims", Limits()).without_solution(MethodOutput(None))
     assert checked(nothing).solve(INSTANCE, Limits()).status == Status.NO_SOLUTION
 
 

@@ -13,6 +13,7 @@ from ddlopt.models import catalogue
 from ddlopt.models.contracts import Evaluation, Instance, Solution, Violation
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends import Highs, Outcome
+from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.contracts import (
     Limits,
     Result,
@@ -21,7 +22,6 @@ from ddlopt.solvers.contracts import (
     best_bound,
     best_objective,
     better,
-    empty_result,
     relative_gap,
 )
 from ddlopt.solvers.exact import Exact
@@ -176,7 +176,7 @@ def test_a_result_says_its_sense_and_unit():
     data = result.to_data()
     assert (data["sense"], data["unit"]) == ("maximize", "gold")
     assert data["gap"] == pytest.approx((30 - 18) / 18)
-    nothing = empty_result(BAG, "test", Status.NO_SOLUTION)
+    nothing = Gate(BAG, "test", Limits()).failed("")
     assert (nothing.sense, nothing.unit) == ("maximize", "gold")
 
 

@@ -23,6 +23,7 @@ RUN = {
     "machine": {"cpu": "Abacus 3", "cores": 2, "memory_bytes": 8000, "system": "Linux"}, "revision": "c0ffee-dirty",
     "trace": [[0.1, 12.0, 11.0], [0.5, 11.5, 11.5]], "solution": {"family": "topology", "links": [[0, 1, 1]]},
 }  # fmt: skip
+CRASHED = {"key": "k2", "objective": None, "gap": None, "solution": None, "status": "crashed"}
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_what_goes_in_comes_out(path):
     with Store(path) as opened:
         opened.add(RUN, INSTANCE)
         opened.add(RUN | {"objective": 99.0}, INSTANCE)
-        opened.add(RUN | {"key": "k2", "objective": None, "solution": None, "status": "crashed"}, INSTANCE)
+        opened.add(RUN | CRASHED, INSTANCE)
         assert opened.keys() == {"k1", "k2"}
     with Store(path, write=False) as reading:
         first, second = reading.runs(solutions=True)
@@ -55,7 +56,7 @@ def test_tables_for_other_programs(path, tmp_path, ending):
     table = tmp_path / f"results{ending}"
     with Store(path) as opened:
         opened.add(RUN, INSTANCE)
-        opened.add(RUN | {"key": "k2", "objective": None, "solution": None, "status": "crashed"}, INSTANCE)
+        opened.add(RUN | CRASHED, INSTANCE)
         export.write(opened, table)
     read = (pd.read_csv if ending == ".csv" else pd.read_parquet)(table)
     assert list(read["status"]) == ["optimal", "crashed"]

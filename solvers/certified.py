@@ -1,0 +1,117 @@
+"""What may become of a result that has passed the gate: it is told anew, withdrawn, or joined with another one.
+
+Nothing here takes a figure from anybody but results of the gate and the checker of certificates. Outside of the gate
+and this module no result is made or changed; a test holds that.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from ddlopt.models.contracts import Evidence, Sense
+from ddlopt.solvers.certify import CLAIM_TOLERANCE
+from ddlopt.solvers.contracts import Result, Status, TracePoint, best_objective, better, relative_gap
+
+_TOLD = frozenset({"method", "message", "runtime_s", "compile_s", "trace", "details", "provenance", "interrupted"})
+
+
+def told_anew(result: Result, **figures: Any) -> Result:
+    """The result under another name, with other times, details or words; what was found and proven stays as it is."""
+    odd = sorted(set(figures) - _TOLD)
+    if odd:
+        raise TypeError(f"{odd[0]} of a result is the gate's to say")
+    return replace(result, **figures)
+
+
+def withdrawn(result: Result, status: Status, message: str | None = None, *, scope: bool = False) -> Result:
+    """The result without its bound, or without that of its scope, and with a status that says less.
+
+    Raises
+    ------
+    ValueError
+        If the status says that something is proven.
+    """
+    if status in (Status.OPTIMAL, Status.INFEASIBLE):
+        raise ValueError(f"what is withdrawn is not {status}")
+    told = result.message if message is None else message
+    if scope:
+        return replace(result, status=status, message=told, scope_bound=None)
+    return replace(result, status=status, message=told, bound=None, evidence=None)
+
+
+def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
+    """The better solution of two results of one instance, with the tighter of their bounds.
+
+    Parameters
+    ----------
+    first, second : Result
+        What is proven within the scope of the first goes only with its own solution, and not beside the second.
+    gap : float
+        Relative gap up to which a solution counts as optimal.
+    **figures
+        As :func:`told_anew` takes them.
+    """
+    sense = first.sense
+    if (first.instance_digest, sense) != (second.instance_digest, second.sense):
+        raise ValueError(f"'{first.instance}' and '{second.instance}' are two instances")
+    chosen = second
+    if first.objective is not None and (
+        second.objective is None or not better(second.objective, first.objective, sense)
+    ):
+        chosen = replace(first, scope=None, scope_bound=None)
+    by = _tighter(first, second, sense)
+    bound = None if by.bound is None else best_objective((by.bound, chosen.objective), sense)
+    left = relative_gap(chosen.objective, bound, sense)
+    proven = chosen.solution is not None and left is not None and left <= gap
+    return replace(
+        told_anew(chosen, **figures),
+        bound=bound,
+        evidence=by.evidence if bound is not None or second.status is Status.INFEASIBLE else None,
+        status=Status.OPTIMAL if proven else chosen.status,
+    )
+
+
+def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
+    """The result, its bound laid to a certificate that the checker has accepted, where that is as tight.
+
+    Parameters
+    ----------
+    bound : Fraction
+        What the checker says that the certificate proves, from below.
+    gap : float
+        Relative gap up to which a solution counts as optimal.
+    """
+    value = math.nextafter(float(bound), -math.inf)  # never more than what is proven
+    if result.sense != "minimize" or result.objective is None or value > result.objective:
+        return result
+    if result.bound is not None and value < result.bound - CLAIM_TOLERANCE * abs(result.bound):
+        return result
+    left = relative_gap(result.objective, value, result.sense)
+    proven = left is not None and left <= max(gap, CLAIM_TOLERANCE)
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    return replace(result, bound=value, evidence=Evidence.CERTIFICATE, status=status)
+
+
+def without_better_points(result: Result) -> Result:
+    """The result without points of its trace that claim more than what was checked in the end."""
+    worth = result.objective
+
+    def is_believed(point: TracePoint) -> bool:
+        return worth is None or point.incumbent is None or not better(point.incumbent, worth, result.sense)
+
+    return replace(result, trace=tuple(filter(is_believed, result.trace)))
+
+
+def recorded(row: Mapping[str, Any], **figures: Any) -> Result:
+    """A result with the figures of a row of a store that was found sound, for pictures."""
+    known = {name: row[name] for name in ("instance", "family", "method", "objective", "sense")} | figures
+    return Result(instance_digest=str(row["instance_digest"]), status=Status(row["status"]), **known)
+
+
+def _tighter(first: Result, second: Result, sense: Sense) -> Result:
+    """The result with the tighter bound; of equals the first."""
+    if first.bound is None or second.bound is None:
+        return second if first.bound is None else first
+    return second if better(first.bound, second.bound, sense) else first

@@ -1,0 +1,144 @@
+"""Results come through the gate and nothing else: no other code makes or changes one."""
+
+import ast
+import dataclasses
+import json
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from report_cases import make_store
+
+import ddlopt
+from ddlopt.analysis.bench import Store
+from ddlopt.analysis.bench.soundness import fault_of_run
+from ddlopt.models.contracts import Evidence
+from ddlopt.models.errors import SolverError
+from ddlopt.solvers.certified import by_certificate, joined, told_anew, withdrawn
+from ddlopt.solvers.certify import Gate
+from ddlopt.solvers.contracts import Limits, Result, Status
+
+ROOT = Path(__file__).parents[2]
+GATE = {"solvers/certify.py", "solvers/certified.py"}
+FIELDS = {field.name for field in dataclasses.fields(Result)} - {"trace", "details", "message", "method", "solution"}
+TINY = "topology/tiny-n4-d2"
+
+
+def sources():
+    for folder in ("ddlopt", "analysis", "solvers", "instances", "models", "benchmarks", "examples"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = str(path.relative_to(ROOT))
+            if name not in GATE:
+                yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def doors(tree):
+    """Calls that make a result, or change a field that only results have, or a field of something called a result."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        words = {keyword.arg for keyword in node.keywords}
+        if called == "Result":
+            yield node.lineno
+        elif called in ("replace", "__replace__") and node.args:
+            target = ast.unparse(node.args[0])
+            if "result" in target.lower() or words & {"status", "objective", "checked", "scope_bound", "evidence"}:
+                yield node.lineno
+        elif called == "__setattr__" and len(node.args) == 3 and ast.unparse(node.args[1]).strip("'\"") in FIELDS:
+            yield node.lineno
+
+
+ALLOWED = {"solvers/heuristic.py"}
+"""Changes the evidence of what a method hands over to the gate, to less."""
+
+
+def test_no_other_code_makes_or_changes_results():
+    found = {f"{name}:{line}" for name, tree in sources() for line in doors(tree) if name not in ALLOWED}
+    assert found == set()
+    heuristic = ast.parse((ROOT / "solvers/heuristic.py").read_text(encoding="utf-8"))
+    assert len(list(doors(heuristic))) == 1
+
+
+def test_the_guard_sees_doors():
+    doors_of = "Result(1)\nreplace(result, method='x')\ndataclasses.replace(found, status=1)\nreplace(limits, gap=0)"
+    assert list(doors(ast.parse(doors_of))) == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return ddlopt.solve(TINY, "topology-finder")
+
+
+@pytest.mark.parametrize("name", ["status", "objective", "bound", "evidence", "solution", "checked", "scope_bound"])
+def test_nothing_but_words_and_times_can_be_told_anew(result, name):
+    with pytest.raises(TypeError, match="the gate's to say"):
+        told_anew(result, **{name: getattr(result, name)})
+    assert told_anew(result, method="x", runtime_s=1.0).objective == result.objective
+
+
+def test_what_is_withdrawn_says_less(result):
+    for status in (Status.OPTIMAL, Status.INFEASIBLE):
+        with pytest.raises(ValueError, match="is not"):
+            withdrawn(result, status)
+    less = withdrawn(result, Status.ERROR, "refuted")
+    assert (less.bound, less.evidence, less.message) == (None, None, "refuted")
+
+
+def test_results_of_two_instances_are_not_joined(result):
+    other = ddlopt.solve("topology/all-to-all-n6-d2", "topology-finder")
+    with pytest.raises(ValueError, match="two instances"):
+        joined(result, other, 1e-4)
+
+
+@pytest.mark.parametrize("figure", [float("nan"), float("inf"), True, "12", None])
+def test_figures_for_other_networks_are_finite(figure):
+    gate = Gate(ddlopt.load(TINY), "x", Limits())
+    with pytest.raises(SolverError, match=r"no number|not finite"):
+        gate.reference(figure, {}, "")
+    assert gate.reference(1.0, {}, "").checked is False
+
+
+def test_bounds_of_certificates_say_so(tmp_path):
+    result, certificate = ddlopt.certify("topology/all-to-all-n6-d2", out=tmp_path / "proof")
+    exact = ddlopt.check_certificate("topology/all-to-all-n6-d2", certificate).bound_s
+    assert result.evidence is Evidence.CERTIFICATE
+    assert Fraction(result.bound) <= exact
+    assert result.status is Status.OPTIMAL
+
+
+def test_a_weaker_certificate_leaves_the_bound_alone(result):
+    """And one that is beyond the checked objective, which cannot be, is not taken."""
+    assert by_certificate(result, Fraction(1), 1e-4) == result
+    assert by_certificate(result, Fraction(10**6), 1e-4) == result
+
+
+STATED = {
+    "optimal without a bound": {"bound": None, "gap": None},
+    "optimal with a gap": {"bound": 1.0, "gap": None},
+    "a gap of its own": {"gap": 0.5},
+    "no objective": {"objective": None, "gap": None},
+    "unchecked": {"checked": 0},
+    "bound beyond the objective": {"bound": 1e9, "gap": 0.0},
+    "infeasible with an objective": {"status": "infeasible"},
+    "a bound of nobody": {"evidence": "claimed"},
+}
+
+
+@pytest.mark.parametrize("what", STATED)
+def test_rows_that_the_gate_would_not_have_let_through(tmp_path, what):
+    """A row says what its figures say, or it is left out, with the reason."""
+    store = make_store(tmp_path / "store.sqlite")
+    with sqlite3.connect(store) as connection:
+        connection.row_factory = sqlite3.Row
+        row = dict(connection.execute("SELECT * FROM runs WHERE status = 'optimal'").fetchone())
+        assert fault_of_run(row, ("optimal",), {row["instance_digest"]: "minimize"}) is None
+        changed = STATED[what]
+        values = ", ".join(f"{name} = :{name}" for name in changed)
+        connection.execute(f"UPDATE runs SET {values} WHERE key = :key", changed | {"key": row["key"]})
+    connection.close()
+    with Store(store, write=False) as opened:
+        assert row["key"] not in {run["key"] for run in opened.runs()}
+        assert len(opened.skipped) == 1
+    assert json.loads(row["options"]) is not None
