@@ -1,6 +1,6 @@
 """Whether every method keeps its limits on the largest bundled instance that it covers: time and memory.
 
-    python benchmarks/limits.py [FAMILY|FAMILY/METHOD…] [--limit 5] [--keep build/limits.jsonl] [--again]
+    python benchmarks/limits.py [FAMILY|FAMILY/METHOD…] [--limit 5] [--keep limits.jsonl] [--again]
     python benchmarks/limits.py --instance philly.json scheduling/lp-guided scheduling/gadget --limit 60
 
 Each solve is a process of its own. Its kernels are compiled and its instance is read before; the time limit counts from
@@ -37,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="families, or FAMILY/METHOD; all by default")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for each solve")
-    parser.add_argument("--keep", type=Path, default=Path("build/limits.jsonl"), help="where rows are kept")
+    parser.add_argument("--keep", type=Path, default=Path("limits.jsonl"), help="where rows are kept")
     parser.add_argument("--instance", help="this one, by name or file, in place of the largest")
     parser.add_argument("--again", action="store_true", help="repeat rows that were over")
     parser.add_argument("--over", action="store_true", help="only print rows that were over")

@@ -47,10 +47,6 @@ class Filling:
                 self.take(pair)
         return self
 
-    def uses_for(self, instance: Any) -> frozenset[str]:
-        """A seed, where levels are drawn."""
-        return frozenset({"seed"} if self.strategy == "random" else ())
-
     def answer(self) -> AggregatingSwitches:
         """What has been taken."""
         switches = tuple(tuple(sorted(each)) for each in self.chosen)
@@ -94,6 +90,10 @@ class Strategy(Heuristic, uses=("seed",)):
     def name(self) -> str:
         """As in the catalogue."""
         return "tree-random" if self.strategy == "random" else self.strategy
+
+    def uses_for(self, instance: Any) -> frozenset[str]:
+        """A seed, where levels are drawn."""
+        return frozenset({"seed"} if self.strategy == "random" else ())
 
     def answer(
         self, instance: TreeInstance, seed: int, clock: Clock, start: Any

@@ -121,7 +121,8 @@ class CellSweeps:
         return self._knapsack.best(Gains(jobs, starts, values))[1]
 
     def _done(self, progress: Floats) -> Floats:
-        return np.bincount(self.job, weights=progress, minlength=len(self.wanted))
+        done: Floats = np.bincount(self.job, weights=progress, minlength=len(self.wanted))
+        return done
 
     def _worth(self, widths: Ints, progress: Floats) -> float:
         utility = self._true.of(np.arange(len(self.wanted)), self._done(progress) / self.wanted).sum()
