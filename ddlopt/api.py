@@ -1,6 +1,7 @@
 """The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -295,7 +296,12 @@ def certify(
     return result, certificate
 
 
-def check_certificate(instance: Instance | str | Path, certificate: "DesignCertificate | str | Path") -> "Checked":
+def check_certificate(
+    instance: Instance | str | Path,
+    certificate: "DesignCertificate | str | Path",
+    *,
+    time_limit: float | None = None,
+) -> "Checked":
     """Check that a certificate proves its bound for an instance, as if an enemy had written it.
 
     Parameters
@@ -304,6 +310,8 @@ def check_certificate(instance: Instance | str | Path, certificate: "DesignCerti
         See :func:`load`.
     certificate : DesignCertificate, str or Path
         The object, or its file.
+    time_limit : float, optional
+        Seconds after which it is given up: a hostile file can make a check long.
 
     Returns
     -------
@@ -312,8 +320,12 @@ def check_certificate(instance: Instance | str | Path, certificate: "DesignCerti
 
     Raises
     ------
+    RefutedError
+        A ``SolutionError``: if it proves nothing.
     SolutionError
-        If it does not, or is no certificate.
+        If it is no certificate, or one of another instance.
+    SolverError
+        If the time limit has passed; nothing is proved then, and nothing refuted.
     NotApplicableError
         If the instance is none of topology, or larger than certificates can speak of.
     """
@@ -325,7 +337,8 @@ def check_certificate(instance: Instance | str | Path, certificate: "DesignCerti
     if not isinstance(problem, TopologyInstance):
         raise NotApplicableError(f"'{problem.name}' is a {problem.kind}; certificates are of topology instances")
     given = certificate if isinstance(certificate, DesignCertificate) else DesignCertificate.from_file(certificate)
-    return check(problem, given)
+    seconds = Limits(time_limit).time_s
+    return check(problem, given, math.inf if seconds is None else seconds)
 
 
 def generate(family_name: str, kind: str, *, seed: int = 0, **options: Any) -> Instance:

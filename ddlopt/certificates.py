@@ -38,12 +38,19 @@ def command(
     raise typer.Exit(0 if result.status.answered else NO_ANSWER)
 
 
-def print_checked(instance: "Instance", certificate: Path, as_json: Json) -> None:
+def print_checked(instance: "Instance", certificate: Path, time_limit: float | None, as_json: Json) -> None:
     """Check a file and print what it proves."""
     import ddlopt
     from ddlopt.analysis.tables import json_text
+    from ddlopt.models.errors import RefutedError
 
-    checked = ddlopt.check_certificate(instance, certificate)
+    try:
+        checked = ddlopt.check_certificate(instance, certificate, time_limit=time_limit)
+    except RefutedError as refutation:
+        if as_json:
+            which = {"instance": instance.name, "instance_digest": instance.digest, "family": instance.family}
+            print(json_text({**which, "holds": False, "reason": str(refutation)}))
+        raise
     if as_json:
         data = {
             "instance": instance.name,

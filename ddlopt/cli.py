@@ -220,6 +220,9 @@ def check(
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="In place of a solution: a proof, as `certify` writes it.")
     ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Give a proof up after S seconds, which says nothing of it.")
+    ] = None,
     exact: Annotated[bool, typer.Option(help="Calculate in rational numbers; a proof always is.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -228,9 +231,11 @@ def check(
 
     if (solution is None) == (certificate is None):
         raise typer.BadParameter("give a solution, or a proof with --certificate")
+    if certificate is None and time_limit is not None:
+        raise typer.BadParameter("--time-limit is for --certificate; the check of a solution takes no time")
     instance = ddlopt.load(name)
     if certificate is not None:
-        certificates.print_checked(instance, certificate, as_json)
+        certificates.print_checked(instance, certificate, time_limit, as_json)
         return
     assert solution is not None
     from ddlopt.analysis.tables import json_text
@@ -351,7 +356,7 @@ def _told(code: int) -> int:
 
 
 def _explain(problem: Exception) -> tuple[str, int]:
-    from ddlopt.models.errors import DdloptError, SolverError, SolverMissingError
+    from ddlopt.models.errors import DdloptError, RefutedError, SolverError, SolverMissingError
 
     if hasattr(problem, "format_message"):  # a usage error of Typer, whichever Click it carries
         return f"{problem.format_message()} (see ddlopt --help)", BAD_INPUT
@@ -362,7 +367,7 @@ def _explain(problem: Exception) -> tuple[str, int]:
     if isinstance(problem, OSError) and problem.errno in _NO_FILE:
         return f"'{problem.filename}' is no file that can be opened: {problem.strerror}", BAD_INPUT
     if isinstance(problem, DdloptError):
-        failed = isinstance(problem, SolverError) and not isinstance(problem, SolverMissingError)
+        failed = isinstance(problem, SolverError | RefutedError) and not isinstance(problem, SolverMissingError)
         return str(problem), NO_ANSWER if failed else BAD_INPUT
     what = f"internal error: {type(problem).__name__}: {problem}"
     return f"{what} (please report it; DDLOPT_TRACEBACK=1 shows where)", NO_ANSWER

@@ -31,6 +31,10 @@ class SolutionError(DdloptError, ValueError):
     """Data that cannot be a solution of the instance it is offered for."""
 
 
+class RefutedError(SolutionError):
+    """A proof that can be read, of this instance, and proves nothing."""
+
+
 class UnknownNameError(DdloptError, LookupError):
     """An instance, method, family or solver that does not exist; the message lists what does."""
 

@@ -1,5 +1,6 @@
 """The file of a certificate: what is written is read again, and what is damaged, endless or no file is one line."""
 
+import dataclasses
 import gzip
 import json
 import os
@@ -10,7 +11,7 @@ import pytest
 from robustness.forgeries import made
 
 import ddlopt
-from ddlopt.models.errors import DdloptError, NotApplicableError, SolutionError
+from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
 
@@ -141,8 +142,49 @@ def test_check_on_the_command_line(call, file, instance_file):
     assert call("check", instance_file)[0] == 2
     made(THREE, -20, 3 * 2**20, PARTS, lengths=[[1] * 9], images=[[0, 0, 2, 1]]).save(file)
     code, out, err = call("check", instance_file, "--certificate", file)
-    assert (code, out) == (2, "")
+    assert (code, out) == (1, "")
     assert "do not refute" in err
+    code, out, _ = call("check", instance_file, "--certificate", file, "--json")
+    assert code == 1
+    assert json.loads(out)["holds"] is False
+    assert "do not refute" in json.loads(out)["reason"]
+
+
+def test_a_file_that_is_none_is_bad_input_and_a_false_proof_an_answer(call, file, instance_file):
+    file.write_bytes(b"no gzip")
+    assert call("check", instance_file, "--certificate", file)[0] == 2
+    with pytest.raises(SolutionError) as unreadable:
+        ddlopt.check_certificate(THREE, file)
+    assert not isinstance(unreadable.value, RefutedError)
+    with pytest.raises(RefutedError):
+        check_certificate(THREE, dataclasses.replace(PROOF, bound_units=3 * 2**20))
+
+
+ENDLESS = made(ddlopt.load("topology/danoint"), 0, 2**20, [[-10] * 10**7 + [-1]], lengths=[[1] * 64])
+"""Ten million times the same weights, which close nothing: hours of work in a small file."""
+
+
+def test_an_endless_check_is_given_up(call, tmp_path):
+    path = tmp_path / "endless.ddlcert"
+    ENDLESS.save(path)
+    assert path.stat().st_size < 10**6
+    for limit in (1e-9, 0.5):
+        with pytest.raises(SolverError, match=r"was given up after .* s: nothing is proved, and nothing"):
+            ddlopt.check_certificate("topology/danoint", path, time_limit=limit)
+    code, out, says = call("check", "topology/danoint", "--certificate", path, "--time-limit", "0.5")
+    assert (code, out) == (1, "")
+    assert (
+        says
+        == "ddlopt: the check of the certificate was given up after 0.5 s: nothing is proved, and nothing refuted\n"
+    )
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "nan"])
+def test_time_limits_that_are_none(call, file, instance_file, limit):
+    code, out, says = call("check", instance_file, "--certificate", file, "--time-limit", limit)
+    assert (code, out) == (2, "")
+    assert says.startswith("ddlopt: the time limit must be a positive number of seconds")
+    assert call("check", instance_file, file, "--time-limit", "3")[0] == 2
 
 
 def test_certify_on_the_command_line(call, tmp_path):

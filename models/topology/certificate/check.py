@@ -67,6 +67,8 @@ read from the instance as exact rationals; nothing is a floating-point number, e
 is compared as what it is.
 """
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -75,7 +77,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.errors import SolutionError
+from ddlopt.models.errors import RefutedError, SolutionError, SolverError
 from ddlopt.models.topology.certificate.colouring import TooLongError, colourable
 from ddlopt.models.topology.certificate.format import (
     LEAST_EXPONENT,
@@ -115,13 +117,22 @@ class Checked:
     images: int
 
 
-def check_certificate(instance: TopologyInstance, certificate: DesignCertificate) -> Checked:
+def check_certificate(instance: TopologyInstance, certificate: DesignCertificate, time_s: float = math.inf) -> Checked:
     """Check that a certificate proves its bound for an instance; it returns only if it does.
+
+    Parameters
+    ----------
+    time_s : float
+        Seconds after which the check is given up, up to one more.
 
     Raises
     ------
+    RefutedError
+        If it does not, or is no certificate at all.
     SolutionError
-        If it does not, is for another instance, or is no certificate at all.
+        If it is for another instance.
+    SolverError
+        If the time is up, so that nothing is known.
     NotApplicableError
         If the instance is larger than certificates can speak of.
     """
@@ -131,16 +142,31 @@ def check_certificate(instance: TopologyInstance, certificate: DesignCertificate
             f"not for '{instance.name}' (digest {instance.digest[:12]}…)"
         )
     exponent, z = _figures(certificate)
+    from ddlopt.models.topology.certificate import kernels  # compiled before the clock
+
+    clock = _Clock(time_s)
     statement = statement_of(instance, exponent)
     tables = _validated(certificate, statement)
-    _check_automorphisms(instance, tables.images)
-    walked = _Walk(statement, z, tables)
-    walked.run()
-    _check_images(statement, tables.images, walked)
+    _check_automorphisms(instance, tables.images, clock)
+    walked = _Walk(statement, z, tables, clock)
+    walked.run(kernels)
+    _check_images(statement, tables.images, walked, clock)
     bound = z * Fraction(2) ** exponent
     compute, moved = Fraction(instance.compute_s), bound / Fraction(instance.link_bandwidth_bytes_per_s)
     seconds = max(compute, moved) if instance.overlap == "full" else compute + moved
     return Checked(bound, seconds, walked.nodes, walked.applications, walked.shown_images)
+
+
+class _Clock:
+    """Gives up when the time is up."""
+
+    def __init__(self, time_s: float) -> None:
+        self._time_s, self._until = time_s, time.perf_counter() + time_s
+
+    def look(self) -> None:
+        if time.perf_counter() > self._until:
+            told = f"the check of the certificate was given up after {self._time_s:g} s"
+            raise SolverError(f"{told}: nothing is proved, and nothing refuted")
 
 
 @dataclass(frozen=True)
@@ -158,9 +184,9 @@ def _figures(certificate: DesignCertificate) -> tuple[int, int]:
     """Exponent of the unit, and z."""
     exponent, z = certificate.unit_exponent, certificate.bound_units
     if type(exponent) is not int or not LEAST_EXPONENT <= exponent <= MOST_EXPONENT:
-        raise SolutionError(f"the certificate's unit is not 2^e with e from {LEAST_EXPONENT} to {MOST_EXPONENT}")
+        raise RefutedError(f"the certificate's unit is not 2^e with e from {LEAST_EXPONENT} to {MOST_EXPONENT}")
     if type(z) is not int or not 1 <= z <= MOST_UNITS:
-        raise SolutionError(f"the certificate's bound is not a whole number of units from 1 to {MOST_UNITS}")
+        raise RefutedError(f"the certificate's bound is not a whole number of units from 1 to {MOST_UNITS}")
     return exponent, z
 
 
@@ -168,13 +194,13 @@ def _array(certificate: DesignCertificate, name: str, kind: str, columns: int | 
     """A copy, in C order, of an array that has exactly this type and shape."""
     given = getattr(certificate, name)
     if type(given) is not np.ndarray or given.dtype != np.dtype(kind):
-        raise SolutionError(f"the certificate's {name} are not an array of type {kind}")
+        raise RefutedError(f"the certificate's {name} are not an array of type {kind}")
     # Judged is the copy, which nobody else can change.
     table = np.array(given, dtype=kind, order="C", copy=True)
     if table.ndim != (1 if columns is None else 2):
-        raise SolutionError(f"the certificate's {name} have {table.ndim} dimensions")
+        raise RefutedError(f"the certificate's {name} have {table.ndim} dimensions")
     if columns is not None and table.shape[1] != columns:
-        raise SolutionError(f"the certificate's {name} have {table.shape[1]} columns; the instance needs {columns}")
+        raise RefutedError(f"the certificate's {name} have {table.shape[1]} columns; the instance needs {columns}")
     return table
 
 
@@ -188,20 +214,20 @@ def _validated(certificate: DesignCertificate, statement: Statement) -> _Tables:
     images = _array(certificate, "images", "int32", n + 1)
     parts = len(part_words)
     if not 1 <= parts <= MOST_PARTS:
-        raise SolutionError(f"the certificate has {parts} parts; it needs 1 to {MOST_PARTS}")
+        raise RefutedError(f"the certificate has {parts} parts; it needs 1 to {MOST_PARTS}")
     begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(part_words, dtype=np.int64)])
     if part_words.min() < 1 or begin[-1] != len(words):
-        raise SolutionError("the certificate's parts do not make up its words")
+        raise RefutedError("the certificate's parts do not make up its words")
     if words.max() >= max(n, many, parts, len(images)):
-        raise SolutionError("the certificate has a word that is out of range")
+        raise RefutedError("the certificate has a word that is out of range")
     if len(prices) != len(lengths):
-        raise SolutionError(f"the certificate has {len(lengths)} rows of lengths, but {len(prices)} of prices")
+        raise RefutedError(f"the certificate has {len(lengths)} rows of lengths, but {len(prices)} of prices")
     _check_prices(statement, prices)
     if len(images):
         if images[:, 0].min() < 0 or images[:, 0].max() >= parts:
-            raise SolutionError("the certificate has an image of a part that is not there")
+            raise RefutedError("the certificate has an image of a part that is not there")
         if not np.array_equal(np.sort(images[:, 1:], axis=1), np.broadcast_to(np.arange(n), (len(images), n))):
-            raise SolutionError("the certificate has an image whose servers are no permutation")
+            raise RefutedError("the certificate has an image whose servers are no permutation")
     return _Tables(words, begin, lengths, prices, images)
 
 
@@ -209,14 +235,14 @@ def _check_prices(statement: Statement, prices: Ints) -> None:
     if not len(prices):
         return
     if prices.min() < -MOST_PRICE or prices.max() > MOST_PRICE or prices[:, -1].min() < 0:
-        raise SolutionError("the certificate has a price out of range")
+        raise RefutedError("the certificate has a price out of range")
     if statement.duplex:
         n = len(statement.sets)
         square = prices[:, :-1].reshape(len(prices), n, n)
         if (square + square.transpose(0, 2, 1)).any():
-            raise SolutionError("the certificate's prices of the two directions of a duplex link do not cancel out")
+            raise RefutedError("the certificate's prices of the two directions of a duplex link do not cancel out")
     elif not statement.filled and prices[:, :-1].min() < 0:
-        raise SolutionError("the certificate has a negative price of links that a design need not have")
+        raise RefutedError("the certificate has a negative price of links that a design need not have")
 
 
 def _slices(rows: int, width: int) -> Iterator[slice]:
@@ -226,43 +252,46 @@ def _slices(rows: int, width: int) -> Iterator[slice]:
         yield slice(first, first + step)
 
 
-def _check_automorphisms(instance: TopologyInstance, images: npt.NDArray[np.int32]) -> None:
+def _check_automorphisms(instance: TopologyInstance, images: npt.NDArray[np.int32], clock: _Clock) -> None:
     """Every permutation must leave traffic and groups as they are; all else is the same for all servers."""
     orders = np.unique(images[:, 1:], axis=0).astype(np.int64)
     traffic = instance.traffic_bytes
     groups = sorted((group.members, group.gradient_bytes) for group in instance.allreduce_groups)
     for rows in _slices(len(orders), traffic.size):
+        clock.look()
         order = orders[rows]
         if not (traffic[order[:, :, None], order[:, None, :]] == traffic).all():
-            raise SolutionError("the certificate has an image by a permutation that changes the traffic")
+            raise RefutedError("the certificate has an image by a permutation that changes the traffic")
     for line in orders.tolist() if groups else []:
+        clock.look()
         if sorted((tuple(sorted(line[v] for v in members)), size) for members, size in groups) != groups:
-            raise SolutionError("the certificate has an image by a permutation that changes the all-reduce groups")
+            raise RefutedError("the certificate has an image by a permutation that changes the all-reduce groups")
 
 
-def _check_images(statement: Statement, images: npt.NDArray[np.int32], walked: "_Walk") -> None:
+def _check_images(statement: Statement, images: npt.NDArray[np.int32], walked: "_Walk", clock: _Clock) -> None:
     """The decisions of each image must be those at the beginning of its part, taken along the permutation."""
     servers = np.arange(len(statement.sets))
     for rows in _slices(len(images), statement.sets[:, 0].size):
+        clock.look()
         order, there = images[rows, 1:].astype(np.int64), walked.there[rows]
         origin = walked.begun[walked.slot[images[rows, 0]]]
         here = np.take_along_axis(there, order, axis=1)
         if ((origin < 0) != (here < 0)).any():
-            raise SolutionError("the certificate has an image that decides other servers")
+            raise RefutedError("the certificate has an image that decides other servers")
         # An idle port, -1, takes the last column, and stays idle.
         taken_to = np.concatenate([order, np.full((len(order), 1), -1)], axis=1)
         ends = statement.sets[servers, np.maximum(origin, 0)]
         moved = np.sort(np.take_along_axis(taken_to, ends.reshape(len(order), -1), axis=1).reshape(ends.shape), axis=2)
         shown = np.sort(statement.sets[order, np.maximum(here, 0)], axis=2)
         if ((moved != shown).any(axis=2) & (origin >= 0)).any():
-            raise SolutionError("the certificate has an image with other links")
+            raise RefutedError("the certificate has an image with other links")
 
 
 class _Walk:
     """The replay of the tree: room for the kernels, and what they left in it."""
 
-    def __init__(self, statement: Statement, z: int, tables: _Tables) -> None:
-        self.statement, self.tables = statement, tables
+    def __init__(self, statement: Statement, z: int, tables: _Tables, clock: _Clock) -> None:
+        self.statement, self.tables, self.clock = statement, tables, clock
         n, many, _ = statement.sets.shape
         parts, images = len(tables.begin) - 1, len(tables.images)
         self.figures = np.array([z, statement.most_links, statement.forwarding, statement.duplex], dtype=np.int64)
@@ -279,10 +308,8 @@ class _Walk:
         self.there: Ints = np.full((images, n), -1, dtype=np.int64)
         self.nodes = self.applications = self.shown_images = 0
 
-    def run(self) -> None:
+    def run(self, kernels: Any) -> None:
         """Walk through the whole tree."""
-        from ddlopt.models.topology.certificate import kernels
-
         statement, tables = self.statement, self.tables
         n, many, d = statement.sets.shape
         state = np.zeros(kernels.STATES, dtype=np.int64)
@@ -294,6 +321,7 @@ class _Walk:
         budget = max(1, int(_SLICE / (n * many * (n * (d + 2) + 10) + n**3)))
         answer = kernels.MORE
         while answer in (kernels.MORE, kernels.COLOUR):
+            self.clock.look()
             state[kernels.BUDGET] = budget
             answer = kernels.walk(
                 state, tables.words, tables.begin, tables.lengths, tables.prices, tables.images, statement.demand,
@@ -305,9 +333,9 @@ class _Walk:
                 self._colour(int(state[kernels.DEPTH]))
         if answer != kernels.DONE:
             where = f"word {state[kernels.PLACE] - 1} of {len(tables.words)}"
-            raise SolutionError(f"the certificate is wrong near {where}: {kernels.FAULTS[answer]}")
+            raise RefutedError(f"the certificate is wrong near {where}: {kernels.FAULTS[answer]}")
         if not (self.read.all() and self.shown.all()):
-            raise SolutionError("the certificate has a part or an image that its tree does not name")
+            raise RefutedError("the certificate has a part or an image that its tree does not name")
         self.nodes, self.applications = int(state[kernels.NODES]), int(state[kernels.APPLICATIONS])
         self.shown_images = int(state[kernels.IMAGES])
 
@@ -319,6 +347,6 @@ class _Walk:
         links = tuple((s, v) for s, row in enumerate(ends) for v in row if s < v)
         try:
             if colourable(links, self.statement.degree):
-                raise SolutionError("the certificate is wrong: a design is called uncolourable that is not")
+                raise RefutedError("the certificate is wrong: a design is called uncolourable that is not")
         except TooLongError as problem:
-            raise SolutionError(f"the certificate calls a design uncolourable that is too large: {problem}") from None
+            raise RefutedError(f"the certificate calls a design uncolourable that is too large: {problem}") from None
