@@ -14,7 +14,9 @@ On disk a kernel is kept under a digest of itself, of everything that it calls i
 that these use, so that an edit is noticed wherever it is.
 """
 
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib import import_module
 from types import CodeType, ModuleType
@@ -22,8 +24,10 @@ from typing import Any
 
 import numpy as np
 from numba import config, types
+from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 
 from ddlopt.models.compilation import lock_of
 
@@ -40,6 +44,31 @@ def record(kind: type, *fields: types.Type) -> types.BaseTuple:
 
 _PLAIN = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
 _WORDS = {**vars(types), "const": const, "record": record}
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """A compilation makes millions of small objects that live until its end; looking for garbage is a tenth of it."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Loads without Numba's registries of what can be compiled, which take longer to set up than a small solve takes.
+
+    What has been compiled needs only the runtime that counts references; who compiles sets the rest up himself.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """As Numba's, without ``target_context.refresh()``."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
@@ -63,7 +92,6 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
             return True
         self._stamp()
         index = self._cache._cache_file._load_index()
-        self.targetctx.refresh()
         codegen = self.targetctx.codegen()
         return all(self._cache._index_key(each, codegen) in index for each in self._types())
 
@@ -71,7 +99,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         """Compile what was declared, or load it; another process that does the same is waited for."""
         if self.ready or self.is_compiling:
             return
-        with lock_of(self._cache.cache_path, self.py_func.__module__):
+        with lock_of(self._cache.cache_path, self.py_func.__module__), _without_collector():
             self._stamp()
             for signature in self._types():
                 self.compile(signature)
@@ -114,7 +142,7 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
             return function
         made = Kernel(function, targetoptions={**_PLAIN, **options})
         made.declared = signatures
-        made.enable_caching()
+        made._cache = _Cache(function)
         return made
 
     return declare

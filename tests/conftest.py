@@ -1,6 +1,8 @@
 """Shared by all tests: the folder of helpers is importable, and only the installed package is."""
 
+import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +14,16 @@ for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 sys.path.append(str(Path(__file__).parent))
+
+# A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """Have the garbage collector leave alone what lives until the end: seven thousand tests, walked through anew."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -100,6 +100,7 @@ def test_a_plan_for_other_devices_is_refused(call, tmp_path):
     assert not err
 
 
+@pytest.mark.slow
 def test_methods_of_the_other_problems_refuse_plans(call):
     plans = {"exact", "brute-force", "makespan-bound", "disjunctive", *HEURISTICS}
     others = [name for name in ddlopt.methods("deployment") if name.split("-sfb")[0] not in plans and "m-" not in name]

@@ -4,7 +4,7 @@ import runpy
 
 import pytest
 from doc_blocks import ROOT
-from volume import slow
+from volume import slow, spread
 
 import ddlopt
 from ddlopt.instances import record
@@ -13,7 +13,7 @@ REFRESH = runpy.run_path(str(ROOT / "benchmarks/gaps_refresh.py"))
 PAGES = sorted((ROOT / "docs").glob("*_gap.md"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", spread(PAGES, 4), ids=lambda page: page.stem)
 def test_tables_have_the_best_that_is_known(page):
     text = page.read_text(encoding="utf-8")
     family = page.stem.removesuffix("_gap")
@@ -39,7 +39,9 @@ def test_a_better_solution_makes_methods_lose_more():
     }
 
 
-@pytest.mark.parametrize(("job", "milliseconds", "times"), [slow("dlrm", "50.64", "1.08"), ("ncf", "27.08", "1.23")])
+@pytest.mark.parametrize(
+    ("job", "milliseconds", "times"), [slow("dlrm", "50.64", "1.08"), slow("ncf", "27.08", "1.23")]
+)
 def test_the_guide_compares_the_best_known_plans_with_a_switch(job, milliseconds, times):
     name = f"codesign/{job}-n128-d4"
     best = float(record(name).found.objective)

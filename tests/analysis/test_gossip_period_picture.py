@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+from volume import slow
 
 import ddlopt
 from ddlopt.analysis.gossip import draw
@@ -12,7 +13,7 @@ from ddlopt.solvers.contracts import Limits
 mpl.use("Agg")
 
 
-@pytest.mark.parametrize("name", ["period-m8-step", "period-m16-two-valleys", "period-cvx-m8"])
+@pytest.mark.parametrize("name", ["period-m8-step", slow("period-m16-two-valleys"), slow("period-cvx-m8")])
 def test_the_plan_is_on_the_curve(name):
     instance = ddlopt.load(f"gossip/{name}")
     found = method("best-period", "gossip").solve(instance, Limits())

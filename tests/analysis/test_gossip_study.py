@@ -81,6 +81,7 @@ def test_tables_have_what_was_measured(done):
     assert title(done).startswith("wine, iid shards, 4 workers, 6 edges, 13-5-3, 20 steps")
 
 
+@pytest.mark.slow
 def test_pictures_show_every_kind_of_policy(done, tmp_path):
     figure = gossip_study_plots.over_traffic(done)
     plots.save(figure, tmp_path / "traffic.png")

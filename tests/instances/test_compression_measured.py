@@ -31,6 +31,7 @@ def test_measured_again_they_are_the_same(name):
             np.testing.assert_allclose([o.error for o in old], [o.error for o in new], rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_a_plan_keeps_its_promise():
     """Errors were measured at five steps; over other steps the plan's stay within a quarter of the promise."""
     instance = ddlopt.load("compression/measured-digits-w8-10g")

@@ -80,11 +80,13 @@ def test_virtual_clusters_of_philly(cluster, count, whole_philly):
 
 
 @pytest.mark.parametrize("name", FROM_PHILLY)
+@pytest.mark.slow
 def test_the_bundled_hour_is_what_the_trace_says(name):
     path = shared_data("traces/philly.csv")
     assert convert(path, "philly", name=name, **FROM_PHILLY[name]) == ddlopt.load(f"scheduling/{name}")
 
 
+@pytest.mark.slow
 def test_unknown_virtual_cluster_lists_all_15():
     with pytest.raises(
         InstanceError, match=r"no virtual cluster 'x'; there are, with jobs: 6214e9 \(41226\)"

@@ -8,6 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from volume import slow
 
 INNER = """
 from numba import njit
@@ -126,7 +127,7 @@ def test_called_without_being_compiled_ahead(folder):
     assert err == ""
 
 
-@pytest.mark.parametrize("change", [("FACTOR = 3", "FACTOR = 4"), ("total = 0.0", "total = 2.0")])
+@pytest.mark.parametrize("change", [slow(("FACTOR = 3", "FACTOR = 4")), ("total = 0.0", "total = 2.0")])
 def test_edit_in_another_file_is_noticed(folder, change):
     """A constant and a literal of a called function in another file are part of a kernel."""
     run(ASK, folder)
@@ -137,6 +138,7 @@ def test_edit_in_another_file_is_noticed(folder, change):
     assert run(ASK, folder)[0] == out[-1:]
 
 
+@pytest.mark.slow
 def test_unrelated_edit_is_not(folder):
     """What a kernel does not use may change at will."""
     run(ASK, folder)
@@ -144,6 +146,7 @@ def test_unrelated_edit_is_not(folder):
     assert run(ASK, folder)[0] == ["7.0"]
 
 
+@pytest.mark.slow
 def test_two_processes_compile_once(folder):
     """Of several processes that need a kernel at the same time one compiles it."""
     many = [started(f'compile_kernels(["kernels_outer"]); {ASK}', folder) for _ in range(3)]

@@ -381,6 +381,7 @@ def test_methods_of_a_family_never_share_a_style():
         assert len(set(own)) == len(own)
 
 
+@pytest.mark.slow
 def test_charts_are_saved_where_asked(tmp_path):
     store = make_store(tmp_path / "r.sqlite")
     folder = written(store, tmp_path / "out", save_charts=("png", "svg", "pdf"), pictures=0)

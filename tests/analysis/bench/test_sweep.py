@@ -74,6 +74,7 @@ def test_keys_tell_apart_what_may_change_an_outcome(other):
     assert first != changed
 
 
+@pytest.mark.slow
 def test_keys_are_the_same_in_every_process():
     names = ["topology/tiny-n4-d2", "scheduling/tiny-gangs", "compression/sfb-random-n60"]
     code = (

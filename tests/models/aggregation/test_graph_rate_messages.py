@@ -52,6 +52,7 @@ def test_rates_are_the_best_of_all_answers(aggregators: Any, connections: Any) -
     assert tried >= 3
 
 
+@pytest.mark.slow
 def test_messages_times_rates_make_the_relaxation_strong() -> None:
     instance = narrow()
     strong, plain = lp_relaxation(RateMessages(), instance), lp_relaxation(RateMessages(flows=False), instance)

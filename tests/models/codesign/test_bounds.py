@@ -85,6 +85,7 @@ def optimum(instance):
     return formulation.objective_value(instance, outcome.objective)
 
 
+@pytest.mark.slow
 def test_it_is_at_most_the_optimum_over_strategies_and_often_close():
     parts = []
     for seed in range(12):

@@ -142,6 +142,7 @@ def test_a_plan_is_a_feasible_start():
         assert restarted == pytest.approx(float(evaluate(instance, plan).objective), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_two_jobs_in_one_model():
     """Blocks know nothing of each other: the host's optimum is the sum of theirs, also where it weighs them."""
     formulation = JointStrategyTopology(rings="all")

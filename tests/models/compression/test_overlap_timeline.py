@@ -168,6 +168,7 @@ def alike(rng, count=7):
     return CompressionInstance(name="alike", gradients=gradients, menus=(menu,), error_budget=float(rng.uniform(1, 15)))
 
 
+@pytest.mark.slow
 def test_order_among_gradients_alike():
     rng = np.random.default_rng(21)
     shuffled = 0

@@ -40,7 +40,7 @@ def least_time(rng, instance, draws=150):
     return min(times)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@pytest.mark.parametrize("seed", seeds(1, 6))
 def test_no_plan_is_quicker(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(
@@ -180,6 +180,7 @@ def test_other_problems_are_refused():
     assert isinstance(bound_of(chain())[1].groups[0], GroupPlan)
 
 
+@pytest.mark.slow
 def test_an_order_on_every_device_tightens_the_bound():
     ratios = []
     for seed in (0, 2, 4):

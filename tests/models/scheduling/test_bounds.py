@@ -70,6 +70,7 @@ def test_whole_widths_at_the_same_prices_are_a_sharper_bound(features):
     assert sharper >= 5
 
 
+@pytest.mark.slow
 def test_plans_without_room_are_a_bound_still():
     rng = np.random.default_rng(1)
     worse = 0

@@ -8,6 +8,7 @@ from ddlopt.models.scheduling import Job, PolluxTiming, RingTiming
 from ddlopt.models.scheduling.envelope import envelope_widths, numeric_corners
 
 
+@pytest.mark.slow
 def test_progress_is_convex_by_algebra():
     """The identity behind the theorem, for the iteration time as the class states it."""
     w, m, b, G, c = sympy.symbols("w m b G c", positive=True)

@@ -193,6 +193,7 @@ def test_a_start_sets_all_variables_and_breaks_no_row(objective):
         assert pyo.value(model.objective) <= evaluate(problem, schedule).objective
 
 
+@pytest.mark.slow
 def test_a_start_of_places_can_be_completed():
     problem = contended([(3, 2), (2, 1), (3, 1), (3, 1)], servers=(3, 3))
     problem = SchedulingInstance.from_data(

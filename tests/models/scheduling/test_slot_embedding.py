@@ -111,6 +111,7 @@ def test_routings_agree_on_trees(seed):
     assert solve(instance, routing="cuts", places="patterns").objective == close(cuts)
 
 
+@pytest.mark.slow
 def test_routings_disagree_without_bandwidth():
     """The comparison above can fail: bandwidth matters in most of its instances."""
     matters = 0

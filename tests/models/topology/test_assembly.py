@@ -89,6 +89,7 @@ def test_unreachable_demand_is_an_error():
         decompose([(0, 1)], np.zeros((3, 1)), np.array([[0, 0, 1.0], [0, 0, 0], [0, 0, 0]]))
 
 
+@pytest.mark.slow
 def test_decompose_large():
     n, generators = 128, (1, 5, 25, 61)
     arcs = [(i, (i + g) % n) for i in range(n) for g in generators]

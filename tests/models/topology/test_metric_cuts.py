@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from brute_force import link_choices, routed_congestion
+from volume import slow
 
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.metric_cuts import (
@@ -53,8 +54,8 @@ def designs_of(instance):
 
 SHAPES = [
     (4, 1, {"degree": 1}),
-    (4, 2, {}),
-    (4, 3, {"parallel_links": False}),
+    slow(4, 2, {}),
+    slow(4, 3, {"parallel_links": False}),
     (4, 4, {"optics": "duplex"}),
     (3, 5, {"host_forwarding": False}),
 ]

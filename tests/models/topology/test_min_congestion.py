@@ -77,7 +77,7 @@ def test_agrees_with_brute_force(size, optics, parallel_links, host_forwarding):
     assert evaluate(instance, result.solution, exact=True).feasible
 
 
-@pytest.mark.parametrize("step", [5, slow(1)])
+@pytest.mark.parametrize("step", [7, slow(1)])
 @pytest.mark.parametrize("optics", ["one_way", "duplex"])
 def test_every_option_has_the_same_optimum(optics, step):
     instance = job([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
@@ -191,6 +191,7 @@ def test_start_is_a_solution_of_the_model(traffic, optics):
         )
 
 
+@pytest.mark.slow
 def test_start_is_kept_where_time_is_short():
     instance = all_to_all(9)
     circulant = {(i, (i + p) % 9): 1 for i in range(9) for p in (1, 4)}

@@ -178,6 +178,7 @@ def test_max_min_rates_are_those_of_the_check():
     assert "it raises rates, and the goal is congestion" in WaterFilling().refuses(generate("aggregation", "torus", 0))
 
 
+@pytest.mark.slow
 def test_the_relaxation_bounds_and_is_tight_for_one_job_with_slots_everywhere():
     instance = star(goal="utilization")
     bound = Program(instance).solve(60.0).bound

@@ -110,6 +110,7 @@ def test_colouring_says_whether_the_floor_is_reached() -> None:
         assert (two.objective, two.bound) == (floor + 1, floor + 1)
 
 
+@pytest.mark.slow
 def test_colouring_stops_after_the_first_enumeration() -> None:
     instance = full(12, 4, 14)
     tree, colouring = _solved(RegisterTree(), instance), _solved(RegisterTree(only_floor=True), instance)

@@ -82,6 +82,7 @@ def test_time_limit_that_the_handing_over_uses_up():
     assert outcome.message == "time limit passed while the model was handed over"
 
 
+@pytest.mark.slow
 def test_time_limit_with_a_solution():
     model = network()
     lay_circulant(model)

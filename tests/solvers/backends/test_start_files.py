@@ -3,6 +3,7 @@
 import highspy
 import pytest
 from export_cases import STARTS, good_start, load, run
+from volume import spread
 
 import ddlopt
 from ddlopt.models.errors import OptionError, SolutionError
@@ -56,7 +57,7 @@ FIRST = {"highs": in_highs, "scip": in_scip, "cbc": in_cbc, "gurobi": in_gurobi}
 
 
 @pytest.mark.parametrize("solver", START_SOLVERS)
-@pytest.mark.parametrize("formulation", STARTS)
+@pytest.mark.parametrize("formulation", spread(STARTS, 3))
 def test_the_start_is_the_first_solution(formulation, solver, tmp_path):
     found, instance = good_start(formulation), load(STARTS[formulation][0])
     form = formulation_named(formulation, instance.family)

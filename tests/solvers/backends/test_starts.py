@@ -3,6 +3,7 @@
 import pyomo.environ as pyo
 import pytest
 from export_cases import STARTS, good_start, load
+from volume import spread
 
 import ddlopt
 from ddlopt.models.errors import SolverMissingError
@@ -30,7 +31,7 @@ def made(solver, options=None):
 
 
 @pytest.mark.parametrize("solver", FIRST)
-@pytest.mark.parametrize("formulation", STARTS)
+@pytest.mark.parametrize("formulation", spread(STARTS, 3))
 def test_the_start_is_the_first_solution(formulation, solver):
     found = good_start(formulation)
     instance = load(STARTS[formulation][0])

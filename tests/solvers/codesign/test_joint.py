@@ -62,7 +62,7 @@ def drawn(seed, **options):
         slow(1, {"degree": 1}),
         slow(2, {"overlap": "full", "degree": 1}),
         (3, {"optics": "duplex"}),
-        (4, {"memory_slack": 1.0, "traffic": 0.5}),
+        slow(4, {"memory_slack": 1.0, "traffic": 0.5}),
         slow(5, {"host_forwarding": False, "degree": 3}),
         slow(6, {"parallel_links": False, "overlap": "full"}),
     ],
@@ -152,6 +152,7 @@ def test_assumptions_are_taken_off_the_bound():
     assert proposal.certified_s({(0,): 9.0, (1,): 9.0}, 2.0) == 10.0
 
 
+@pytest.mark.slow
 def test_a_wrong_assumption_never_shows_in_the_bound():
     instance = drawn(7)
     times = dict(every_choice(instance))
@@ -280,6 +281,7 @@ def test_effort_never_makes_an_answer_worse():
     assert answer.design is not None
 
 
+@pytest.mark.slow
 def test_topology_problems_in_parallel_give_the_same_optimum():
     instance = drawn(9)
     alone = Joint().solve(instance, Limits())

@@ -136,6 +136,7 @@ def test_selections_are_cut_down_and_filled_up():
     assert graph.cost(costs, full) < graph.cost(costs, nothing)
 
 
+@pytest.mark.slow
 def test_a_search_without_branches_is_near_the_optimum():
     gaps = []
     for seed in range(30):

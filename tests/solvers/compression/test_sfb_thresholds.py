@@ -96,7 +96,7 @@ def test_prices_change_sign_at_the_threshold(seed):
             assert abs(at[operator]) < 1e-12 * instance.sync_s.sum() / scale
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_prices_are_what_an_all_reduce_must_cost_more(seed):
     instance = drawn(seed, duplication_penalty_s=0.1)
     operators = instance.operators

@@ -98,6 +98,7 @@ def changed(near: Neighbourhood, one: Deployment, other: Deployment) -> list[int
     return [g for g, (a, b) in enumerate(pairs) if a != b]
 
 
+@pytest.mark.slow
 def test_neighbourhood_changes_few_of_the_groups_that_are_free():
     instance = tiny(3, groups=4)
     plan = Simulator(instance).deployment(np.zeros(4, dtype=np.int64))

@@ -39,7 +39,7 @@ def least(given):
 
 
 @pytest.mark.parametrize("norm", ["squared", "plain"])
-@pytest.mark.parametrize("seed", some(range(6), (1, 2)))
+@pytest.mark.parametrize("seed", some(range(6), (1,)))
 def test_brute_force(norm, seed):
     steps = 2 + 2 * seed if seed < 5 else 9
     points = walk(seed, steps, drift=seed % 3) if seed < 5 else np.random.default_rng(0).standard_normal((steps, 2))

@@ -246,6 +246,7 @@ def test_search_over_probabilities_is_better_than_matcha_and_than_chance():
     assert {frozenset(own) for own in found.solution.matchings} == {frozenset(own) for own in asked.matchings}
 
 
+@pytest.mark.slow
 def test_search_over_matchings():
     asked = matcha_8("graph", 0.2, "single", free=True)
     fixed = solved("single-matching", asked)

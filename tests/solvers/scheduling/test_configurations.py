@@ -220,6 +220,7 @@ def test_ctrl_c_keeps_what_there_is(first):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_integer_program(monkeypatch):
     class Pressed(Highs):
         def solve(self, *args, **options):

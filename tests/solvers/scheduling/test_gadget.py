@@ -121,6 +121,7 @@ class _Watched:
         return self.answers[-1].choice
 
 
+@pytest.mark.slow
 def test_packing_is_near_the_optimum_on_tiny_clusters():
     rng = np.random.default_rng(2)
     parts = []

@@ -126,6 +126,7 @@ def test_packs_what_fits_and_only_that():
     assert sorted(widths.sum(axis=1).tolist()) == [2, 2]
 
 
+@pytest.mark.slow
 def test_rounds_leave_time_for_schedules(monkeypatch):
     instance = generate("elastic", 1, jobs=20, slots=12, gpus=8)
     greedy = Gadget().solve(instance, Limits()).objective

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from brute_force import brute_force
+from volume import slow
 
 from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
@@ -56,6 +57,7 @@ CASES = {
 
 LONG = (
     "five servers", "sparse", "rings", "duplex, three ports", "nobody forwards", "ring, nobody forwards",
+    "one way", "no parallel links",
 )  # fmt: skip
 """Cases in which it is the brute force that takes its time."""
 
@@ -89,7 +91,7 @@ def test_a_bad_start_is_improved_to_the_optimum_by_designs_found_in_the_tree():
     assert result.details["routed"] > 0
 
 
-@pytest.mark.parametrize(("name", "optimum"), [("all-to-all-n7-d2", 5.5), ("tiny-n5-d3-duplex", 8.0)])
+@pytest.mark.parametrize(("name", "optimum"), [slow("all-to-all-n7-d2", 5.5), ("tiny-n5-d3-duplex", 8.0)])
 def test_known_optima(name, optimum):
     result = method("branch-and-bound", "topology").solve(load(name), Limits())
     assert result.status is Status.OPTIMAL
@@ -133,6 +135,7 @@ def test_canonical_numbering_knows_images_and_tells_others_apart():
     assert [order[v] for v in (0, 1, 2, 3)] == [0, 2, 1, 3]
 
 
+@pytest.mark.slow
 def test_threads_prove_the_same_and_may_be_given():
     instance, before = make_instance(6, 2, 4), threading.active_count()
     alone = BranchAndBound().solve(instance, Limits())

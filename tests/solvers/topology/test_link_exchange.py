@@ -162,6 +162,7 @@ def test_a_seed_gives_one_design_and_another_seed_another():
     assert first.solution != other.solution
 
 
+@pytest.mark.slow
 def test_never_worse_than_the_start_given():
     instance = make_instance(8, 2, np.random.default_rng(5).random((8, 8)) * (1 - np.eye(8)))
     good = LinkExchange(effort=0.3).solve(instance, Limits(), seed=3)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from brute_force import link_choices, routed_congestion
 from scipy.sparse import csr_array
+from volume import slow
 
 import ddlopt
 from ddlopt.models.errors import NotApplicableError
@@ -45,7 +46,7 @@ def designs_of(instance):
     [
         (4, 2, {"degree": 1}, KINDS[1:]),
         (4, 1, {"optics": "duplex"}, KINDS),
-        (4, 4, {"parallel_links": False}, KINDS),
+        slow(4, 4, {"parallel_links": False}, KINDS),
         (3, 5, {"host_forwarding": False}, ()),
         pytest.param(5, 2, {"degree": 1}, KINDS[1:], marks=pytest.mark.slow),
         pytest.param(5, 2, {"optics": "duplex"}, KINDS, marks=pytest.mark.slow),
@@ -80,6 +81,7 @@ def test_neighbourhood_bounds_hold_and_exclude_only_what_is_worse():
             assert relaxation.bound_with(server, choice, outwards) <= load * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_neighbourhood_cuts_raise_the_bound_of_the_formulation():
     instance = instance_of(5, 2, 1.0, optics="duplex")
     found = MetricSeparation(("neighbourhood",), flows=True).run(instance)
