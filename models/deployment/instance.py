@@ -291,6 +291,8 @@ class DeploymentInstance(DeploymentProblem):
             raise ValueError(
                 f"bandwidth_bytes_per_s is {matrix.shape[0]} x {matrix.shape[1]}, but there are {size} device groups"
             )
+        for i, j in np.argwhere(~np.isfinite(matrix)).tolist():
+            raise ValueError(f"bandwidth_bytes_per_s[{i}][{j}] is {matrix[i, j]}; every figure must be finite")
         for i, j in np.argwhere(~(matrix > 0)).tolist():
             if i != j:
                 raise ValueError(

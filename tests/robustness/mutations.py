@@ -36,7 +36,7 @@ def mutated(draw, data):
         path = places[draw(st.integers(0, len(places) - 1))]
         if not path:
             if draw(st.integers(0, 9)) == 0:
-                return draw(st.sampled_from(ODD))
+                return copy.deepcopy(draw(st.sampled_from(ODD)))
             path = places[min(1, len(places) - 1)]
             if not path:
                 return data
@@ -50,7 +50,7 @@ def mutated(draw, data):
 def _change(draw, data, parent, key, places):
     what = draw(st.sampled_from(["odd", "odd", "near", "gone", "twice", "elsewhere", "new"]))
     value = parent[key]
-    if what == "near" and isinstance(value, int | float) and not isinstance(value, bool):
+    if what == "near" and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
         parent[key] = draw(st.sampled_from([value + 1, value - 1, -value, value * 1e9, float(value), str(value)]))
     elif what == "gone":
         del parent[key]
@@ -62,9 +62,11 @@ def _change(draw, data, parent, key, places):
             other = other[step]
         parent[key] = copy.deepcopy(other)
     elif what == "new" and isinstance(parent, dict):
-        parent[draw(st.sampled_from(["x", "", "family", "\x1b[31m", f"{key}"]))] = draw(st.sampled_from(ODD))
+        parent[draw(st.sampled_from(["x", "", "family", "\x1b[31m", f"{key}"]))] = copy.deepcopy(
+            draw(st.sampled_from(ODD))
+        )
     else:
-        parent[key] = draw(st.sampled_from(ODD))
+        parent[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
 
 
 TOKENS = [

@@ -112,3 +112,13 @@ def test_mutated_instances(name, examples):
 
 def test_each_problem_is_tried():
     assert len(NAMES) == len(index.read().problems)
+
+
+@pytest.mark.parametrize("figure", [math.nan, math.inf])
+@pytest.mark.parametrize("place", [(0, 0), (0, 1)])
+def test_bandwidths_of_plans_are_finite(figure, place):
+    """Found by mutated instances: those within a group of devices were not looked at."""
+    data = json.loads(instances.load("deployment/tiny-g2-m2-s1").to_json())
+    data["bandwidth_bytes_per_s"][place[0]][place[1]] = figure
+    with pytest.raises(DdloptError, match="every figure must be finite"):
+        family("deployment").instance.from_data(data)

@@ -149,3 +149,14 @@ def test_whatever_a_method_raises_ends_no_command(call, monkeypatch, what):
     assert code == 1
     assert [each["status"] for each in json.loads(out)["results"]] == ["error", "feasible"]
     assert told.startswith("raises: ") or "raises" in told
+
+
+@pytest.mark.parametrize("times", [3, slow(200)])
+def test_killed_sweeps_lose_nothing(tmp_path, times):
+    """Killed at random moments while rows are being written; see ``benchmarks/kills.py``."""
+    script = Path(__file__).parents[2] / "benchmarks" / "kills.py"
+    words = [sys.executable, script, "--times", str(times), "--folder", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{times} kills, ")
+    assert "1 resumed to the end" in done.stdout
