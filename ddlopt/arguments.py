@@ -46,6 +46,7 @@ FormulationName = Annotated[
 ]
 StoreFile = Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")]
 
+_MOST_SEEDS = 1_000_000
 _OWN = ("family", "family_name", "kind", "path", "source_format")
 """What ``--set`` cannot set, as the commands have arguments for it."""
 
@@ -96,6 +97,8 @@ def numbers(text: str) -> list[int]:
         first, dash, last = word.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
             raise typer.BadParameter(f"--seeds {text}: write whole numbers or ranges, e.g. 0,1,2 or 0-9")
+        if len(found) + int(last or first) - int(first) >= _MOST_SEEDS:
+            raise typer.BadParameter(f"--seeds {text}: these are more than {_MOST_SEEDS} seeds")
         found += range(int(first), int(last or first) + 1)
     return found
 

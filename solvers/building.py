@@ -88,6 +88,14 @@ def _at_the_edge(frame: FrameType | None) -> bool:
     return False
 
 
+def address_space_bytes() -> int:
+    """Address space that this process has now; 0 where that is not known."""
+    try:
+        return int(_STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
 def memory_bytes() -> int:
     """Memory that this process has now, or, where that is not known, the most that it had."""
     try:

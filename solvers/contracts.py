@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.metadata import version
+from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
 
 from ddlopt.models.compilation import compile_kernels
@@ -40,6 +41,14 @@ class Status(StrEnum):
         return self in (Status.OPTIMAL, Status.FEASIBLE, Status.REFERENCE)
 
 
+MOST_THREADS = 1024
+"""More than machines have; solvers and operating systems take larger numbers badly."""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Limits:
     """When to stop: wall-clock seconds (None: never), relative gap, and the threads a solver may use."""
@@ -49,12 +58,14 @@ class Limits:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.time_s is not None and not self.time_s > 0:
+        if self.time_s is not None and not (_is_number(self.time_s) and self.time_s > 0):
             raise OptionError(f"the time limit must be a positive number of seconds, got {self.time_s}")
-        if not 0 <= self.gap < 1:
+        if not (_is_number(self.gap) and 0 <= self.gap < 1):
             raise OptionError(f"the gap must be at least 0 and less than 1, got {self.gap}")
-        if self.threads < 1:
-            raise OptionError(f"the number of threads must be at least 1, got {self.threads}")
+        whole = isinstance(self.threads, Integral) and not isinstance(self.threads, bool)
+        if not whole or not 1 <= self.threads <= MOST_THREADS:
+            known = f"the number of threads must be a whole number of 1 to {MOST_THREADS}"
+            raise OptionError(f"{known}, got {self.threads}")
 
 
 @dataclass(frozen=True)

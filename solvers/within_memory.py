@@ -1,7 +1,6 @@
 """A method with a limit on its memory: each solve is a process of its own, of which nothing is left when it ends."""
 
 import contextlib
-import dataclasses
 import errno
 import faulthandler
 import multiprocessing
@@ -16,9 +15,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from numbers import Real
 from typing import Any
 
 from ddlopt.models.errors import OptionError, SolverError
+from ddlopt.solvers.building import address_space_bytes
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of, uses_of
 
 _SIGNS = ("bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment", "out of memory")
@@ -39,8 +41,8 @@ def memory_limit(gigabytes: float | None) -> int | None:
     """
     if gigabytes is None:
         return None
-    if not 0 < gigabytes < _MOST_GB:
-        raise OptionError(f"the memory must be a positive number of gigabytes, got {gigabytes:g}")
+    if not isinstance(gigabytes, Real) or not 0 < gigabytes < _MOST_GB:
+        raise OptionError(f"the memory must be a positive number of gigabytes, got {gigabytes}")
     return int(gigabytes * 1e9)
 
 
@@ -113,7 +115,7 @@ class WithinMemory:
             child.join()
         own.close()
         if isinstance(answer, Result):
-            return dataclasses.replace(answer, compile_s=answer.compile_s + compile_s)
+            return told_anew(answer, compile_s=answer.compile_s + compile_s)
         if isinstance(answer, Exception):
             raise answer
         if answer == "memory" or child.exitcode in _NOTHING_LEFT:
@@ -151,6 +153,8 @@ def _serve(pipe: Connection, memory_bytes: int, solve: Any) -> None:
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
         answer: tuple[str, Any]
         try:
+            if address_space_bytes() > memory_bytes:
+                raise MemoryError
             resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
             answer = "result", solve(lambda point: pipe.send(("point", point)))
         except (Exception, SystemExit, KeyboardInterrupt) as problem:

@@ -13,6 +13,7 @@ from ddlopt import instances
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
+from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import OPTIONS, Limits, Method, kernels_of, provenance, uses_of
 from ddlopt.solvers.exact import Exact
@@ -123,6 +124,8 @@ def plan(
         If a name, method or option does not exist, or nothing is left to do.
     """
     seeds = tuple(seeds)
+    for seed in seeds:
+        require_seed(seed)
     versions = _versions()
     tasks: dict[str, Task] = {}
     of_instance = methods if isinstance(methods, Mapping) else dict.fromkeys(names := tuple(names), methods)
