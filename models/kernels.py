@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 from numba import config, types
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
@@ -48,7 +50,7 @@ _WORDS = {**vars(types), "const": const, "record": record}
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """A compilation makes millions of small objects that live until its end; looking for garbage is a tenth of it."""
+    """A compilation makes millions of small objects that live until its end; looking for garbage is a fifth of it."""
     paused = gc.isenabled()
     gc.disable()
     try:
@@ -148,8 +150,38 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
     return declare
 
 
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into that of kernels, and only there made into machine code.
+
+    It is optimised by itself, once: what it calls is linked into the kernel beside it.
+    """
+
+    def finalize(self) -> None:
+        """Optimise what there is."""
+        self._optimize_final_module()
+        self._finalized = True
+
+
+class _InParts(Compiler):  # type: ignore[misc]
+    """Numba's compiler, up to what is to be linked."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any) -> None:
+        flags.no_compile = True
+        super().__init__(typing, target, _Part(target.codegen(), "part"), args, result, flags, names)
+
+
 class Inner(CPUDispatcher):  # type: ignore[misc]
     """A function that only kernels call, compiled as a part of them; called from Python, it is what is written."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """As of every dispatcher, for calls from compiled code; constants among the arguments are like others."""
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+    def add_overload(self, cres: Any) -> None:
+        """Have calls linked with the part, and with the parts that it calls."""
+        entry, parts = object(), [cres.library, *cres.library._linking_libraries]
+        self.targetctx.insert_user_function(entry, cres.fndesc, parts)
+        self.overloads[tuple(cres.signature.args)] = cres._replace(entry_point=entry)
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """Run as plain Python: there is no way into the compiled one."""
@@ -159,20 +191,22 @@ class Inner(CPUDispatcher):  # type: ignore[misc]
 def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare a function that only kernels call; ``options`` are those of ``numba.njit``.
 
-    Ways in from Python and from C, and a file of its own on disk, are half of what a small function costs to compile.
-    Constants among its arguments are types to Numba: a function called with 1 and with -1 is compiled twice.
+    It has no ways in from Python and from C, no file of its own on disk, and no machine code but in kernels, which make
+    most of what a small function costs to compile. It is compiled once for each combination of types.
     """
 
     def declare(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        return Inner(function, targetoptions={**_PLAIN, "no_cpython_wrapper": True, **options})
+        return Inner(function, targetoptions={**_PLAIN, "no_cpython_wrapper": True, **options}, pipeline_class=_InParts)
 
     return declare
 
 
 helper = inner()
 """Decorates what only kernels call, without options."""
+leaf = inner(_nrt=False)
+"""Decorates what makes no arrays either: references to those that it is given are not counted, which saves time."""
 
 
 def kernels_of(module: ModuleType) -> list[Kernel]:

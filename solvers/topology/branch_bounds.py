@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.kernels import helper
+from ddlopt.models.kernels import helper, leaf
 from ddlopt.models.topology.neighbour_sets import FAR, MOST_RING, Task
 
 Floats = npt.NDArray[np.float64]
@@ -120,7 +120,7 @@ def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
     return True
 
 
-@helper
+@leaf
 def measure(task: Task, lengths: Ints, room: Room) -> bool:
     """Distances over all possible arcs: all of them, and those that begin at an undecided server with two arcs.
 
@@ -157,7 +157,7 @@ def measure(task: Task, lengths: Ints, room: Room) -> bool:
     return True
 
 
-@helper
+@leaf
 def from_server(task: Task, s: int, lengths: Ints, room: Room) -> None:
     """Fill ``near`` and ``two``: lengths from s over v to t, not with one arc from an undecided v, or with just one."""
     n = len(lengths)
@@ -172,7 +172,7 @@ def from_server(task: Task, s: int, lengths: Ints, room: Room) -> None:
             two[v, t] = first + lengths[v, t] if open_end and arcs[v, t] else FAR
 
 
-@helper
+@leaf
 def every(flags: Flags) -> bool:
     """Whether all are set."""
     for i in range(len(flags)):  # noqa: SIM110 (compiled code is written in loops)
@@ -181,7 +181,7 @@ def every(flags: Flags) -> bool:
     return True
 
 
-@helper
+@leaf
 def members(member: Flags, g: int) -> int:
     """Members of group g."""
     number = 0

@@ -7,7 +7,7 @@ As in :mod:`ddlopt.solvers.topology.branch_bounds`, everything that decides is c
 
 import numpy as np
 
-from ddlopt.models.kernels import helper
+from ddlopt.models.kernels import helper, leaf
 from ddlopt.models.topology.neighbour_sets import FAR, MOST_RING, Task
 from ddlopt.solvers.topology.branch_bounds import (
     NOTHING,
@@ -66,7 +66,7 @@ def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, ta
     return total, plain
 
 
-@helper
+@leaf
 def strike_off(total: int, allowed: Flags, room: Room) -> bool:
     """Strike off the sets that are in no design better than z; whether there were any."""
     some, values = False, room.values
@@ -80,7 +80,7 @@ def strike_off(total: int, allowed: Flags, room: Room) -> bool:
     return some
 
 
-@helper
+@leaf
 def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> int:
     """For each group of s the member nearest to it over its chosen set, into ``at``; how many there are."""
     found, member, options, near, two = 0, task.member, task.options, room.near, room.two

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
 from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.topology.neighbour_sets import Task
@@ -55,7 +55,7 @@ class Log(NamedTuple):
     on: Flags
 
 
-@helper
+@leaf
 def _rounded(value: float, most: int) -> int:
     """To the next whole number, of at most this size."""
     whole = int(np.rint(value))
@@ -64,7 +64,7 @@ def _rounded(value: float, most: int) -> int:
     return whole if whole > -most else -most
 
 
-@helper
+@leaf
 def _scaled(task: Task, lengths: Floats, prices: Floats, tax: Floats, room: Room, weights: Weights) -> None:
     """Bring lengths to their mean and round everything; prices go with them."""
     n, possible, whole_lengths, whole_prices = len(lengths), room.arcs, weights.lengths, weights.prices
@@ -86,7 +86,7 @@ def _scaled(task: Task, lengths: Floats, prices: Floats, tax: Floats, room: Room
     weights.number[0] = -1
 
 
-@helper
+@leaf
 def _ascend(
     task: Task, z: int, aim: float, pace: Pace, lengths: Floats, prices: Floats, tax: Floats, room: Room
 ) -> bool:
@@ -132,7 +132,7 @@ def _ascend(
     return True
 
 
-@helper
+@leaf
 def _note(log: Log, weights: Weights) -> None:
     """Log that the weights struck something off."""
     if not log.on[0]:
@@ -154,14 +154,14 @@ def _note(log: Log, weights: Weights) -> None:
     log.used[0] += 1
 
 
-@helper
+@leaf
 def _word(log: Log, word: int) -> None:
     if log.on[0]:
         log.words[log.used[0]] = word
         log.used[0] += 1
 
 
-@helper
+@leaf
 def _take(weights: Weights, taken: Weights) -> None:
     """Make ``weights`` those of ``taken``."""
     n, lengths, prices, own_lengths, own_prices = (
@@ -245,7 +245,7 @@ def bound_node(
     return proven
 
 
-@helper
+@leaf
 def branching_row(allowed: Flags, room: Room) -> int:
     """The server whose sets leave the least to search for; -1 if all are decided."""
     row, left = -1, room.left
