@@ -14,7 +14,14 @@ from ddlopt.models.errors import NoSolutionError, NotApplicableError, OptionErro
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import StrategyPlane, TopologyPlane, best_on_links, best_on_routes, links_for
+from ddlopt.solvers.codesign.half_rounds import (
+    StrategyPlane,
+    TopologyPlane,
+    best_on_links,
+    best_on_routes,
+    is_late,
+    links_for,
+)
 from ddlopt.solvers.codesign.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
@@ -120,13 +127,13 @@ class Alternating(Heuristic, uses=("seed", "start")):
         run.begin(start)
         for number in range(self.rounds):
             before = run.best_s
-            if clock.expired:
+            if is_late(clock):
                 break
             # The links to begin with are TopologyFinder's; the other method has not seen these strategies yet.
             unseen = number == 0 and self.topology == "exact"
             if not run.improve_strategies() and not unseen:
                 break
-            if clock.expired or not run.improve_links():
+            if is_late(clock) or not run.improve_links():
                 break
             if run.best_s >= before * (1 - _BETTER):
                 break

@@ -13,6 +13,7 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
+from ddlopt.solvers.codesign.half_rounds import is_late
 from ddlopt.solvers.codesign.mcmc import Metropolis, Walker, graph_of, rows_of
 from ddlopt.solvers.codesign.mcmc_kernels import Ints, propose, seed_walk
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -81,7 +82,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
         loop.begin(np.array(first, dtype=np.int64))
         span = min(max(self.budget // 100, 1), 1000)
         for number in range(self.budget):
-            if clock.expired:
+            if is_late(clock):
                 break
             if number and number % span == 0:
                 loop.back_to_best()

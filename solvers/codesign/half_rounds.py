@@ -34,6 +34,11 @@ def limits_of(clock: Clock, most_s: float = math.inf) -> Limits:
     return Limits(time_s=None if math.isinf(left) else max(left, _LEAST_S), gap=clock.gap)
 
 
+def is_late(clock: Clock) -> bool:
+    """Whether what is left is needed for laying out and checking the plan in hand."""
+    return clock.left_s <= (1 - _OF_REST) * clock.elapsed_s
+
+
 def links_for(
     instance: CodesignInstance,
     choices: Sequence[int],
