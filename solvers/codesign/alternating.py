@@ -6,6 +6,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -123,6 +124,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
         self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[CodesignPlan, Mapping[str, Any]]:
         """The best plan met; in the details the objective after each half-round, and which plane improved it last."""
+        lower_bound(instance)  # the check needs it, and it is to count
         run = _Run(self, instance, clock, np.random.default_rng(seed))
         run.begin(start)
         for number in range(self.rounds):

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
@@ -77,6 +78,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
         self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[CodesignPlan, Mapping[str, Any]]:
         """The best plan met; in the details proposals, acceptance, and how often links were laid."""
+        lower_bound(instance)  # the check needs it, and it is to count
         loop = _Loop(instance, seed, clock)
         first = start.choices(instance) if start is not None else data_parallel(instance)
         loop.begin(np.array(first, dtype=np.int64))
