@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ sys.path.append(str(Path(__file__).parent))
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Shuffle the files, alike everywhere: workers beside each other in a family wait for each other's kernels."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[0].encode()))
 
 
 def pytest_collection_finish():

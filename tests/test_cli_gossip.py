@@ -26,7 +26,8 @@ def test_weights_side_by_side(call):
 
 
 @pytest.mark.parametrize(
-    "name", [CVX, "path-n8-process", "ring-n8-half", "period-cvx-m8", "circulant-n9-d4-gap", "exchange-tiny-return-t12"]
+    "name",
+    [CVX, "path-n8-process", "ring-n8-half", "period-m8-step", "circulant-n9-d4-gap", "exchange-tiny-return-t12"],
 )
 def test_every_problem_is_solved_drawn_and_checked(call, tmp_path, name):
     answer, picture = tmp_path / "answer.json", tmp_path / "picture.png"

@@ -71,7 +71,7 @@ def solve(instance, start=None, gap=1e-7, **options):
     return result
 
 
-@pytest.mark.parametrize("name", spread(CASES, 3))
+@pytest.mark.parametrize("name", spread(CASES, 5))
 def test_equals_enumeration(name):
     instance = instance_of(name)
     best = by_enumeration(instance)

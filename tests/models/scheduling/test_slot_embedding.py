@@ -43,7 +43,7 @@ def random_graph(rng, servers, switches, extra):
 
 
 @pytest.mark.parametrize("network", ["star", "tree", "mesh", None])
-@pytest.mark.parametrize("seed", seeds(4, 12))
+@pytest.mark.parametrize("seed", seeds(2, 12))
 def test_against_trying_everything(seed, network):
     rng = np.random.default_rng([seed, len(network or "")])
     instance = random_instance(

@@ -5,6 +5,7 @@ import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import random_instance
 from slot_cases import PLACES, changed, close, cluster, job, solve
+from volume import slow
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling import AllOrNothing, Capped, Contention, Network, Run, Schedule
@@ -55,7 +56,7 @@ def worst_violation(model):
 
 
 @pytest.mark.parametrize("places", PLACES)
-@pytest.mark.parametrize("network", ["star", "tree", "mesh", None])
+@pytest.mark.parametrize("network", ["star", slow("tree"), "mesh", slow(None)])
 def test_start_is_a_solution(network, places):
     """Values given by a start satisfy the model, those completed by hand or by the solver."""
     rng = np.random.default_rng(21)

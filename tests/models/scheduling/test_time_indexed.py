@@ -101,7 +101,7 @@ def check_start(instance, best):
 
 
 @pytest.mark.parametrize(
-    ("feature", "objective", "preemptive"), spread(itertools.product(FEATURES, OBJECTIVES, [True, False]), 5)
+    ("feature", "objective", "preemptive"), spread(itertools.product(FEATURES, OBJECTIVES, [True, False]), 9)
 )
 def test_equals_brute_force(feature, objective, preemptive):
     for seed in range(2):

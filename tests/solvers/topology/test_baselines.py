@@ -93,7 +93,7 @@ def check(method, problem, seed):
 
 @pytest.mark.parametrize("method", HEURISTICS, ids=repr)
 @given(problem=instances(), seed=st.integers(0, 5))
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 def test_any_instance(method, problem, seed):
     check(method, problem, seed)
 
