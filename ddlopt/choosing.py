@@ -36,8 +36,11 @@ def require_use(pairs: Iterable[tuple[Instance, Method]], options: Iterable[str]
 
     A method that does not say what it uses may use anything.
     """
+    asked = list(options)
+    if not asked:
+        return
     known = [(instance, method, uses_of(method, instance)) for instance, method in pairs]
-    for option in options:
+    for option in asked:
         if not known or any(uses is None or option in uses for _, _, uses in known):
             continue
         instance = known[0][0]

@@ -53,8 +53,8 @@ def test_exact_methods_against_enumeration(which, cases):
         answered += 1
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(optimum)
-    assert answered > 5
-    assert without > 2
+    assert answered > cases // 3
+    assert without > cases // 8
 
 
 def test_dynamic_program_is_exact_without_memory():
