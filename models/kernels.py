@@ -222,7 +222,10 @@ def digest(function: Dispatcher) -> str:
     """SHA-256 of all that a compiled function is made from: code, options, constants, and what it calls."""
     parts: list[str] = []
     for each in (function, *_called(function.py_func, set())):
-        parts += [repr(sorted(each.targetoptions.items(), key=str)), repr(getattr(each, "declared", ()))]
+        options = [
+            (name, sorted(value) if isinstance(value, set) else value) for name, value in each.targetoptions.items()
+        ]
+        parts += [repr(sorted(options, key=str)), repr(getattr(each, "declared", ()))]
         parts += _described(each.py_func)
     return sha256("\n".join(parts).encode()).hexdigest()
 
