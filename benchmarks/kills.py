@@ -7,6 +7,7 @@ that is being written. After each kill the store is opened and read; once all ro
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -24,8 +25,9 @@ from ddlopt.analysis.bench.rows import Finished, run_row
 from ddlopt.cli import run
 from ddlopt.models.catalogue import family
 
-INSTANCE, METHOD, SEEDS = "topology/tiny-n4-d2", "topology-finder", 300
-LONGEST_S = 0.25
+INSTANCE, METHOD, SEEDS = "topology/tiny-n4-d2", "topology-finder", 150
+WORDS = ["bench", INSTANCE, "--methods", METHOD, "--seeds", f"0-{SEEDS - 1}", "--jobs", "2"]
+LONGEST_S = 0.06
 """A kill comes up to so long after the first row."""
 AT_ONCE = 0.1
 """Part of the kills that come at any moment, before the first row too."""
@@ -52,6 +54,8 @@ def kills(times: int, seed: int, folder: Path) -> Counter[str]:
     """
     rng, counts = random.Random(seed), Counter[str]()
     outcome = answer()
+    with contextlib.redirect_stdout(io.StringIO()):  # what this imports no sweep has to
+        run([*WORDS, "--store", str(folder / "none"), "--dry-run"])
     store, known = folder / "0.sqlite", set[str]()
     while counts["kills"] < times:
         told, rows = killed(store, outcome, rng), checked(store, outcome)
@@ -115,8 +119,7 @@ def bench(store: Path, outcome: dict[str, object], told: int | None) -> int:
 
     Store.add, sweep.solve_isolated = telling, answered
     sys.stdout = sys.stderr = io.StringIO()
-    words = ["bench", INSTANCE, "--methods", METHOD, "--seeds", f"0-{SEEDS - 1}", "--jobs", "2", "--store", store]
-    return run([str(word) for word in words])
+    return run([*WORDS, "--store", str(store)])
 
 
 def checked(path: Path, outcome: dict[str, object]) -> set[str]:

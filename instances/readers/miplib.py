@@ -8,13 +8,17 @@ routes need, and exclude designs that an instance made from the file allows: bou
 import re
 from pathlib import Path
 
-import highspy
 import numpy as np
 
+from ddlopt.instances.readers.text_files import text_of
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.topology import TopologyInstance
 
 SUFFIXES = (".mps", ".mps.gz")
+_SECTIONS = ("NAME", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "OBJSENSE", "OBJSENSE:", "OBJNAME")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
+_SHOWN = 20
+"""Characters of a word that a message shows."""
 
 
 def read_miplib(path: str | Path) -> TopologyInstance:
@@ -65,15 +69,34 @@ def read_miplib(path: str | Path) -> TopologyInstance:
 
 
 def _rows(path: Path) -> dict[str, float]:
-    """Right-hand sides of the equality rows, by name; HiGHS reads the file."""
+    """Right-hand sides of the equality rows, by name, from the sections ROWS and RHS alone.
+
+    HiGHS, which reads MPS well, does not return from some files that were damaged, and unpacks without a limit.
+    """
     if not path.name.endswith(SUFFIXES):
         raise InstanceError(f"{path}: an MPS file has a name that ends in {' or '.join(SUFFIXES)}")
-    if not path.is_file():
-        raise InstanceError(f"{path}: cannot be read: {'is a folder' if path.is_dir() else 'no such file'}")
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    if highs.readModel(str(path)) != highspy.HighsStatus.kOk:
-        raise InstanceError(f"{path}: HiGHS cannot read it as an MPS file; it may be truncated or something else")
-    model = highs.getLp()
-    sides = zip(model.row_names_, model.row_lower_, model.row_upper_, strict=True)
-    return {name: lower for name, lower, upper in sides if lower == upper}
+    section, sides = "", {}
+    kinds: dict[str, str] = {}
+    for number, line in enumerate(text_of(path).split("\n"), 1):
+        words = line.split()
+        if not words or line.startswith("*"):
+            continue
+        if not line[0].isspace():
+            section = words[0]
+            if section == "ENDATA":
+                return {name: sides.get(name, 0.0) for name, kind in kinds.items() if kind == "E"}
+            if section not in _SECTIONS:
+                raise InstanceError(
+                    f"{path}: line {number} begins with '{section[:_SHOWN]}', which is no section of MPS"
+                )
+        elif section == "ROWS":
+            if len(words) != 2 or words[0] not in ("N", "E", "L", "G") or words[1] in kinds:
+                raise InstanceError(f"{path}: line {number} is no row with a kind and a name of its own")
+            kinds[words[1]] = words[0]
+        elif section == "RHS":
+            pairs = words[1:] if len(words) % 2 else words  # the name of the right-hand side may be missing
+            for name, text in zip(pairs[::2], pairs[1::2], strict=True):
+                if name not in kinds or name in sides or not _NUMBER.fullmatch(text):
+                    raise InstanceError(f"{path}: line {number} gives no row a number, or one a second time")
+                sides[name] = float(text)
+    raise InstanceError(f"{path}: is truncated, or no MPS file: it has no ENDATA")

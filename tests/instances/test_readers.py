@@ -67,10 +67,13 @@ def test_small_mps(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.mps", "", "HiGHS cannot read it as an MPS file"),
-        ("a.mps", "hello\nworld\n", "HiGHS cannot read it as an MPS file"),
-        ("a.mps", MPS[:400], "HiGHS cannot read it as an MPS file"),
-        ("a.mps.gz", "this is not gzip", "cannot read it|no logical topology"),
+        ("a.mps", "", "is truncated, or no MPS file"),
+        ("a.mps", "hello\nworld\n", "line 1 begins with 'hello', which is no section of MPS"),
+        ("a.mps", MPS[:400], "is truncated, or no MPS file"),
+        ("a.mps", MPS.replace("RHS\n", "RHS\n E  OUTa\n"), "line 19 gives no row a number"),  # HiGHS never returns
+        ("a.mps", MPS.replace("2.5", "nan"), "line 22 gives no row a number"),
+        ("a.mps", MPS.replace(" E  OUTb", " E  OUTa"), "line 5 is no row with a kind and a name of its own"),
+        ("a.mps.gz", "this is not gzip", "it is no gzip file"),
         ("a.txt", MPS, r"an MPS file has a name that ends in \.mps or \.mps\.gz"),
         ("a.mps", MPS.replace("OUT", "FOO"), "is no logical topology design: it needs rows OUTa, INa"),
         ("a.mps", MPS.replace("INc", "INd"), "is no logical topology design"),

@@ -20,7 +20,7 @@ from ddlopt.instances import readers
 from ddlopt.models.errors import DdloptError
 from ddlopt.solvers import catalogue
 
-DEFAULT, MANY = 3, 3000
+DEFAULT, MANY = 3, 1000
 TESTS = Path(__file__).parents[1] / "instances"
 
 
@@ -41,15 +41,16 @@ def samples():
     yield "gavel", "small.trace", rows, {"throughputs": "beside"}, json.dumps(jobs["TABLE"])
     yield "jobs-csv", "jobs.csv", "name,arrival_s,workers,duration_s\nb,4000,1,3600\na,0,4,1800\n", {}, None
     yield "espresso", "net.json", json.dumps({"model": "Net", "tensors": espresso["TENSORS"]}), {}, None
-    yield "espresso", "model_tensor.py", espresso["PUBLISHED"], {"model": "vgg"}, None
+    yield "espresso", "model_tensor.py", espresso["PUBLISHED"], {"model": "Net", "intra": "pcie"}, None
     graph = json.dumps(of("readers/test_dnn_partitioning.py")["graph"]())
     yield "dnn-partitioning", "graph.json", graph, {}, None
     yield "pipedream", "graph.txt", of("readers/test_pipedream.py")["PROFILE"], {}, None
     yield "iopddl", "example.json", json.dumps(of("readers/test_iopddl.py")["EXAMPLE"]), {}, None
-    yield "libffm", "clicks.ffm", of("readers/test_libffm.py")["LOG"], {}, None
+    yield "libffm", "clicks.ffm", of("readers/test_libffm.py")["LOG"], {"batch": 1, "workers": 2, "memory": 0.5}, None
     yield "ina-routing", "net.json", json.dumps(of("test_ina_routing.py")["layout"](True)), {}, None
-    yield "topology-zoo", "net.gml", zoo["GML"], {}, None
-    yield "topology-zoo", "net.graphml", zoo["GRAPHML"], {}, None
+    network = {"jobs": 1, "workers": 1, "bandwidth_bytes_per_s": 7.0}
+    yield "topology-zoo", "net.gml", zoo["GML"], network, None
+    yield "topology-zoo", "net.graphml", zoo["GRAPHML"], network, None
     yield "topology-zoo-gossip", "net.gml", zoo["GML"], {}, None
 
 
@@ -71,6 +72,15 @@ def read(source_format, path, options):
         return one_line(problem)
     assert type(instance).from_json(instance.to_json()).digest == instance.digest
     return "passed"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_mutated_is_good(tmp_path, name):
+    source_format, file, text, options, beside = SAMPLES[name]
+    (tmp_path / file).write_text(text)
+    (tmp_path / "beside").write_text(beside or "")
+    options = {key: tmp_path / "beside" if value == "beside" else value for key, value in options.items()}
+    assert read(source_format, tmp_path / file, options) == "passed"
 
 
 @pytest.mark.parametrize("examples", [DEFAULT, slow(MANY)])
