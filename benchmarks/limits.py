@@ -172,7 +172,7 @@ def cells(row: dict[str, Any]) -> dict[str, str]:
 
     return {
         "method": row["method"],
-        "largest instance": row["instance"].partition("/")[2] or row["instance"],
+        "largest instance": Path(row["instance"]).name,
         "status": row["status"],
         "wall clock s": figure("wall_s"),
         "after the limit, processor s": figure("after_s"),
