@@ -2,6 +2,7 @@
 
 import dataclasses
 import fnmatch
+import functools
 import hashlib
 import itertools
 import json
@@ -64,7 +65,7 @@ class Task:
     versions: dict[str, str]
     kernels: tuple[str, ...] = ()
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """SHA-256 of all that decides the outcome; where the instance comes from is not part of it."""
         decisive = dataclasses.asdict(self)
