@@ -75,7 +75,8 @@ def _rows(path: Path) -> dict[str, float]:
     """
     if not path.name.endswith(SUFFIXES):
         raise InstanceError(f"{path}: an MPS file has a name that ends in {' or '.join(SUFFIXES)}")
-    section, sides = "", {}
+    section = ""
+    sides: dict[str, float] = {}
     kinds: dict[str, str] = {}
     for number, line in enumerate(text_of(path).split("\n"), 1):
         words = line.split()

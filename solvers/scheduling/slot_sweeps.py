@@ -121,8 +121,7 @@ class CellSweeps:
         return self._knapsack.best(Gains(jobs, starts, values))[1]
 
     def _done(self, progress: Floats) -> Floats:
-        done: Floats = np.bincount(self.job, weights=progress, minlength=len(self.wanted))
-        return done
+        return np.asarray(np.bincount(self.job, weights=progress, minlength=len(self.wanted)), dtype=np.float64)
 
     def _worth(self, widths: Ints, progress: Floats) -> float:
         utility = self._true.of(np.arange(len(self.wanted)), self._done(progress) / self.wanted).sum()
