@@ -39,6 +39,7 @@ DEGREE = 4
 RATIO = FatTree().cost_ratio
 PLANS = {"joint": 2.5, "alternating": 1.0, "data-parallel": 1.0, "expander": 1.0}
 """Methods that give plans, and how many times the limit they get."""
+STARTED = ("joint", "alternating")
 SWITCH_SHARE = 10.0
 """The same for one program of strategies on a switch, of which most end long before."""
 SIMULATION_SHARE = 10.0
@@ -183,12 +184,12 @@ def _switches(found: Sweep, instances: dict[int, CodesignInstance], limit_s: flo
 
 
 def _plans(found: Sweep, instances: dict[int, CodesignInstance], limit_s: float) -> None:
-    """Fill in the methods that give plans; each begins with what it had at the bandwidth before."""
+    """Fill in the methods that give plans; those that can begin with what they had at the bandwidth before."""
     for name, times in PLANS.items():
         plans: list[tuple[Cost, tuple[int, ...]]] = []
         last: CodesignPlan | None = None
         for gigabit, instance in reversed(instances.items()):
-            start = None if last is None else _moved(last, instance)
+            start = None if last is None or name not in STARTED else _moved(last, instance)
             try:
                 result = ddlopt.solve(instance, name, time_limit=times * limit_s, start=start)
             except DdloptError as problem:
