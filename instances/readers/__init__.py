@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import OptionError, UnknownNameError
+from ddlopt.models.errors import DdloptError, OptionError, UnknownNameError
 
 _READERS = {
     "flexnet": "flexnet.read_flexnet",
@@ -29,6 +29,9 @@ _READERS = {
     "topology-zoo-gossip": "zoo_gossip.read_zoo_gossip",
 }
 """Module in this folder and function of every format."""
+
+_LARGEST_COUNT = 2**53
+_SMALLEST = 1e-30
 
 FORMATS = tuple(_READERS)
 """What :func:`convert` can read."""
@@ -70,7 +73,23 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in options]
     if missing:
         raise OptionError(f"format '{source_format}' needs {' and '.join(missing)}")
-    return _reader(source_format)(path, **options)
+    for option, value in options.items():
+        _require_size(option, value)
+    try:
+        return _reader(source_format)(path, **options)
+    except DdloptError:
+        raise
+    except (ArithmeticError, ValueError, MemoryError) as problem:
+        told = str(problem).partition("\n")[0]
+        raise OptionError(f"{path}: no instance can be made with these figures and options: {told}") from None
+
+
+def _require_size(option: str, value: Any) -> None:
+    """Raise :class:`OptionError` if a number is of a size that no unit needs."""
+    if isinstance(value, int) and abs(value) > _LARGEST_COUNT:
+        raise OptionError(f"{option} is a whole number beyond {_LARGEST_COUNT}")
+    if isinstance(value, float) and value and not _SMALLEST <= abs(value) <= 1 / _SMALLEST:
+        raise OptionError(f"{option} is {value}; figures are 0 or of a size of {_SMALLEST:g} to {1 / _SMALLEST:g}")
 
 
 def options_of(source_format: str) -> dict[str, Any]:

@@ -82,6 +82,9 @@ class StrategyInstance(DeploymentProblem):
             if not counts[i]:
                 raise ValueError(f"costs[{i}] is empty; a node needs a strategy")
             raise ValueError(f"usages[{i}] has {others[i]} strategies, but costs[{i}] has {counts[i]}")
+        for place in np.flatnonzero(~np.isfinite(self.usages.values))[:1].tolist():
+            node = int(np.searchsorted(np.cumsum(others), place, side="right"))
+            raise ValueError(f"usages[{node}] has {self.usages.values[place]}; every usage must be finite")
         largest = max(_largest(self.costs.values), _largest(self.usages.values), _largest(self.tables.values))
         if largest >= EXACT / 2:
             raise ValueError(

@@ -122,3 +122,12 @@ def test_bandwidths_of_plans_are_finite(figure, place):
     data["bandwidth_bytes_per_s"][place[0]][place[1]] = figure
     with pytest.raises(DdloptError, match="every figure must be finite"):
         family("deployment").instance.from_data(data)
+
+
+@pytest.mark.parametrize("node", [0, 2])
+def test_usages_of_strategies_are_finite(node):
+    """Found by mutated instances: infinite is what costs may be, where a strategy is forbidden."""
+    data = json.loads(instances.load("deployment/strategies-training-l4").to_json())
+    data["usages"][node][-1] = math.inf
+    with pytest.raises(DdloptError, match=rf"usages\[{node}\] has inf; every usage must be finite"):
+        family("deployment").instance.from_data(data)

@@ -59,7 +59,7 @@ def wait_for(condition):
 
 
 @needs_proc
-@pytest.mark.parametrize("how", ["limit", "end", "stop"])
+@pytest.mark.parametrize("how", ["limit", "end", slow("stop")])
 def test_no_process_of_a_solve_survives_it(tmp_path, monkeypatch, how):
     """At its limit, at its own end, and when the sweep is left."""
     monkeypatch.setattr(isolated, "GRACE", (0.0, 2.0))
@@ -81,7 +81,8 @@ def test_no_process_of_a_solve_survives_it(tmp_path, monkeypatch, how):
 
 
 @needs_proc
-@pytest.mark.parametrize("number", [slow("INT"), "KILL", slow("TERM")])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["INT", "KILL", "TERM"])
 def test_no_process_of_a_solve_survives_the_command(tmp_path, number):
     stubborn = f"stubborn:began={tmp_path}/began"
     words = ["bench", TINY, "--methods", stubborn, "--seeds", "0,1", "--time-limit", "1000", "--jobs", "2"]
@@ -151,7 +152,8 @@ def test_whatever_a_method_raises_ends_no_command(call, monkeypatch, what):
     assert told.startswith("raises: ") or "raises" in told
 
 
-@pytest.mark.parametrize("times", [3, slow(200)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [200])
 def test_killed_sweeps_lose_nothing(tmp_path, times):
     """Killed at random moments while rows are being written; see ``benchmarks/kills.py``."""
     script = Path(__file__).parents[2] / "benchmarks" / "kills.py"
