@@ -9,7 +9,11 @@ from ddlopt.instances.generators.aggregation_jobs import Wishes, instance_on
 from ddlopt.instances.options import at_least, checked, positive
 from ddlopt.instances.readers.zoo_graph import read_zoo_file, restricted
 from ddlopt.models.aggregation.graph import GraphInstance
-from ddlopt.models.errors import InstanceError
+from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.models.sizes import require_memory
+
+_BYTES_EACH = 20_000
+"""What a job or host takes, roughly."""
 
 
 @checked
@@ -67,6 +71,9 @@ def read_topology_zoo(
     at_least("hosts", hosts, 1)
     at_least("seed", seed, 0)
     positive("bandwidth_bytes_per_s", bandwidth_bytes_per_s)
+    for what, count in (("jobs", jobs), ("hosts", hosts), ("slots", slots)):
+        if isinstance(count, int):
+            require_memory(f"{what} is {count}: so many", _BYTES_EACH * count, OptionError)
     file = read_zoo_file(path)
     if len(file.parts) > 1 and not largest:
         raise InstanceError(
