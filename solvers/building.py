@@ -32,7 +32,9 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
     """Raise :class:`TimeUpError` in the block once ``time_s`` seconds have passed; say so when it takes much memory.
 
     In the main thread, by the alarm of the operating system, which Python heeds between two of its instructions. In
-    other threads, and where somebody else has set the alarm, a block ends when it ends.
+    other threads, and where somebody else has set the alarm, a block ends when it ends. Compiled libraries may drop what
+    is raised inside of them or make another error of it (NumPy does, where it compares); what comes of that is not
+    believed: the time is up whatever the block does afterwards.
     """
     alarm = getattr(signal, "SIGALRM", None)
     in_main = threading.current_thread() is threading.main_thread()
@@ -40,14 +42,15 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
         yield
         return
     until = math.inf if time_s is None else time.perf_counter() + time_s
-    told = memory_bytes() >= LARGE_BYTES
+    told, raised = memory_bytes() >= LARGE_BYTES, False
 
     def tick(_: int, frame: FrameType | None) -> None:
-        nonlocal told
+        nonlocal told, raised
         if not told and memory_bytes() >= LARGE_BYTES:
             told = True
             tell("the model takes more than 2 GiB of memory; --memory sets a limit")
         if time.perf_counter() >= until and not _at_the_edge(frame):
+            raised = True
             raise TimeUpError
 
     before = signal.signal(alarm, tick)
@@ -58,11 +61,17 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
         first_s = _TICK_S if time_s is None else min(_TICK_S, max(1e-6, time_s))
         signal.setitimer(signal.ITIMER_REAL, first_s, _TICK_S)
         yield
+    except Exception as error:
+        if raised:
+            raise TimeUpError from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(alarm, before)
         for handler in loggers:
             handler.removeFilter(_is_no_alarm)
+    if raised:
+        raise TimeUpError
 
 
 def built(time_s: float, make: Callable[[], Made]) -> Made | None:

@@ -59,7 +59,7 @@ def refused(capsys, tmp_path):
         (["solve", TINY, "--time-limit", "soon"], "--time-limit"),
         (["solve", TINY, "--gap", "2"], "gap must be at least 0 and less than 1, got 2.0"),
         (["solve", TINY, "--gap", "nan"], "got nan"),
-        (["solve", TINY, "--threads", "0"], "threads must be at least 1, got 0"),
+        (["solve", TINY, "--threads", "0"], "the number of threads must be a whole number of 1 to 1024, got 0"),
         (["solve", TINY, "--seed", "-1"], "seed is -1; it must be a whole number of 0 to"),
         (["solve", TINY, "--colour", "red"], "--colour"),
         (["solve", TINY, "--start", "missing.json"], "missing.json: cannot be read"),

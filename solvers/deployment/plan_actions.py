@@ -59,7 +59,8 @@ def spread(instance: DeploymentInstance, group: int, device_groups: Sequence[int
     members, devices = instance.members[group], instance.devices_of(device_groups)
     kinds = [instance.device_groups[instance.device_group_of[device]].type for device in devices]
     times = [[instance.operators[place].times_s[kind][0] for place in members] for kind in kinds]
-    low, high = 0.0, max(map(sum, times))
+    # Added up one by one, as a device does: sum() of Python 3.12 rounds once, and may be less by that.
+    low, high = 0.0, max(list(itertools.accumulate(row, initial=0.0))[-1] for row in times)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if _fill(times, middle) is not None else (middle, high)

@@ -44,6 +44,26 @@ def test_is_not_taken_for_an_error():
     assert built(0.05, careless) is None
 
 
+@pytest.mark.parametrize("answer", [TypeError("no common dtype"), None], ids=["another error", "silence"])
+def test_what_libraries_make_of_it_is_not_believed(answer):
+    """NumPy makes a ``TypeError`` of what is raised while it compares, and other libraries say nothing."""
+
+    def library():
+        try:
+            busy(60)
+        except BaseException:
+            if answer is not None:
+                raise answer from None
+        return "half a model"
+
+    assert built(0.05, library) is None
+
+
+def test_errors_in_time_stay_what_they_are():
+    with pytest.raises(ValueError, match="ours"), building(60.0):
+        raise ValueError("ours")
+
+
 @pytest.mark.parametrize("time_s", [None, 60.0])
 def test_leaves_what_is_in_time(time_s):
     with building(time_s):
