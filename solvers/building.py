@@ -32,9 +32,10 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
     """Raise :class:`TimeUpError` in the block once ``time_s`` seconds have passed; say so when it takes much memory.
 
     In the main thread, by the alarm of the operating system, which Python heeds between two of its instructions. In
-    other threads, and where somebody else has set the alarm, a block ends when it ends. Compiled libraries may drop what
-    is raised inside of them or make another error of it (NumPy does, where it compares); what comes of that is not
-    believed: the time is up whatever the block does afterwards.
+    other threads, and where somebody else has set the alarm, a block ends when it ends.
+
+    Compiled libraries may drop what is raised inside of them or make another error of it (NumPy does, where it
+    compares). What comes of that is not believed: the time is up, whatever the block does afterwards.
     """
     alarm = getattr(signal, "SIGALRM", None)
     in_main = threading.current_thread() is threading.main_thread()

@@ -21,8 +21,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Shuffle the files, alike everywhere: workers beside each other in a family wait for each other's kernels."""
+    """Mark the long cases; shuffle the files, alike everywhere, or workers would wait for each other's kernels."""
+    long = set((Path(__file__).parent / "long_cases.txt").read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[0].encode()))
 

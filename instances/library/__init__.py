@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,11 +38,18 @@ def names(family_name: str | None = None) -> tuple[str, ...]:
     UnknownNameError
         If there is no such family.
     """
-    found = []
+    found: list[str] = []
     for each in FAMILY_NAMES if family_name is None else (family_name,):
-        stems = (file.stem for file in library_folder(each).glob("*.json") if file.name != RECORDS)
-        found += [f"{each}/{stem}" for stem in sorted(stems, key=natural) if not stem.endswith(".best")]
+        folder = library_folder(each)
+        found += (f"{each}/{stem}" for stem in _stems(folder, folder.stat().st_mtime_ns))
     return tuple(found)
+
+
+@lru_cache(maxsize=2 * len(FAMILY_NAMES))
+def _stems(folder: Path, changed_ns: int) -> tuple[str, ...]:
+    """Names of the instances in a folder that was changed last at ``changed_ns``."""
+    stems = (file.stem for file in folder.glob("*.json") if file.name != RECORDS)
+    return tuple(sorted((stem for stem in stems if not stem.endswith(".best")), key=natural))
 
 
 def load(name_or_path: str | Path) -> Instance:

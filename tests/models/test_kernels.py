@@ -86,6 +86,7 @@ def run(code, folder):
     return output(started(code, folder))
 
 
+@pytest.mark.slow
 def test_compiled_ahead_and_then_for_no_other_types(folder):
     """After compiling ahead nothing is compiled, and arguments of other types are an error."""
     out, err = run(
@@ -114,6 +115,7 @@ def test_compiled_ahead_and_then_for_no_other_types(folder):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_loaded_by_the_next_process(folder, monkeypatch):
     """What one process has compiled the next one loads and says nothing of, in whatever order it has options."""
     for seed in range(3):
@@ -122,6 +124,7 @@ def test_loaded_by_the_next_process(folder, monkeypatch):
         assert (out == ["7.0"], err == "") == (seed > 0, seed > 0)
 
 
+@pytest.mark.slow
 def test_called_without_being_compiled_ahead(folder):
     """A kernel that is called compiles what it declares, and the result is the same."""
     out, err = run("print(kernels_outer.doubled(2), kernels_outer.doubled(1.5))", folder)

@@ -164,6 +164,7 @@ ENDLESS = made(ddlopt.load("topology/danoint"), 0, 2**20, [[-10] * 10**7 + [-1]]
 """Ten million times the same weights, which close nothing: hours of work in a small file."""
 
 
+@pytest.mark.slow
 def test_an_endless_check_is_given_up(call, tmp_path):
     path = tmp_path / "endless.ddlcert"
     ENDLESS.save(path)

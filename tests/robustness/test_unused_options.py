@@ -1,6 +1,7 @@
 """No option is taken that nobody uses, and what methods say of themselves is true."""
 
 import dataclasses
+import functools
 import inspect
 
 import pytest
@@ -30,12 +31,13 @@ def _smallest():
 
 
 PAIRS = _smallest()
+loaded = functools.cache(ddlopt.load)
 
 
 def test_every_method_says_what_it_uses():
     silent = []
     for method, name in PAIRS:
-        instance = ddlopt.load(name)
+        instance = loaded(name)
         uses = uses_of(catalogue.method(method, instance.family), instance)
         if uses is None or not uses <= set(OPTIONS):
             silent.append((method, name, uses))
@@ -66,7 +68,7 @@ def test_what_a_method_is_given_and_never_looks_at_is_not_said_to_be_used():
 UNSEEDED = [
     (method, name)
     for method, name in PAIRS
-    if "seed" not in (uses_of(catalogue.method(method, name.partition("/")[0]), ddlopt.load(name)) or {"seed"})
+    if "seed" not in (uses_of(catalogue.method(method, name.partition("/")[0]), loaded(name)) or {"seed"})
 ]
 
 

@@ -42,7 +42,7 @@ def small_cases(seeds):
             yield instance
 
 
-@pytest.mark.parametrize("seeds", [4, slow(10)])
+@pytest.mark.parametrize("seeds", [2, slow(10)])
 def test_no_heuristic_beats_all_answers_and_the_search_mostly_finds_the_best(seeds):
     found = missed = searched = 0
     for instance in small_cases(seeds):

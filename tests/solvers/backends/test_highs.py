@@ -70,6 +70,7 @@ def test_an_end_that_is_not_known_is_an_error(monkeypatch):
     assert "kOptimal" in outcome.message
 
 
+@pytest.mark.slow
 def test_time_limit_without_a_solution():
     outcome = Highs({"mip_heuristic_effort": 0.0}).solve(network(n=24), Limits(time_s=1.5))
     assert (outcome.status, outcome.objective, outcome.message) == (Status.NO_SOLUTION, None, "time limit")
@@ -104,6 +105,7 @@ def test_threads_change_within_a_process():
     assert best == [best[0]] * 4
 
 
+@pytest.mark.slow
 def test_same_seed_same_search():
     def nodes(seed):
         return Highs().solve(knapsack(items=40), Limits(gap=0.0), seed=seed).figures["simplex_iterations"]

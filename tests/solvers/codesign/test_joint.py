@@ -210,6 +210,7 @@ def test_a_seed_gives_the_same_plan():
     assert first.bound == second.bound
 
 
+@pytest.mark.slow
 def test_a_start_is_never_lost():
     instance = drawn(8)
     best, time_s = min(every_choice(instance), key=lambda each: each[1])

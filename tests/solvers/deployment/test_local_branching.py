@@ -86,6 +86,7 @@ def test_worse_plans_do_not_take_the_place_of_the_best(seed, monkeypatch):
     assert (best != start) == (figures["better"] > 0) == (judge.time_s(best) < judge.time_s(start))
 
 
+@pytest.mark.slow
 def test_same_seed_same_answer():
     instance = tiny(2, most_devices=1)
     first, second = (QUICK.solve(instance, Limits(), 3) for _ in range(2))

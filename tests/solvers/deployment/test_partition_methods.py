@@ -63,6 +63,7 @@ def test_the_dynamic_program_and_the_integer_program_agree(training: bool, proce
         assert one.objective == pytest.approx(other.objective, rel=1e-6) == pytest.approx(free.objective, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_contiguous_is_a_scope_of_instances_that_are_not() -> None:
     instance = layered(3, nodes=8, accelerators=2)
     result = IdealProgram().solve(instance, Limits())

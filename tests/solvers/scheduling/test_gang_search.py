@@ -151,6 +151,7 @@ def test_calm_jobs_avoid_split_ones():
     assert simulated(jobs, servers, [0, 1], [0, split | calm])[0] == [[4, 2, 0, 0], [0, 1, 1, 1]]
 
 
+@pytest.mark.slow
 def test_annealing_knows_what_it_left_behind():
     problem = random_gangs(np.random.default_rng(8), jobs=12, gpus=5, arrivals=False)
     jobs = gangs(problem)

@@ -170,6 +170,7 @@ def test_never_worse_than_the_start_given():
     assert after.objective <= good.objective * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_progress_goes_down_and_the_time_limit_holds():
     instance = make_instance(14, 2)
     LinkExchange(effort=0.01).solve(instance, Limits())  # compiled by now
