@@ -41,7 +41,8 @@ def names(family_name: str | None = None) -> tuple[str, ...]:
     found: list[str] = []
     for each in FAMILY_NAMES if family_name is None else (family_name,):
         folder = library_folder(each)
-        found += (f"{each}/{stem}" for stem in _stems(folder, folder.stat().st_mtime_ns))
+        if folder.is_dir():
+            found += (f"{each}/{stem}" for stem in _stems(folder, folder.stat().st_mtime_ns))
     return tuple(found)
 
 
