@@ -61,7 +61,7 @@ def measured() -> tuple[float, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="put long cases into tests/long_cases.txt")
-    parser.add_argument("--most", type=float, default=0.1, help="processor seconds that a case may take")
+    parser.add_argument("--most", type=float, default=0.06, help="processor seconds that a case may take")
     options = parser.parse_args()
     whole, cases = measured()
     by_file: Counter[str] = Counter()

@@ -168,7 +168,7 @@ def test_a_sweep_whose_disk_is_full_ends_in_one_line(tmp_path, size):
 
     done = subprocess.run(words, preexec_fn=limit, capture_output=True, text=True)
     if done.returncode == 0:
-        assert size > 60_000
+        assert size >= 60_000  # what a store of six rows takes depends on the machine
         return
     assert done.returncode == (2 if size else 1), done.stderr  # without any temporary file nothing begins
     assert done.stderr.startswith(f"ddlopt: {path} cannot be " if size else "ddlopt: nothing more can be written: ")
