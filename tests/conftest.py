@@ -23,13 +23,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark the long cases; shuffle the files, alike everywhere, or workers would wait for each other's kernels."""
+    """Mark the long cases; have workers begin with files that have some, in an order that mixes families.
+
+    Workers beside each other in a family would wait for each other's kernels.
+    """
     long = set((Path(__file__).parent / "long_cases.txt").read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.nodeid in long:
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[0].encode()))
+        heavy = {name.partition("::")[0] for name in long}
+        file_of = {item: item.nodeid.partition("::")[0] for item in items}
+        items.sort(key=lambda item: (file_of[item] not in heavy, zlib.crc32(file_of[item].encode())))
 
 
 def pytest_collection_finish():

@@ -118,6 +118,7 @@ def test_standard_output_is_kept_clear(tmp_path):
 
 
 @pytest.mark.parametrize("words", [slow(("list", "topology", "--methods")), ("show", TINY)])
+@pytest.mark.slow
 def test_commands_that_only_ask_print_no_noise(words):
     code, out, _ = ran(*words, "--json")
     assert code == 0

@@ -50,6 +50,7 @@ def test_another_sweep_has_the_store(call, tmp_path):
         assert len(list(reading.runs())) == 15
 
 
+@pytest.mark.slow
 def test_nobody_answers(call, tmp_path):
     pytest.importorskip("distributed", reason="needs Dask: pip install 'ddlopt[cluster]'")
     words = (TINY, "--store", tmp_path / "r.sqlite", "--cluster", "tcp://127.0.0.1:9")

@@ -98,6 +98,7 @@ def test_what_is_still_to_come_counts_a_batch_once() -> None:
     assert tree_kernels._still_to_come(work, tree, np.array([1.0, 3.0, 1.0, 0.5])) == 1 + 1
 
 
+@pytest.mark.slow
 def test_colouring_says_whether_the_floor_is_reached() -> None:
     # A cycle of five batches of two: no two arrays keep every pair apart, three do.
     cycle = tuple((i, (i + 1) % 5) for i in range(5))

@@ -92,6 +92,7 @@ def test_time_limit_with_a_solution():
     assert outcome.bound < outcome.objective == pytest.approx(model.z.value)
 
 
+@pytest.mark.slow
 def test_overdue_solve_is_stopped(monkeypatch):
     """HiGHS is told to stop by us, too, should it not look at its own clock."""
     monkeypatch.setattr(highs_module, "_GRACE_S", -29.0)

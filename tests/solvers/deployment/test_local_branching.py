@@ -43,6 +43,7 @@ def test_answers_against_all_plans(seed):
 
 
 @pytest.mark.parametrize("seed", [1, slow(4)])
+@pytest.mark.slow
 def test_never_worse_than_its_start(seed):
     instance = tiny(seed, groups=4)
     simulator = Simulator(instance)

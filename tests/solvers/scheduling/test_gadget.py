@@ -349,6 +349,7 @@ def test_the_best_of_several_oracles_counts():
     assert unproven > 2
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_result_is_that_of_all_slots():
     rng = np.random.default_rng(35)
     for number in range(12):
