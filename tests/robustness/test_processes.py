@@ -59,7 +59,7 @@ def wait_for(condition):
 
 
 @needs_proc
-@pytest.mark.parametrize("how", ["limit", "end", slow("stop")])
+@pytest.mark.parametrize("how", [slow("limit"), "end", slow("stop")])
 def test_no_process_of_a_solve_survives_it(tmp_path, monkeypatch, how):
     """At its limit, at its own end, and when the sweep is left."""
     monkeypatch.setattr(isolated, "GRACE", (0.0, 2.0))
@@ -105,13 +105,17 @@ def ran(*words):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_standard_output_is_kept_clear(tmp_path):
-    """Whatever a method prints, by whatever means, is no part of JSON, of CSV, of tables or of a sweep's words."""
+def test_standard_output_is_kept_clear():
+    """Whatever a method prints, by whatever means, is no part of JSON, of CSV or of tables."""
     code, out, told = ran("solve", TINY, "--method", "loud", "--json")
     assert (code, json.loads(out)["method"]) == (0, "loud")
     assert told.count("noise") >= 6
     code, out, _ = ran("compare", TINY, "--methods", "loud,topology-finder", "--csv")
     assert (code, [row["method"] for row in csv.DictReader(out.splitlines())]) == (0, ["loud", "topology-finder"])
+
+
+@pytest.mark.slow
+def test_sweeps_keep_standard_output_clear(tmp_path):
     code, out, told = ran("bench", TINY, "--methods", "loud", "--store", tmp_path / "store.sqlite")
     assert (code, out) == (0, f"1 results in {tmp_path / 'store.sqlite'}; now: 1 feasible\n")
     assert told.count("noise") >= 6

@@ -34,9 +34,7 @@ def _outcome(method, instance):
         return None
 
 
-@pytest.mark.parametrize(
-    ("which", "cases"), [("best", 6), slow("best", 60), slow("strategy-selection", 25)]
-)
+@pytest.mark.parametrize(("which", "cases"), [("best", 6), slow("best", 60), slow("strategy-selection", 25)])
 def test_exact_methods_against_enumeration(which, cases):
     """Forbidden pairs, parallel edges, memory, pins, aliases; whole costs and others; also where there is no answer."""
     entries = {entry.name: entry.make for entry in ENTRIES}
