@@ -121,7 +121,7 @@ def test_sweeps_keep_standard_output_clear(tmp_path):
     assert told.count("noise") >= 6
 
 
-@pytest.mark.parametrize("words", [slow(("list", "topology", "--methods")), ("show", TINY)])
+@pytest.mark.parametrize("words", [("list", "topology", "--methods"), ("show", TINY)])
 @pytest.mark.slow
 def test_commands_that_only_ask_print_no_noise(words):
     code, out, _ = ran(*words, "--json")
