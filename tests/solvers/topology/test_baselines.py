@@ -5,13 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from topology_cases import job
 
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.concave_matching import ConcaveMatchingFinder
+from ddlopt.solvers.topology.draft import Draft
 from ddlopt.solvers.topology.expander import Expander
-from ddlopt.solvers.topology.ocs_greedy import OcsGreedy
+from ddlopt.solvers.topology.ocs_greedy import OcsGreedy, join_all
 from ddlopt.solvers.topology.references import FatTree, IdealSwitch
 from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
@@ -194,3 +196,14 @@ class TestReferences:
     def test_ratio_out_of_range(self):
         with pytest.raises(OptionError, match="cost_ratio"):
             FatTree(cost_ratio=0.0)
+
+
+def test_components_are_joined_by_the_links_of_least_demand():
+    demand = np.zeros((6, 6))
+    for pair, bytes_ in {(0, 1): 5, (0, 2): 2, (1, 2): 7, (3, 4): 6, (3, 5): 8, (4, 5): 3}.items():
+        demand[pair] = demand[pair[::-1]] = bytes_
+    draft = Draft(job(demand, optics="duplex"))
+    draft.add(draft.two_way([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]))
+    join_all(draft, demand, np.random.default_rng(0))
+    laid = {(i, j) for (i, j), count in draft.links.items() if count > 0 and i < j}
+    assert laid == {(0, 1), (1, 2), (3, 4), (3, 5), (0, 4), (2, 5)}
