@@ -124,7 +124,7 @@ def report(
     ] = 0.01,
     pictures: Annotated[int, typer.Option(metavar="N", help="Solutions to draw at most, one an instance.")] = 100,
     save_charts: Annotated[
-        str | None, typer.Option(metavar="F,F,…", help="Save the charts of families, too: png, pdf, svg.")
+        str | None, typer.Option(metavar="F,F,…", help="Save all charts as files, too: png, pdf, svg.")
     ] = None,
 ) -> None:
     """Write the results of a store as a web site: statistics, profiles, pictures, provenance."""

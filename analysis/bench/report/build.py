@@ -12,6 +12,7 @@ import pandas as pd
 
 from ddlopt.analysis.bench import tabular
 from ddlopt.analysis.bench.report import curves, pages, saved
+from ddlopt.analysis.bench.report.charts import Chart
 from ddlopt.analysis.bench.report.data import Data, read
 from ddlopt.analysis.bench.report.names import family_file, slug
 from ddlopt.analysis.bench.report.pictures import Painter
@@ -50,7 +51,7 @@ def write_report(
     pictures : int
         How many solutions are drawn at most, one an instance.
     save_charts : sequence of str
-        Formats in which the charts of the first page and of the families are saved, too: ``png``, ``pdf``, ``svg``.
+        Formats in which the charts of all pages are saved, too: ``png``, ``pdf``, ``svg``.
 
     Returns
     -------
@@ -175,21 +176,27 @@ def _write(
             picture = painter.draw(own, entry.name)
             made += [picture.file] if picture.file else []
             listed.append(entry)
-            site.write(entry.file, frame.instance(entry, own, drawn, picture))
+            charts = _saved(site, frame.instance_charts(drawn), entry.name, formats, made)
+            site.write(entry.file, frame.instance(entry, own, charts, picture))
         family_runs = runs.join(pd.concat(found))
         ranked = family_runs[family_runs["current"] & (family_runs["status"] != REFERENCE)]
         summary = summarise(ranked, data.target, baseline, collected.at_s) if len(ranked) else None
         if summary is not None:
             _tables(site, family, summary)
         overviews.append(pages.Overview(family, family_runs, listed, summary, collected))
-        charts = [saved.save(each, site.folder, slug(family), formats) for each in frame.charts(overviews[-1])]
-        made += [file for each in charts for file in each.files]
+        charts = _saved(site, frame.charts(overviews[-1]), slug(family), formats, made)
         site.write(family_file(family), frame.family(overviews[-1], charts))
     site.write("provenance.html", frame.provenance(store.path.name))
-    charts = [saved.save(each, site.folder, "summary", formats) for each in frame.overview_charts(overviews)]
-    made += [file for each in charts for file in each.files]
+    charts = _saved(site, frame.overview_charts(overviews), "summary", formats, made)
     site.write("index.html", frame.index(overviews, charts))
     site.close(made)
+
+
+def _saved(site: Site, charts: list[Chart], start: str, formats: Sequence[str], made: list[str]) -> list[Chart]:
+    """The charts of a page, saved; their files are added to ``made``."""
+    charts = [saved.save(each, site.folder, start, formats) for each in charts]
+    made += [file for each in charts for file in each.files]
+    return charts
 
 
 def _by_instance(runs: pd.DataFrame, until: Any) -> Iterator[tuple[pd.DataFrame, Any]]:

@@ -1,5 +1,6 @@
 """The pages of a report: which figures go into which template."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,12 +122,18 @@ class Frame:
             float(known.min()) if len(known) else None,
         )  # fmt: skip
 
-    def instance(self, entry: Listed, runs: pd.DataFrame, curves: Curves, picture: Picture) -> str:
+    def instance_charts(self, curves: Curves) -> list[Chart]:
+        """The charts of an instance."""
+        chart = graphs.convergence(curves, self._styles)
+        return [] if chart is None else [chart]
+
+    def instance(self, entry: Listed, runs: pd.DataFrame, charts: Sequence[Chart], picture: Picture) -> str:
         """The page of an instance."""
+        inside = [dataclasses.replace(each, files=[f"../{file}" for file in each.files]) for each in charts]
         return self._render(
             "instance.html", "../", entry=entry, best=objective_text(entry.best, entry.unit),
             gap=gap_text(entry.best_gap), picture=picture, family_file=family_file(entry.family),
-            runs=lists.runs(runs, entry.unit), chart=graphs.convergence(curves, self._styles),
+            runs=lists.runs(runs, entry.unit), charts=inside,
         )  # fmt: skip
 
     def charts(self, overview: Overview) -> list[Chart]:

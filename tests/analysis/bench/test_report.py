@@ -389,8 +389,16 @@ def test_charts_are_saved_where_asked(tmp_path):
     for start in ("topology-quality", "topology-performance", "scheduling-data", "summary-quality-0"):
         assert {f"{start}.{each}" for each in ("png", "svg", "pdf")} <= names
     assert (folder / "charts/topology-data.pdf").read_bytes().startswith(b"%PDF")
-    page = Page(folder / "family-topology.html")
-    assert {"charts/topology-performance.png", "charts/topology-any-time.svg"} <= set(page.links)
+    linked = set()
+    for path in folder.rglob("*.html"):
+        for link in Page(path).links:
+            if "charts/" in link:
+                linked.add((path.parent / link).resolve().relative_to(folder.resolve()).as_posix())
+                assert (path.parent / link).is_file(), f"{path}: {link}"
+    assert linked == {f"charts/{name}" for name in names}, "each is on the page that it was drawn for"
+    over_time = (folder / "charts/topology--tiny-n4-d2-convergence.svg").read_text()
+    assert all(each in over_time for each in ("exact", "greedy", "best bound of all", "Mean primal gap over time"))
+    assert not any("scheduling--none" in name for name in names), "no answer, no curve"
     assert {f"charts/{name}" for name in names} <= set(json.loads((folder / "report.json").read_text()))
     folder = written(store, folder, pictures=0)
     assert not list(folder.glob("charts/*")), "a later report without them leaves none behind"
