@@ -1,6 +1,6 @@
 """The best plan over time: alternating optimization, with either plane exact or as released, and the joint method.
 
-    python benchmarks/codesign_anytime.py --write docs
+    python benchmarks/codesign_anytime.py --write docs/results
 
 Every method has ``--time-limit`` seconds for each instance. A line of the picture begins with the first plan that the
 method has; its end is marked. The table says what each half-round of the alternating ones left, in milliseconds: which
@@ -19,7 +19,7 @@ from ddlopt.solvers.contracts import best_bound
 HEAD = (
     "# Co-design: the best plan over time\n\n"
     "What each method of the alternating kind ends with, and when "
-    "([codesign.md](codesign.md#what-alternating-loses-and-where)).\n\n"
+    "([codesign.md](../families/codesign.md#what-alternating-loses-and-where)).\n\n"
 )
 METHODS = {
     "alternating": "#1f6fb4",

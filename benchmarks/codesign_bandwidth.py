@@ -1,6 +1,6 @@
 """The finding: iteration time against bandwidth on optical links, switches and reconfigured circuits, in one model.
 
-    python benchmarks/codesign_bandwidth.py --write docs
+    python benchmarks/codesign_bandwidth.py --write docs/results
 
 Every network gets strategies of its own. A plan, and a choice of strategies for a switch, is good for any
 bandwidth: it takes C + z / B with its own C and z. So the line of a method shows, at every bandwidth, the best of
@@ -31,7 +31,7 @@ from ddlopt.solvers.heuristic import Clock
 
 HEAD = (
     "# Co-design: iteration time against bandwidth\n\n"
-    "Plans beside other networks ([codesign.md](codesign.md#other-networks)).\n\n"
+    "Plans beside other networks ([codesign.md](../families/codesign.md#other-networks)).\n\n"
 )
 JOBS = ("dlrm", "candle", "bert", "ncf", "resnet50", "vgg16")
 GIGABITS = (10, 25, 40, 100, 200)

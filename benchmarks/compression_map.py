@@ -1,6 +1,6 @@
 """The finding: how far compression heuristics are from the optimum, as a heat map (model x network).
 
-    python benchmarks/compression_map.py --write docs
+    python benchmarks/compression_map.py --write docs/results
 
 The heat map is of generated instances: the same networks, nodes and compressors everywhere. Beside it, an iteration
 with and without what a heuristic leaves out. The bundled instances are in benchmarks/gaps.py.

@@ -1,7 +1,7 @@
 """The finding: how far heuristics are from the optimum, as a table and a picture a family, from a sweep's results.
 
     ddlopt bench default --store results.sqlite
-    python benchmarks/gaps.py results.sqlite --write docs
+    python benchmarks/gaps.py results.sqlite --write docs/results
 
 Each row compares with the best known solution (of the library, or a better one of the sweep): how much more time, or
 less utility, a method's solution has; the median over the seeds. ``gap left`` is the distance of the best known from
@@ -35,38 +35,38 @@ HEADS = {
     "topology": """# Topology: how far each method is from the best known design
 
 How much longer an iteration takes than with the best known design, whose distance from the optimum is at most
-*gap left* ([topology.md](topology.md)).
+*gap left* ([topology.md](../families/topology.md)).
 """,
     "scheduling": """# Scheduling: how far each method is from the best known schedule
 
 How much less utility, or more time, than the best known schedule, whose distance from the optimum is at most
-*gap left* ([scheduling.md](scheduling.md)).
+*gap left* ([scheduling.md](../families/scheduling.md)).
 """,
     "compression": """# Compression: how far each method is from the best known plan
 
 How much more time (or error, where that is minimised) than the best known plan, whose distance from the optimum is at
-most *gap left* ([compression.md](compression.md)).
+most *gap left* ([compression.md](../families/compression/index.md)).
 """,
     "codesign": """# Co-design: how far each method is from the best known plan
 
 How much longer an iteration takes than with the best known plan, whose distance from the optimum is at most *gap left*
-([codesign.md](codesign.md#how-far-everything-is-from-the-bound)), and which part of it is left by the search for
-topologies and which by that for strategies.
+([codesign.md](../families/codesign.md#how-far-everything-is-from-the-bound)), and which part of it is left by the
+search for topologies and which by that for strategies.
 """,
     "deployment": """# Deployment: how far each method is from the best known plan
 
 How much longer a step takes than with the best known plan, whose distance from the optimum is at most *gap left*
-([deployment.md](deployment.md)).
+([deployment.md](../families/deployment/index.md)).
 """,
     "aggregation": """# Aggregation: how far each method is from the best known answer
 
 How much worse the objective of each method is than the best known one, whose distance from the optimum is at most
-*gap left* ([aggregation.md](aggregation.md)).
+*gap left* ([aggregation.md](../families/aggregation/index.md)).
 """,
     "gossip": """# Gossip: how far each method is from the best known answer
 
 How much larger the factor, or smaller the rate, is than the best known one, whose distance from the optimum is at most
-*gap left* ([gossip.md](gossip.md)).
+*gap left* ([gossip.md](../families/gossip/index.md)).
 """,
 }
 TITLES = {

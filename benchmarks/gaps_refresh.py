@@ -1,4 +1,4 @@
-"""Brings the tables of gaps (``docs/*_gap.md``) in line with the library's records, without solving anything.
+"""Brings the tables of gaps (``docs/results/*_gap.md``) in line with the library's records, without solving anything.
 
     python benchmarks/gaps_refresh.py
 
@@ -15,7 +15,7 @@ from ddlopt.analysis import tables
 from ddlopt.instances import record
 from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs/results"
 SAME = 1e-5
 """Relative difference up to which a figure of six digits is the record's."""
 PARTS = ("of topology", "of strategies")

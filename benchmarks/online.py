@@ -1,6 +1,6 @@
 """The price of being online: utility of plans that look 1, 2, 4, … slots ahead, over a certified bound.
 
-    python benchmarks/online.py --time-limit 60 --write docs
+    python benchmarks/online.py --time-limit 60 --write docs/results
 
 Every row is an instance of the library: the greedy over slots (one slot ahead), an online primal-dual, plans that look
 further ahead and know the jobs that have arrived, those that also know the arrivals within their window, and the

@@ -2,7 +2,7 @@
 
     python benchmarks/philly.py                      # four virtual clusters, by recorded demand and half of it
     python benchmarks/philly.py --growth             # all 82 247 jobs, and shorter windows of them
-    python benchmarks/philly.py --trace philly.csv --write docs
+    python benchmarks/philly.py --trace philly.csv --write docs/results
 
 The job list is public (see ``ddlopt.instances.readers.philly``) but not part of the project; it is looked for under
 ``traces/philly.csv`` in the folder that ``DDLOPT_SHARED_DATA`` names. Every instance is solved in a process of its own,

@@ -1,6 +1,6 @@
 """The finding: below which bandwidth and below which batch the gradients of networks are sent as sufficient factors.
 
-    python benchmarks/sfb_thresholds.py --write docs
+    python benchmarks/sfb_thresholds.py --write docs/results
 
 Every figure is a breakpoint of a parametric minimum cut, not a sample: at a larger bandwidth or batch the gradient is
 all-reduced in every optimal selection, at a smaller one its operator is duplicated in every one.
@@ -20,7 +20,7 @@ from ddlopt.instances.workloads.training import GIGABIT_PER_S
 HEAD = (
     "# Sufficient factors: when each gradient starts to pay\n\n"
     "What the columns mean: "
-    "[compression.md](compression.md#one-bandwidth-and-one-batch-for-each-gradient).\n\n"
+    "[compression.md](../families/compression/index.md#one-bandwidth-and-one-batch-for-each-gradient).\n\n"
 )
 MODELS = {"vgg16": (1, 4, 16, 64), "bert-base": (1, 4, 16, 64), "gpt2": (1, 2, 4, 8)}
 """Samples of a worker."""

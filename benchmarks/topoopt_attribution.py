@@ -1,6 +1,6 @@
 """What TopoOpt loses, and by which of its ingredients: one is swapped at a time, at the strategies that it finds.
 
-    python benchmarks/topoopt_attribution.py --write docs
+    python benchmarks/topoopt_attribution.py --write docs/results
 
 The strategies are those of ``alternating``, the links, rings and routes those of TopologyFinder for them. Then, each
 time with everything else as it was:
@@ -47,7 +47,7 @@ from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
 HEAD = (
     "# Which ingredient of TopoOpt loses what\n\n"
-    "What the columns mean: [codesign.md](codesign.md#what-alternating-loses-and-where).\n\n"
+    "What the columns mean: [codesign.md](../families/codesign.md#what-alternating-loses-and-where).\n\n"
 )
 SIZES = ("n12-d4", "n16-d4", "n32-d4", "n64-d4", "n128-d4")
 JOBS = ("dlrm", "candle", "bert", "ncf", "resnet50", "vgg16")

@@ -18,7 +18,7 @@ release = version = version_of("ddlopt")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "family"]
 exclude_patterns = ["_*"]
-nb_execution_mode = "off"  # what notebooks show is put in by docs/notebooks/run.py, and compared by a test
+nb_execution_mode = "off"  # what notebooks show is put in by docs/start/run.py, and compared by a test
 nitpicky = True
 # Names of other libraries are not looked up, as that would take a network; our own must all exist.
 nitpick_ignore_regex = [("py:.*", r"(?!ddlopt\b).*"), ("py:.*", r"ddlopt\..*(\b_\w+|<locals>.*)")]
@@ -65,10 +65,10 @@ def _without_long_signature(_app: Any, what: str, _name: str, thing: Any, *_rest
 
 def _stay_inside(_app: Any, page: str, source: list[str]) -> None:
     """Show the index of the library, which lies outside of this folder, as a page of the site, and lead links there."""
-    if page == "best_known":
+    if page == "results/best_known":
         index = (HERE.parent / "instances/library/INDEX.md").read_text(encoding="utf-8")
         source[0] = re.sub(r"\[([^\]]+)\]\([^)]*\.json\)", r"\1", index)
-    source[0] = source[0].replace("](../instances/library/INDEX.md", "](best_known.md")
+    source[0] = re.sub(r"\]\((\.\./)+instances/library/INDEX\.md", "](/results/best_known.md", source[0])
 
 
 def setup(app: Any) -> None:

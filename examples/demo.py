@@ -63,8 +63,8 @@ OTHERS = (
 )
 LIMITS_S = {"scheduling/elastic-j20-t20-g16": 5.0}
 """Less time than for the others, where the last hundredth of a percent would take a minute."""
-READ_ON = """Read on: docs/topology.md, docs/scheduling.md, docs/compression.md; the other
-families are in docs/index.md."""
+READ_ON = """Read on: docs/families/topology.md, docs/families/scheduling.md,
+docs/families/compression/index.md; the other families are in docs/index.md."""
 
 
 def main() -> None:

@@ -212,7 +212,7 @@ def program(kind, instance):
 
 
 def table_of_ports():
-    """The lines of the table in ``docs/embedding.md``."""
+    """The lines of the table in ``docs/howto/embedding.md``."""
     found = {(family, kind.__name__, kind) for method in ("build", "problem") for family, kind in classes(method)}
     lines = []
     for family, name, kind in sorted(found, key=lambda each: each[:2]):

@@ -87,7 +87,10 @@ def test_every_page_opens_with_its_mathematics_and_pictures(visit, site):
     assert pictures > 10
 
 
-@pytest.mark.parametrize("name", ["index.html", "compression.html", "scheduling_gap.html", "api/topology.html"])
+PHONED = ("index", "families/compression/index", "results/scheduling_gap", "reference/api/topology")
+
+
+@pytest.mark.parametrize("name", [f"{page}.html" for page in PHONED])
 def test_pages_fit_a_phone_in_the_dark(visit, name):
     page = visit(name, PHONE, "dark")
     page.evaluate("window.MathJax && MathJax.startup ? MathJax.startup.promise : null")

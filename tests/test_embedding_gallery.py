@@ -10,7 +10,7 @@ import embedding_cases
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/howto/embedding.md").read_text(encoding="utf-8")
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("embed_*.py"))
 QUICK = ("embed_aggregation.py", "embed_compression.py")
 """Examples that the default tests run, in their own process."""
@@ -24,8 +24,8 @@ def words(text):
 
 def shown(name):
     """What the page says that an example prints."""
-    found = re.search(rf"\(\.\./examples/{name}\) prints\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-    assert found, f"docs/embedding.md does not show what examples/{name} prints"
+    found = re.search(rf"\(\.\./\.\./examples/{name}\) prints\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    assert found, f"docs/howto/embedding.md does not show what examples/{name} prints"
     return words(found[1])
 
 

@@ -10,7 +10,7 @@ import ddlopt
 from ddlopt.instances import record
 
 REFRESH = runpy.run_path(str(ROOT / "benchmarks/gaps_refresh.py"))
-PAGES = sorted((ROOT / "docs").glob("*_gap.md"))
+PAGES = sorted((ROOT / "docs/results").glob("*_gap.md"))
 
 
 @pytest.mark.parametrize("page", spread(PAGES, 4), ids=lambda page: page.stem)
@@ -47,6 +47,6 @@ def test_the_guide_compares_the_best_known_plans_with_a_switch(job, milliseconds
     best = float(record(name).found.objective)
     assert f"{1e3 * best:.2f}" == milliseconds
     assert f"{best / ddlopt.solve(name, 'ideal-switch').objective:.2f}" == times
-    guide = (ROOT / "docs/codesign.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/families/codesign.md").read_text(encoding="utf-8")
     assert f"{name}`: {milliseconds} ms" in guide
     assert times in guide

@@ -6,7 +6,7 @@ import pytest
 from doc_blocks import ROOT
 from volume import some
 
-RUN = runpy.run_path(str(ROOT / "docs/notebooks/run.py"))
+RUN = runpy.run_path(str(ROOT / "docs/start/run.py"))
 NOTEBOOKS = sorted(RUN["FOLDER"].glob("*.ipynb"))
 
 

@@ -57,7 +57,7 @@ def test_the_demo_asks_for_what_there_is():
     assert {name for name, _, _ in cases} | set(demo["LIMITS_S"]) <= set(ddlopt.names())
     for name, _, methods in cases:
         assert set(methods) <= set(ddlopt.methods(name.partition("/")[0]))
-    assert all(page.exists() for page in map(ROOT.joinpath, re.findall(r"docs/\w+\.md", demo["READ_ON"])))
+    assert all(page.exists() for page in map(ROOT.joinpath, re.findall(r"docs/[\w/]+\.md", demo["READ_ON"])))
 
 
 def test_the_page_of_methods_is_what_the_catalogue_says():
@@ -80,7 +80,8 @@ def test_the_front_page_stays_short():
 def losses(page, method, instances):
     """Percent that a method loses against the best known solution, by the generated table of a family."""
     found = {}
-    for table in re.findall(r"(?:^\|.*\n)+", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8"), re.MULTILINE):
+    text = (ROOT / f"docs/results/{page}.md").read_text(encoding="utf-8")
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
         for row in rows:
             if method in header and re.fullmatch(instances, row[0]):

@@ -66,7 +66,7 @@ class RingTiming(_Timing):
     overhead_s : float
         gamma, fixed for each iteration.
     latency_s : float
-        alpha, of each of the steps of the ring. Measurements want it: see ``docs/scheduling.md``.
+        alpha, of each of the steps of the ring. Measurements want it: see ``docs/families/scheduling.md``.
     """
 
     kind: Literal["ring"] = "ring"
