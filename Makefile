@@ -55,15 +55,13 @@ docs: $(VENV)/installed-docs ## the documentation as a web site in build/docs, e
 
 bench: $(VENV)/installed-test ## how fast the suite itself is: start, a report of 100 000 results, the default suite (an hour or two)
 	@mkdir -p bench
-	@for measured in "startup.py" "report.py" "sweep_overhead.py default --time-limit 60 --keep bench/default.sqlite" \
-	    "gaps.py bench/default.sqlite --write bench"; do \
-	    echo "== $$measured"; $(BIN)/python benchmarks/$$measured || exit 1; \
+	@for measured in "suite/startup" "suite/report" "suite/sweep_overhead default --time-limit 60 --keep bench/default.sqlite" \
+	    "suite/gaps bench/default.sqlite --write bench"; do \
+	    echo "== $$measured"; $(BIN)/python benchmarks $$measured || exit 1; \
 	done
 
 bench-all: bench ## every measurement of the documentation, each a table beside the stock path (many hours)
-	@for script in $(filter-out $(addprefix benchmarks/,startup.py report.py sweep_overhead.py gaps.py),$(wildcard benchmarks/*.py)); do \
-	    echo "== $$script"; $(BIN)/python $$script || exit 1; \
-	done
+	@$(BIN)/python benchmarks all
 
 clean: ## remove what the commands above made, except .venv
 	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

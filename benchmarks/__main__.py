@@ -1,8 +1,8 @@
 """Runs a benchmark, all of them, or tells which there are.
 
-    python benchmarks                                 what there is
-    python benchmarks FAMILY/NAME [ARGUMENT …]        one; --help tells its arguments
-    python benchmarks all [ARGUMENT …]                one after the other, each in a process of its own
+python benchmarks                                 what there is
+python benchmarks FAMILY/NAME [ARGUMENT …]        one; --help tells its arguments
+python benchmarks all [ARGUMENT …]                one after the other, each in a process of its own
 """
 
 import os
@@ -26,9 +26,8 @@ def names() -> list[str]:
 
 def main(words: list[str]) -> int:
     """The exit code: 0 done or nothing to be done here, 1 no answer, 2 bad input."""
-    from ddlopt.models.errors import DdloptError
-
     from benchmarks.harness import Skipped
+    from ddlopt.models.errors import DdloptError
 
     known = names()
     if not words or words[0] in ("-h", "--help"):
@@ -37,7 +36,7 @@ def main(words: list[str]) -> int:
             print(f"{name:32} {_module(name).__doc__.partition(chr(10))[0]}")
         return 0
     if words[0] == "all":
-        return max(map(lambda name: _apart(name, words[1:]), (name for name in known if _module(name).BENCH.in_all)))
+        return max(_apart(name, words[1:]) for name in known if _module(name).BENCH.in_all)
     name = words[0].removesuffix(".py")
     if name not in known:
         print(f"there is no benchmark {name}; there are {', '.join(known)}", file=sys.stderr)
@@ -53,7 +52,7 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _module(name: str):  # noqa: ANN202
+def _module(name: str):
     return import_module(f"benchmarks.{name.replace('/', '.')}")
 
 

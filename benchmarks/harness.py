@@ -23,6 +23,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -186,7 +187,7 @@ class Printed:
     headings: tuple[str, ...] = ()
 
     def text(self, text: str) -> None:
-        self._say(f"\n{text}\n\n" if self.lines else f"{text}\n\n")
+        self._say(f"\n{text}\n\n" if self.headings else f"{text}\n\n")
         self.headings = ()
 
     def row(self, row: Row) -> None:
@@ -209,6 +210,11 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def shown(value: float | None, form: str = ".4g") -> str | None:
+    """A figure so formatted, if there is one."""
+    return None if value is None else format(value, form)
 
 
 class Spent(NamedTuple):
@@ -288,21 +294,23 @@ def peak_bytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
-def command(words: Iterable[str | Path], environment: Mapping[str, str] | None = None, quiet: bool = True) -> Spent:
-    """What a command took, from its start to its end, of its children too.
+def command(words: Iterable[str | Path], quiet: bool = True) -> Spent:
+    """What a command took, from its start to its end, of its children too; what it says is shown if it fails.
 
     Raises
     ------
     SystemExit
         If it fails.
     """
-    sink = subprocess.DEVNULL if quiet else None
-    began = time.perf_counter()
-    child = subprocess.Popen(list(map(str, words)), stdout=sink, env={**os.environ, **(environment or {})})
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(map(str, words))} failed, exit code {child.returncode}")
+    words, began = list(map(str, words)), time.perf_counter()
+    with tempfile.TemporaryFile("w+") as said:
+        sinks = {"stdout": said, "stderr": said} if quiet else {}
+        child = subprocess.Popen(words, **sinks)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            said.seek(0)
+            raise SystemExit(f"{said.read()}{' '.join(words)} failed, exit code {child.returncode}")
     return Spent(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024.0)
 
 
@@ -313,7 +321,7 @@ class Kept:
         self.file = file
         file.parent.mkdir(parents=True, exist_ok=True)
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        self.rows: dict[str, dict[str, Any]] = {key: row for key, row in map(json.loads, lines)}
+        self.rows: dict[str, dict[str, Any]] = dict(map(json.loads, lines))
 
     def row(self, key: str, measure: Callable[[], dict[str, Any]], again: bool = False) -> dict[str, Any]:
         """The row of a key, measured if it is not there, or ``again``."""
@@ -336,4 +344,3 @@ def data(name: str) -> Path:
     if not path.exists():
         raise Skipped(f"there is no {path}; set DDLOPT_SHARED_DATA to the folder that holds {name}")
     return path
-

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ddlopt.models.kernels import Kernel
 
 SECONDS_FILE = Path(__file__).with_name("kernel_seconds.json")
-"""Processor seconds that compiling each module of kernels took, as ``benchmarks/first_use.py`` measured them."""
+"""Processor seconds that compiling each module of kernels took, as ``benchmarks/suite/first_use.py`` measured them."""
 _SECONDS_A_KERNEL = 2.0
 """Of a kernel whose module is not in that file."""
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import zlib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,6 +16,10 @@ for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 sys.path.append(str(Path(__file__).parent))
+
+# Benchmarks are not installed, and the root of the repository must not be searched for modules.
+sys.modules["benchmarks"] = ModuleType("benchmarks")
+sys.modules["benchmarks"].__path__ = [str(Path(__file__).parents[1] / "benchmarks")]
 
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

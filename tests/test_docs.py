@@ -87,7 +87,7 @@ class Reader:
         """Python itself on a file of the page, or on one of the repository; tools run in the repository."""
         if find_spec(program) is None and program != "python":  # style is no matter of the tests
             return ""
-        here = program == "python" and not words[0].startswith(("examples/", "benchmarks/"))
+        here = program == "python" and not words[0].startswith(("examples/", "benchmarks"))
         module = [] if program == "python" else ["-m", program]
         return self.process([sys.executable, *module, *words], self.folder if here else ROOT)
 

@@ -1,49 +1,46 @@
-"""Heuristics for aggregation in networks, on the bundled instances: objective of each, relative to the best.
+"""Heuristics for aggregation in networks: objective of each on the bundled instances, relative to the best.
 
-python benchmarks/aggregation_routes.py [seconds] [part of names]
+Quoted in docs/families/aggregation/graph_heuristics.md.
 """
 
-import sys
-
-from ddlopt.instances.library import load
-from ddlopt.instances.library.aggregation_graph import instances
-from ddlopt.models.errors import NotApplicableError
+from benchmarks.harness import Benchmark, Option, solved
+from ddlopt.instances.library import load, names
+from ddlopt.models.aggregation import GraphInstance
 from ddlopt.solvers.aggregation.graph_search_methods import ENTRIES, strategy
-from ddlopt.solvers.contracts import Limits, best_bound, best_objective
+from ddlopt.solvers.contracts import best_bound, best_objective
+
+STRATEGIES = ("level", "top", "max")
 
 
-def main() -> None:
-    """Print a table in Markdown: a row for each instance."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
-    part = sys.argv[2] if len(sys.argv) > 2 else ""
-    names = [entry.name for entry in ENTRIES] + ["level", "top", "max"]
-    print("| instance | best | bound / best |", " | ".join(names), "|")
-    print("|---" * (3 + len(names)) + "|")
-    for made in instances():
-        if part not in made.name:
-            continue
-        instance = load(f"aggregation/{made.name}")
-        methods = [entry.make("highs") for entry in ENTRIES] + [strategy(instance, each) for each in names[-3:]]
-        values, bounds, cells = [], [], []
-        for method in methods:
-            try:
-                result = method.solve(instance, Limits(time_s=seconds))
-            except NotApplicableError:
-                values.append(None)
-                continue
-            values.append(result.objective)
-            bounds.append(result.bound)
-        best = best_objective(
-            [each for each, name in zip(values, names, strict=True) if name != "ring"], instance.sense
-        )
-        for value in values:
-            ratio = None if value is None or best is None else max(value / best, best / value)
-            better = value is not None and best is not None and (value < best) == (instance.sense == "minimize")
-            cells.append("–" if ratio is None else f"{1 / ratio if better and value != best else ratio:.3f}")
-        bound = best_bound(bounds, instance.sense)
-        shown = "–" if bound is None or best is None else f"{bound / best:.3f}"
-        print(f"| {instance.name} | {best:.5g} | {shown} |", " | ".join(cells), "|", flush=True)
+def heuristics(asked):
+    """A row for each instance."""
+    found = [name for name in names("aggregation") if asked.part in name]
+    for instance in filter(lambda each: isinstance(each, GraphInstance), map(load, found)):
+        methods = {entry.name: entry.make("highs") for entry in ENTRIES}
+        methods |= {name: strategy(instance, name) for name in STRATEGIES}
+        results = {name: solved(method, instance, asked.limits) for name, method in methods.items()}
+        # What a ring does is no aggregation.
+        rivals = [result.objective for name, result in results.items() if result is not None and name != "ring"]
+        best = best_objective(rivals, instance.sense)
+        bound = best_bound([result.bound for result in results.values() if result is not None], instance.sense)
+        yield {
+            "instance": instance.name,
+            "best": f"{best:.5g}",
+            "bound / best": None if bound is None else f"{bound / best:.3f}",
+            **{name: None if result is None else relative(result.objective, best, instance.sense)
+               for name, result in results.items()},
+        }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def relative(value: float | None, best: float, sense: str) -> str | None:
+    """How many times worse than the best; below 1 where it is better."""
+    if value is None:
+        return None
+    return f"{value / best if sense == 'minimize' else best / value:.3f}"
+
+
+BENCH = Benchmark(
+    heuristics,
+    time_limit=Option(20.0, quick=1.0),
+    part=Option("", "of the names of instances", quick="tiny"),
+)

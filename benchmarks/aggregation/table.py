@@ -1,16 +1,14 @@
 """Lookup tables for sums in switches: errors against memory, what is certified, and how the work grows.
 
-    python benchmarks/aggregation_table.py [memory] [bits] [published] [enough] [growth] [program]
-
-Without a name: all tables. Integers of 16 bits with 12 fraction bits of logarithms, 8 bytes an entry, unless stated.
-Errors are relative errors of sums of two positive numbers, the largest ones unless stated.
+Integers of 16 bits with 12 fraction bits of logarithms, 8 bytes an entry, unless stated. Errors are relative errors of
+sums of two positive numbers, the largest ones unless stated. Quoted in docs/families/aggregation/table.md.
 """
 
-import argparse
 import math
 
+from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.models.aggregation import LookupTables, TableInstance
+from ddlopt.models.aggregation import TableInstance
 from ddlopt.models.aggregation.bounds_table import table_bound
 from ddlopt.models.aggregation.table_chain import largest_error, sum_chain
 from ddlopt.models.aggregation.table_path import TablePath
@@ -22,173 +20,127 @@ from ddlopt.solvers.aggregation.table_heuristics import (
     UniformTables,
     VariationTables,
 )
-from ddlopt.solvers.contracts import Limits, Method, Result
+from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.exact import Exact, lp_relaxation
 
 KB = 1024
-HEURISTICS: tuple[Method, ...] = (
-    EvenTables(),
-    VariationTables(),
-    SplitTables(),
-    LogarithmicTables(),
-    UniformTables(),
-)
-LIMITS = Limits(time_s=120)
-_PUBLISHED = 6e-4
+HEURISTICS = (EvenTables(), VariationTables(), SplitTables(), LogarithmicTables(), UniformTables())
+ENTRIES = ("ranges", "prefixes")
+PUBLISHED_ERROR = 6e-4
 """Of the published accuracy, 99.94 % on average."""
+PUBLISHED = (
+    ("integers", 16, 448, 8, 12, 1),
+    ("integers", 16, 448, 8, 13, 1),
+    ("integers", 16, 448, 4, 14, 1),
+    ("mantissas", 7, 8, 8, 10, 14),
+    ("mantissas", 10, 8, 8, 12, 17),
+    ("mantissas", 10, 64, 8, 13, 17),
+    ("mantissas", 10, 448, 8, 15, 17),
+)
+"""Shape, bits, kB, bytes an entry, fraction bits, gaps between exponents that are tried."""
 
 
 def made(**options: object) -> TableInstance:
-    """An instance of kind ``table``."""
-    instance = generate("table", 0, **options)
-    assert isinstance(instance, TableInstance)
-    return instance
+    return generate("table", 0, **options)
 
 
-def solved(instance: TableInstance, method: Method | None = None) -> Result:
-    """The optimum, or what a method finds."""
-    return (method or OptimalTables()).solve(instance, LIMITS)
+def optimum(instance: TableInstance) -> Result:
+    return OptimalTables().solve(instance, Limits(time_s=120))
 
 
-def certified(instance: TableInstance, result: Result) -> float:
-    """The bound on the relative error of every sum."""
-    assert isinstance(result.solution, LookupTables)
-    return sum_chain(instance, result.solution).bound
-
-
-def memory() -> None:
-    """Errors against memory, optimal and by heuristics."""
-    print("\nmemory: kB, entries | optimum, s, its bound without a table | heuristics over the optimum")
-    print(f"{'':34} {' '.join(f'{each.name[6:]:>11}' for each in HEURISTICS)}")
-    for entries in ("ranges", "prefixes"):
-        for size in (28, 56, 112, 224, 448, 896):
+def memory(asked):
+    """Errors against memory: the optimum, its bound without a table, and heuristics over the optimum."""
+    for entries in ENTRIES:
+        for size in asked.kilobytes:
             instance = made(bits=16, entries=entries, budget_bytes=size * KB)
-            best = solved(instance)
-            assert best.objective is not None
-            row = [f"{size:4} {entries:8} {best.objective:.4e} {best.runtime_s:5.2f} {table_bound(instance):.4e}"]
+            best = optimum(instance)
+            row = {"kB": size, "entries": entries, "optimum": f"{best.objective:.4e}", "s": f"{best.runtime_s:.2f}"}
+            row["bound"] = f"{table_bound(instance):.4e}"
             for method in HEURISTICS:
-                if method.refuses(instance) is not None:
-                    row.append(f"{'–':>11}")
-                    continue
-                found = solved(instance, method)
-                assert found.objective is not None
-                row.append(f"{found.objective / best.objective:11.2f}")
-            print(" ".join(row), flush=True)
+                found = solved(method, instance, Limits(time_s=120))
+                row[method.name[6:]] = None if found is None else f"{found.objective / best.objective:.2f}"
+            yield row
 
 
-def bits() -> None:
-    """How many fraction bits logarithms should have."""
-    print("\nbits: fraction bits of logarithms | optimum at 112 kB and at 448 kB, ranges and prefixes")
-    for fraction_bits in range(8, 16):
-        row = []
+def bits(asked):
+    """How many fraction bits logarithms should have: the optimum at 112 kB and at 448 kB."""
+    for fraction_bits in asked.fraction_bits:
+        row = {"fraction bits": fraction_bits}
         for size in (112, 448):
-            for entries in ("ranges", "prefixes"):
+            for entries in ENTRIES:
                 instance = made(bits=16, fraction_bits=fraction_bits, entries=entries, budget_bytes=size * KB)
-                row.append(f"{solved(instance).objective:.4e}")
-        print(f"{fraction_bits:2} | {' '.join(row)}", flush=True)
+                row[f"{size} kB, {entries}"] = f"{optimum(instance).objective:.4e}"
+        yield row
 
 
-def published() -> None:
-    """What is certified, and what pairs of numbers show, at 448 kB and 16 bits."""
-    print("\npublished: numbers, entries, kB, bytes an entry, fraction bits | certified | largest, mean | accuracies %")
-    rows: list[tuple[str, int, int, int, int, int]] = [
-        ("integers", 16, 448, 8, 12, 1),
-        ("integers", 16, 448, 8, 13, 1),
-        ("integers", 16, 448, 4, 14, 1),
-        ("mantissas", 7, 8, 8, 10, 14),
-        ("mantissas", 10, 8, 8, 12, 17),
-        ("mantissas", 10, 64, 8, 13, 17),
-        ("mantissas", 10, 448, 8, 15, 17),
-    ]
-    for shape, width, size, entry, fraction_bits, gaps in rows:
-        for entries in ("ranges", "prefixes"):
-            instance = made(
-                shape=shape,
-                bits=width,
-                fraction_bits=fraction_bits,
-                entries=entries,
-                budget_bytes=size * KB,
-                entry_bytes=entry,
-            )
-            result = solved(instance)
-            assert isinstance(result.solution, LookupTables)
-            chain = sum_chain(instance, result.solution)
+def published(asked):
+    """What is certified, and what pairs of numbers show: largest, mean error, and accuracies in per cent."""
+    for shape, width, size, entry, fraction_bits, gaps in PUBLISHED[asked.skipped :]:
+        for entries in ENTRIES:
+            options = {"shape": shape, "bits": width, "fraction_bits": fraction_bits, "entry_bytes": entry}
+            instance = made(**options, entries=entries, budget_bytes=size * KB)
+            chain = sum_chain(instance, optimum(instance).solution)
             worst, mean = largest_error(chain, gaps, every=64 if width == 16 else 1)
-            print(
-                f"{shape:9} {width:2} {entries:8} {size:4} {entry} {fraction_bits:3} | {chain.bound:.4e} | "
-                f"{worst:.4e} {mean:.4e} | {100 * (1 - chain.bound):.4f} {100 * (1 - mean):.4f}",
-                flush=True,
-            )
+            yield {
+                "numbers": f"{shape} {width}", "entries": entries, "kB": size, "bytes an entry": entry,
+                "fraction bits": fraction_bits, "certified": f"{chain.bound:.4e}", "largest": f"{worst:.4e}",
+                "mean": f"{mean:.4e}", "certified %": f"{100 * (1 - chain.bound):.4f}",
+                "mean %": f"{100 * (1 - mean):.4f}",
+            }  # fmt: skip
 
 
-def enough() -> None:
-    """The least memory with which every sum of positive numbers is right to 99.94 %."""
-    print(f"\nenough: kB with which a relative error of {_PUBLISHED:g} is certified, of 8 bytes an entry")
+def enough(asked):
+    """The least memory, of 8 bytes an entry, with which every sum of positive numbers is right to 99.94 %."""
     for shape, width, fraction_bits in (("integers", 16, 12), ("mantissas", 10, 13)):
-        for entries in ("ranges", "prefixes"):
+        for entries in ENTRIES:
             low, high = 1, 448
             while high - low > 1:
                 middle = (low + high) // 2
                 options = {"shape": shape, "bits": width, "fraction_bits": fraction_bits, "entries": entries}
                 instance = made(**options, budget_bytes=middle * KB)
-                low, high = (low, middle) if certified(instance, solved(instance)) <= _PUBLISHED else (middle, high)
-            print(f"{shape:9} {width:2} {entries:8} {high:4} kB", flush=True)
+                certified = sum_chain(instance, optimum(instance).solution).bound
+                low, high = (low, middle) if certified <= PUBLISHED_ERROR else (middle, high)
+            yield {"numbers": f"{shape} {width}", "entries": entries, "kB": high}
 
 
-def growth() -> None:
-    """Seconds against operands, with memory for an entry in four."""
-    print(
-        "\ngrowth: bits, operands | seconds for the sum and for the largest error, ranges and prefixes | steps, gap 0"
-    )
-    for width in range(8, 19, 2):
+def growth(asked):
+    """Seconds against operands, with memory for an entry in four, gap 0: for the sum and for the largest error."""
+    for width in asked.sizes:
         for stepped in (True, False):
-            row, steps = [], []
-            for entries in ("ranges", "prefixes"):
+            row, steps = {"bits": width, "thresholds": "rounded" if stepped else "any", "operands": 0}, []
+            for entries in ENTRIES:
                 for goal in ("sum", "max"):
                     instance = made(bits=width, entries=entries, goal=goal, stepped=stepped)
                     result = OptimalTables().solve(instance, Limits(time_s=120, gap=0))
-                    row.append(f"{result.runtime_s:6.2f}{' ' if result.status == 'optimal' else '>'}")
+                    proven = "" if result.status == "optimal" else ">"
+                    row[f"{entries}, {goal} s"] = f"{proven}{result.runtime_s:.2f}"
                     steps.append(f"{result.details.get('steps', result.details['rounds']):.0f}")
-            name = "rounded" if stepped else "any"
-            print(f"{width:2} {name:7} {instance.size:7} | {' '.join(row)} | {' '.join(steps)}", flush=True)
+            yield row | {"operands": instance.size, "steps": " ".join(steps)}
 
 
-def program() -> None:
+def program(asked):
     """The integer program over paths beside the staircases."""
-    print("\nprogram: operands, entries, goal | optimum | staircases s | program s, its bound, relaxation / optimum")
-    for width, entries in ((3, "ranges"), (4, "ranges"), (5, "prefixes"), (7, "prefixes"), (9, "prefixes")):
+    cases = ((3, "ranges"), (4, "ranges"), (5, "prefixes"), (7, "prefixes"), (9, "prefixes"))
+    for width, entries in cases[: asked.programs]:
         for goal in ("sum", "max"):
             fraction_bits = max(1, width - 2)
             instance = made(bits=width, fraction_bits=fraction_bits, entries=entries, goal=goal, stepped=False)
             best = OptimalTables().solve(instance, Limits(gap=0))
             other = Exact("program", "aggregation", TablePath()).solve(instance, Limits(time_s=60))
-            assert best.objective is not None
             relaxation = lp_relaxation(TablePath(), instance).objective
             assert other.objective is None or math.isclose(other.objective, best.objective, rel_tol=1e-3) or other.gap
-            print(
-                f"{instance.size:5} {entries:8} {goal:3} | {best.objective:.6e} | {best.runtime_s:6.3f} | "
-                f"{other.runtime_s:6.2f} {other.bound or 0:.6e} {relaxation / best.objective:.3f}",
-                flush=True,
-            )
+            yield {
+                "operands": instance.size, "entries": entries, "goal": goal, "optimum": f"{best.objective:.6e}",
+                "staircases s": f"{best.runtime_s:.3f}", "program s": f"{other.runtime_s:.2f}",
+                "its bound": f"{other.bound or 0:.6e}", "relaxation / optimum": f"{relaxation / best.objective:.3f}",
+            }  # fmt: skip
 
 
-TABLES = {
-    "memory": memory,
-    "bits": bits,
-    "published": published,
-    "enough": enough,
-    "growth": growth,
-    "program": program,
-}
-
-
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
-    for name in parser.parse_args().tables or TABLES:
-        TABLES[name]()
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    memory, bits, published, enough, growth, program,
+    kilobytes=Option([28, 56, 112, 224, 448, 896], "sizes of the first table", quick=[28, 112]),
+    fraction_bits=Option(list(range(8, 16)), "of the second table", quick=[8]),
+    skipped=Option(0, "rows of the third table to leave out, largest first", quick=6),
+    sizes=Option(list(range(8, 19, 2)), "bits of the fifth table", quick=[8]),
+    programs=Option(5, "how many sizes of the last table", quick=2),
+)  # fmt: skip

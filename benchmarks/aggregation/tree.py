@@ -1,23 +1,11 @@
 """Aggregation in trees: growth of the dynamic program, strategies beside the optimum, programs beside each other.
 
-    python benchmarks/aggregation_tree.py growth --sizes 1000 10000 --budget 100
-    python benchmarks/aggregation_tree.py strategies --levels 9 --seeds 5
-    python benchmarks/aggregation_tree.py programs --seeds 20
-    python benchmarks/aggregation_tree.py jobs --time-limit 60
-    python benchmarks/aggregation_tree.py convexity --seeds 200
-
-``growth``: processor seconds of the whole solve by shape of the tree. ``strategies``: utilization relative to the
-optimum on complete binary trees, mean over seeds, by budget. ``programs``: optimum and relaxations of the integer
-programs on random trees, and how often the methods without a solver agree. ``jobs``: bundled trees, every method.
-``convexity``: how often the optimum is convex in the budget.
+Quoted in docs/families/aggregation/tree.md.
 """
-
-import argparse
-import time
-from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.harness import Benchmark, Option, clocked, solved
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation_tree import instances
 from ddlopt.models.aggregation import TreeInstance
@@ -31,7 +19,7 @@ from ddlopt.solvers.aggregation.tree_limits import TreeLimits
 from ddlopt.solvers.aggregation.tree_prices import TreePrices
 from ddlopt.solvers.aggregation.tree_soar import Soar, job_program
 from ddlopt.solvers.aggregation.tree_strategies import Strategy
-from ddlopt.solvers.contracts import Limits, Method, Result
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
 
 SHAPES = ("complete", "random", "star", "deep", "caterpillar", "path")
@@ -61,121 +49,105 @@ def shaped(shape: str, size: int, budget: int) -> TreeInstance:
     )
 
 
-def growth(arguments: argparse.Namespace) -> None:
-    """Processor seconds by shape and size."""
-    small = shaped("complete", 100, 5)
-    Soar().solve(small, Limits())
-    TreeCongestion().solve(TreeInstance.from_data(small.model_dump() | {"goal": "congestion"}), Limits())
-    print("| tree | " + " | ".join(f"{size} switches, s" for size in arguments.sizes) + " | anchors | congestion, s |")
-    print("|---|" + "---|" * (len(arguments.sizes) + 2))
-    for shape in arguments.shapes:
-        cells, anchors, congestion = [], "", ""
-        for size in arguments.sizes:
-            tree = shaped(shape, size, arguments.budget)
-            seconds, found = _processor_s(Soar(), tree)
-            cells.append(f"{seconds:.2f}")
-            anchors = f"{found.details['depth']:.0f}"
-            other = TreeInstance.from_data(tree.model_dump() | {"goal": "congestion"})
-            congestion = f"{_processor_s(TreeCongestion(), other)[0]:.2f}"
-        print(f"| {shape} | " + " | ".join(cells) + f" | {anchors} | {congestion} |", flush=True)
+def changed(tree: TreeInstance, **fields: object) -> TreeInstance:
+    return TreeInstance.from_data(tree.model_dump() | fields)
 
 
-def _processor_s(method: Method, tree: TreeInstance) -> tuple[float, Result]:
-    began = time.process_time()
-    found = method.solve(tree, Limits(gap=1e-9))
-    return time.process_time() - began, found
+def growth(asked):
+    """Processor seconds of the whole solve by shape of the tree and number of switches."""
+    limits = Limits(gap=1e-9)
+    for shape in asked.shapes:
+        row = {"tree": shape}
+        for size in asked.sizes:
+            tree = shaped(shape, size, asked.budget)
+            found, spent = clocked(Soar(), tree, limits)
+            row[f"{size} switches, s"] = f"{spent.processor_s:.2f}"
+        other = clocked(TreeCongestion(), changed(tree, goal="congestion"), limits)[1]
+        yield row | {"anchors": f"{found.details['depth']:.0f}", "congestion, s": f"{other.processor_s:.2f}"}
 
 
-def strategies(arguments: argparse.Namespace) -> None:
-    """Utilization relative to the optimum."""
+def strategies(asked):
+    """Utilization relative to the optimum on complete binary trees, means over seeds, by budget k."""
     methods = [*map(Strategy, STRATEGIES), TreeGreedy()]
     for loads in ("uniform", "power"):
         for rates in ("constant", "linear", "exponential"):
-            print(f"\nloads {loads}, rates {rates}\n")
-            print("| k | saved by the optimum | " + " | ".join(method.name for method in methods) + " |")
-            print("|---|---|" + "---|" * len(methods))
-            for budget in arguments.budgets:
+            yield f"Loads {loads}, rates {rates}."
+            for budget in asked.budgets:
                 rows, saved = [], []
-                for seed in range(arguments.seeds):
-                    options = {"levels": arguments.levels, "loads": loads, "rates": rates, "budget": budget}
+                for seed in range(asked.seeds):
+                    options = {"levels": asked.levels, "loads": loads, "rates": rates, "budget": budget}
                     tree = generate("tree-complete", seed, **options)
                     best = Soar().solve(tree, Limits()).objective
                     values = [method.solve(tree, Limits(), seed).objective for method in methods]
                     rows.append([value / best for value in values])
                     saved.append(1 - best / values[0])
-                means = " | ".join(f"{value:.3f}" for value in np.mean(rows, axis=0))
-                print(f"| {budget} | {100 * np.mean(saved):.1f} % | {means} |", flush=True)
+                means = dict(zip((method.name for method in methods), np.mean(rows, axis=0), strict=True))
+                row = {"k": budget, "saved by the optimum": f"{100 * np.mean(saved):.1f} %"}
+                yield row | {name: f"{value:.3f}" for name, value in means.items()}
 
 
-def programs(arguments: argparse.Namespace) -> None:
-    """Integer programs and relaxations on random trees."""
-    print(
-        "| goal | trees | agree | gap of `tree` relaxed | gap of `tree-plain` relaxed | s | s, plain | s, no solver |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+def programs(asked):
+    """Integer programs and relaxations on random trees, and how often the methods without a solver agree."""
     limits = Limits(gap=1e-9)
     for goal, method in (("utilization", Soar()), ("congestion", TreeCongestion())):
         agree, gaps, seconds = 0, [], []
-        for seed in range(arguments.seeds):
+        for seed in range(4 * asked.seeds):
             tree = generate("tree-random", seed, nodes=100, budget=8, capable=0.7, goal=goal, depth=0.1 * (seed % 9))
-            found = [TreeIntegerProgram().solve(tree, limits), method.solve(tree, limits)]
-            plain = Exact("tree-plain", "aggregation", PlainTreeAggregation()).solve(tree, limits)
-            best = found[1].objective
-            agree += all(abs(each.objective - best) <= 1e-9 * best for each in (found[0], plain))
-            relaxed = [lp_relaxation(each, tree).objective for each in (TreeAggregation(), PlainTreeAggregation())]
-            gaps.append([1 - each / best for each in relaxed])
-            seconds.append([found[0].runtime_s, plain.runtime_s, found[1].runtime_s])
-        shown = [f"{100 * value:.2f} %" for value in np.mean(gaps, axis=0)]
-        shown += [f"{value:.3f}" for value in np.mean(seconds, axis=0)]
-        print(f"| {goal} | {arguments.seeds} | {agree} | " + " | ".join(shown) + " |", flush=True)
+            plain = Exact("tree-plain", "aggregation", PlainTreeAggregation())
+            found = [each.solve(tree, limits) for each in (TreeIntegerProgram(), plain, method)]
+            best = found[-1].objective
+            agree += all(abs(each.objective - best) <= 1e-9 * best for each in found)
+            gaps.append([1 - lp_relaxation(each, tree).objective / best
+                         for each in (TreeAggregation(), PlainTreeAggregation())])  # fmt: skip
+            seconds.append([each.runtime_s for each in found])
+        row = {"goal": goal, "trees": 4 * asked.seeds, "agree": agree}
+        for name, gap in zip(("tree", "tree-plain"), np.mean(gaps, axis=0), strict=True):
+            row[f"gap of `{name}` relaxed"] = f"{100 * gap:.2f} %"
+        for name, value in zip(("s", "s, plain", "s, no solver"), np.mean(seconds, axis=0), strict=True):
+            row[name] = f"{value:.3f}"
+        yield row
 
 
-def _trees() -> Iterator[TreeInstance]:
-    for tree in instances():
-        if isinstance(tree, TreeInstance) and tree.size > 10:
-            yield tree
-
-
-def jobs(arguments: argparse.Namespace) -> None:
+def jobs(asked):
     """Bundled trees, every method that covers them."""
     plain = Exact("tree-plain", "aggregation", PlainTreeAggregation())
     methods = [Soar(), TreeCongestion(), TreeIntegerProgram(), plain, TreePrices(), TreeLimits(), TreeGreedy()]
     methods += map(Strategy, STRATEGIES)
-    print("| instance | method | seconds of the goal | bound | s |\n|---|---|---|---|---|")
-    for tree in _trees():
+    for tree in [each for each in instances() if isinstance(each, TreeInstance) and each.size > 10][: asked.trees]:
         for method in methods:
-            if method.refuses(tree) is None:
-                found = method.solve(tree, Limits(time_s=arguments.time_limit))
-                bound = "–" if found.bound is None else f"{found.bound:.6g}"
-                value = "–" if found.objective is None else f"{found.objective:.6g}"
-                print(f"| {tree.name} | `{method.name}` | {value} | {bound} | {found.runtime_s:.2f} |", flush=True)
+            found = solved(method, tree, asked.limits)
+            if found is not None:
+                figures = {"seconds of the goal": found.objective, "bound": found.bound}
+                told = {name: None if value is None else f"{value:.6g}" for name, value in figures.items()}
+                yield {"instance": tree.name, "method": f"`{method.name}`", **told, "s": f"{found.runtime_s:.2f}"}
 
 
-def convexity(arguments: argparse.Namespace) -> None:
+def convexity(asked):
     """How often the optimum is convex in the budget, and how far it is from its convex hull."""
-    print("| tree | switches | trees | convex | largest distance to the hull |\n|---|---|---|---|---|")
-    for shape in SHAPES:
+    for shape in asked.shapes:
         for size in (12, 200):
-            convex, distance = 0, 0.0
-            for seed in range(arguments.seeds):
-                tree = shaped(shape, size + seed % 3, size)
-                tree = _loaded(tree, seed)
+            convex, distance, count = 0, 0.0, 40 * asked.seeds
+            for seed in range(count):
+                tree = loaded(shaped(shape, size + seed % 3, size), seed)
                 figures = tables(tree)
                 curve = job_program(tree, figures, 0, figures.useful[0], size).run(np.zeros(tree.size))
-                hull = _hull(curve)
                 convex += bool(np.all(np.diff(np.diff(curve)) >= -1e-9 * curve[0]))
-                distance = max(distance, float(np.max((curve - hull) / curve)))
-            print(f"| {shape} | {size} | {arguments.seeds} | {convex} | {100 * distance:.2f} % |", flush=True)
+                distance = max(distance, float(np.max((curve - hull(curve)) / curve)))
+            yield {"tree": shape, "switches": size, "trees": count, "convex": convex,
+                   "largest distance to the hull": f"{100 * distance:.2f} %"}  # fmt: skip
 
 
-def _loaded(tree: TreeInstance, seed: int) -> TreeInstance:
+def loaded(tree: TreeInstance, seed: int) -> TreeInstance:
+    """The tree with random loads and rates; something to do at the root."""
     rng = np.random.default_rng(seed)
     loads, rates = rng.integers(0, 10, tree.size), rng.uniform(0.1, 3.0, tree.size)
-    changes = {"jobs": [{"name": "job", "loads": [1 + loads[0], *loads[1:]]}], "seconds_per_message": rates.tolist()}
-    return TreeInstance.from_data(tree.model_dump() | changes)
+    return changed(
+        tree, jobs=[{"name": "job", "loads": [1 + loads[0], *loads[1:]]}], seconds_per_message=rates.tolist()
+    )
 
 
-def _hull(curve: np.ndarray) -> np.ndarray:
+def hull(curve: np.ndarray) -> np.ndarray:
+    """The largest convex function below a curve."""
     corners: list[int] = []
     for k in range(len(curve)):
         while len(corners) > 1:
@@ -187,23 +159,14 @@ def _hull(curve: np.ndarray) -> np.ndarray:
     return np.interp(np.arange(len(curve)), corners, curve[corners])
 
 
-PARTS = {part.__name__: part for part in (growth, strategies, programs, jobs, convexity)}
-
-
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 2000, 5000, 10000])
-    parser.add_argument("--shapes", nargs="+", default=SHAPES, choices=SHAPES)
-    parser.add_argument("--budget", type=int, default=100)
-    parser.add_argument("--budgets", type=int, nargs="+", default=[1, 2, 4, 8, 16, 32, 64, 128])
-    parser.add_argument("--levels", type=int, default=9)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    arguments = parser.parse_args()
-    PARTS[arguments.part](arguments)
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    growth, strategies, programs, jobs, convexity,
+    sizes=Option([1000, 2000, 5000, 10000], "switches", quick=[100]),
+    shapes=Option(list(SHAPES), quick=["complete"], choices=SHAPES),
+    budget=Option(100, "switches that aggregate, in the first table", quick=5),
+    budgets=Option([1, 2, 4, 8, 16, 32, 64, 128], "those of the second table", quick=[2, 8]),
+    levels=Option(9, "of complete trees", quick=4),
+    seeds=Option(5, "trees of each kind; 4 times as many for programs, 40 times for convexity", quick=1),
+    trees=Option(100, "how many bundled trees", quick=1),
+    time_limit=Option(60.0, quick=2.0),
+)  # fmt: skip

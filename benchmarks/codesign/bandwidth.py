@@ -1,24 +1,22 @@
 """The finding: iteration time against bandwidth on optical links, switches and reconfigured circuits, in one model.
 
-    python benchmarks/codesign_bandwidth.py --write docs/results
-
 Every network gets strategies of its own. A plan, and a choice of strategies for a switch, is good for any
 bandwidth: it takes C + z / B with its own C and z. So the line of a method shows, at every bandwidth, the best of
-what it has found at any; simulated networks, which are not of this form, are shown as found.
+what it has found at any; simulated networks, which are not of this form, are shown as found. Writes
+docs/results/codesign_bandwidth.md.
 """
 
-import argparse
 import dataclasses
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 import ddlopt
-from ddlopt.analysis import plots
+from benchmarks.harness import Benchmark, Option, shown
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, job_of
 from ddlopt.models.errors import DdloptError, NoSolutionError
@@ -34,7 +32,6 @@ HEAD = (
     "Plans beside other networks ([codesign.md](../families/codesign.md#other-networks)).\n\n"
 )
 JOBS = ("dlrm", "candle", "bert", "ncf", "resnet50", "vgg16")
-GIGABITS = (10, 25, 40, 100, 200)
 DEGREE = 4
 RATIO = FatTree().cost_ratio
 PLANS = {"joint": 2.5, "alternating": 1.0, "data-parallel": 1.0, "expander": 1.0}
@@ -193,7 +190,7 @@ def _plans(found: Sweep, instances: dict[int, CodesignInstance], limit_s: float)
             try:
                 result = ddlopt.solve(instance, name, time_limit=times * limit_s, start=start)
             except DdloptError as problem:
-                print(f"{found.job} n={found.servers} {gigabit} Gb/s, {name}: {problem}", flush=True)
+                print(f"{found.job} n={found.servers} {gigabit} Gb/s, {name}: {problem}", file=sys.stderr, flush=True)
                 continue
             if isinstance(result.solution, CodesignPlan):
                 last = result.solution
@@ -223,60 +220,37 @@ def _data_parallel(instance: CodesignInstance) -> tuple[int, ...] | None:
 def _simulated(
     method: SipMl | OcsReconfig, instance: CodesignInstance, candidates: list[tuple[int, ...]], limit_s: float
 ) -> float | None:
+    clock = Clock(Limits(time_s=SIMULATION_SHARE * limit_s), None)
     try:
-        return float(
-            method.simulate(instance, candidates, 0, Clock(Limits(time_s=SIMULATION_SHARE * limit_s), None))[
-                "objective"
-            ]
-        )
+        return float(method.simulate(instance, candidates, 0, clock)["objective"])
     except NoSolutionError:
         return None
-
-
-def milliseconds(value: float | None) -> str:
-    return "–" if value is None else f"{1e3 * value:.4g}"
 
 
 def ratio(one: float | None, other: float | None) -> str:
     return "–" if one is None or other is None else f"{one / other:.2f}"
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def text_of(sweeps: list[Sweep]) -> str:
-    parts = []
-    for servers in sorted({each.servers for each in sweeps}):
-        here = [each for each in sweeps if each.servers == servers]
-        rows = [
-            [each.job, str(g), *(milliseconds(each.times[name][g]) for name in LINES)]
-            for each in here
-            for g in each.gigabits
-        ]
-        parts.append(f"n = {servers}, d = {DEGREE}: milliseconds of an iteration, Gb/s a link.\n\n")
-        parts.append(markdown(["job", "Gb/s", *LINES], rows) + "\n")
-        parts.append(
-            f"n = {servers}: time on the fat-tree of similar cost over that of the joint plan. In brackets what no "
-            "topology exceeds, the fat-tree over the ideal switch.\n\n"
-        )
-        gigabits = here[0].gigabits
-        rows = [
-            [each.job]
-            + [
-                f"{ratio(each.times['fat-tree'][g], each.times['joint'][g])} "
-                f"({ratio(each.times['fat-tree'][g], each.times['ideal-switch'][g])})"
-                for g in gigabits
-            ]
-            for each in here
-        ]
-        parts.append(markdown(["job", *(f"{g} Gb/s" for g in gigabits)], rows) + "\n")
-        parts.append(f"n = {servers}: {summary(here)}\n\n")
-        loose = [f"`{each.job}` {100 * each.gap:.1f} %" for each in here if each.gap > 1.05 * CLOSE]
-        if loose:
-            parts.append(f"n = {servers}: largest gap left of a time on a switch: {', '.join(loose)}.\n\n")
-    return "".join(parts)
+def rows_of(sweeps: list[Sweep]):
+    """Tables of the sweeps on so many servers."""
+    servers, gigabits = sweeps[0].servers, sweeps[0].gigabits
+    yield f"n = {servers}, d = {DEGREE}: milliseconds of an iteration, Gb/s a link."
+    for each in sweeps:
+        for g in gigabits:
+            times = {name: each.times[name][g] for name in LINES}
+            yield {"job": each.job, "Gb/s": g, **{name: shown(t and 1e3 * t) for name, t in times.items()}}
+    yield (
+        f"n = {servers}: time on the fat-tree of similar cost over that of the joint plan. In brackets what no "
+        "topology exceeds, the fat-tree over the ideal switch."
+    )
+    for each in sweeps:
+        tree, joint, ideal = (each.times[name] for name in ("fat-tree", "joint", "ideal-switch"))
+        cells = {f"{g} Gb/s": f"{ratio(tree[g], joint[g])} ({ratio(tree[g], ideal[g])})" for g in gigabits}
+        yield {"job": each.job, **cells}
+    yield f"n = {servers}: {summary(sweeps)}"
+    loose = [f"`{each.job}` {100 * each.gap:.1f} %" for each in sweeps if each.gap > 1.05 * CLOSE]
+    if loose:
+        yield f"n = {servers}: largest gap left of a time on a switch: {', '.join(loose)}."
 
 
 def summary(sweeps: list[Sweep]) -> str:
@@ -324,34 +298,26 @@ def picture(sweeps: list[Sweep]) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", nargs="+", default=list(JOBS), choices=JOBS)
-    parser.add_argument("--servers", nargs="+", type=int, default=[16, 128])
-    parser.add_argument(
-        "--time-limit", type=float, default=4.0, help="seconds for a method at a bandwidth; joint: 2.5 ×"
-    )
-    parser.add_argument("--quick", action="store_true", help="16 servers, three bandwidths, a second for each method")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--write", type=Path, help="folder for codesign_bandwidth.md and .png (and _n16.png)")
-    options = parser.parse_args()
-    gigabits = (10, 40, 200) if options.quick else GIGABITS
-    servers = [16] if options.quick else options.servers
-    limit_s = 1.0 if options.quick else options.time_limit
-    tasks = [(job, n, gigabits, limit_s) for n in sorted(servers, reverse=True) for job in options.jobs]
-    with ProcessPoolExecutor(options.processes) as pool:
-        sweeps = []
-        for each in pool.map(sweep, *zip(*tasks, strict=True)):
-            print(f"{each.job}, n = {each.servers}: done", flush=True)
-            sweeps.append(each)
-    text = text_of(sweeps)
-    print(text)
-    if options.write:
-        (options.write / "codesign_bandwidth.md").write_text(HEAD + text)
-        for n in servers:
-            name = "codesign_bandwidth.png" if n == max(servers) else f"codesign_bandwidth_n{n}.png"
-            plots.save(picture([each for each in sweeps if each.servers == n]), options.write / name)
+def bandwidth(asked):
+    """Tables for each number of servers."""
+    sizes = sorted(asked.servers)
+    tasks = [(job, n, tuple(asked.gigabits), asked.time_limit) for n in reversed(sizes) for job in asked.jobs]
+    with ProcessPoolExecutor(asked.processes) as pool:
+        sweeps = list(pool.map(sweep, *zip(*tasks, strict=True)))
+    for n in sizes:
+        here = [each for each in sweeps if each.servers == n]
+        yield from rows_of(here)
+        name = "codesign_bandwidth.png" if n == sizes[-1] else f"codesign_bandwidth_n{n}.png"
+        asked.save(lambda here=here: picture(here), name)
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    bandwidth,
+    page="codesign_bandwidth",
+    head=HEAD,
+    jobs=Option(list(JOBS), choices=JOBS, quick=["vgg16"]),
+    servers=Option([16, 128], quick=[16]),
+    gigabits=Option([10, 25, 40, 100, 200], "Gb/s of a link", quick=[10, 200]),
+    time_limit=Option(4.0, "seconds for a method at a bandwidth; joint: 2.5 ×", quick=0.5),
+    processes=Option(2, "sweeps at the same time"),
+)

@@ -1,7 +1,5 @@
 """What TopoOpt loses, and by which of its ingredients: one is swapped at a time, at the strategies that it finds.
 
-    python benchmarks/topoopt_attribution.py --write docs/results
-
 The strategies are those of ``alternating``, the links, rings and routes those of TopologyFinder for them. Then, each
 time with everything else as it was:
 
@@ -17,18 +15,18 @@ time with everything else as it was:
 
 Instances of the family ``topology`` have their strategies given, and no figures for the last two.
 
-A cell is the factor by which the iteration gets shorter and, in brackets, the time of communication.
+A cell is the factor by which the iteration gets shorter and, in brackets, the time of communication. Writes
+docs/results/topoopt_attribution.md.
 """
 
-import argparse
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 
 import ddlopt
-from ddlopt.analysis import tables
+from benchmarks.harness import Benchmark, Option
+from ddlopt.analysis.texts import time_text
 from ddlopt.models.catalogue import family
 from ddlopt.models.codesign import job_of
 from ddlopt.models.codesign.coupling import plan_of
@@ -139,7 +137,7 @@ def links_row(name, job, most, time_limit):
     before = job.iteration_time_s(base[0]), base[0] / bandwidth
     cells = {
         "instance": name,
-        "TopoOpt": tables.time_text(before[0]),
+        "TopoOpt": time_text(before[0]),
         "communicating": f"{before[1] / before[0]:.0%}",
         "all-reduce": f"{reduced / (reduced + job.traffic_bytes.sum()):.0%}",
     }
@@ -191,29 +189,24 @@ def means(rows):
     return {key: cells[key] for key in rows[0]}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--instances", nargs="*", default=[f"{job}-{size}" for size in SIZES for job in JOBS])
-    parser.add_argument("--given", nargs="*", default=list(GIVEN), help="instances of the family topology")
-    parser.add_argument("--sets", type=int, default=12, help="sets of generators to lay")
-    parser.add_argument("--time-limit", type=float, default=20.0, help="seconds for each search")
-    parser.add_argument("--write", type=Path, help="folder for topoopt_attribution.md")
-    options = parser.parse_args()
+def ingredients(asked):
+    """A row for each instance."""
     rows = []
-    for name in options.instances:
-        rows.append(row(name, options.sets, options.time_limit))
-        print(" | ".join(rows[-1].values()), flush=True)
+    for name in asked.instances:
+        rows.append(row(name, asked.sets, asked.time_limit))
+        yield rows[-1]
     if rows:
-        rows.append(means(rows))
-    for name in options.given:
-        rows.append(links_row(name, ddlopt.load(f"topology/{name}"), options.sets, options.time_limit)[0])
-        print(" | ".join(rows[-1].values()), flush=True)
-    lines = [list(rows[0]), ["---"] + ["---:"] * (len(rows[0]) - 1), *(list(each.values()) for each in rows)]
-    markdown = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    print(markdown)
-    if options.write:
-        (options.write / "topoopt_attribution.md").write_text(HEAD + markdown)
+        yield means(rows)
+    for name in asked.given:
+        yield links_row(name, ddlopt.load(f"topology/{name}"), asked.sets, asked.time_limit)[0]
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    ingredients,
+    page="topoopt_attribution",
+    head=HEAD,
+    instances=Option([f"{job}-{size}" for size in SIZES for job in JOBS], quick=["vgg16-n12-d4"]),
+    given=Option(list(GIVEN), "instances of the family topology", quick=["hybrid-n16-d4-s1"]),
+    sets=Option(12, "sets of generators to lay", quick=2),
+    time_limit=Option(20.0, "seconds for each search", quick=1.0),
+)

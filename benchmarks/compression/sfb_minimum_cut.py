@@ -5,27 +5,22 @@ is what a solver does once it holds the model: for the minimum cut, one in a net
 five); for HiGHS, its run; for CBC, what it prints. ``all`` is from the instance: network, or model, its hand-over (to
 CBC as an MPS file) and solve. CBC gets TAG's program, with integral broadcasts, but operators that cannot be duplicated
 are fixed, where TAG has a row for all of them. Ratios are to the minimum cut on the same graph in the same run. All
-optima must be equal.
-
-    python benchmarks/sfb.py [--sizes 1000 3000 10000 30000 100000] [--broadcast per_edge] [--limit 1800]
+optima must be equal. Quoted in docs/families/compression/index.md.
 """
 
-import argparse
 import os
 import re
 import shutil
 import statistics
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import highspy
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances.generators import generate
 from ddlopt.models.compression import SfbSelection, evaluate
 from ddlopt.models.compression.cut_network import CutNetwork
@@ -54,14 +49,15 @@ def clock():
 def min_cut(instance, limit):
     firsts, others = [], []
     for _ in range(5):
-        started = time.process_time()
-        network = CutNetwork(instance)
-        cut = network.cut()
-        first = time.process_time()
-        network.cut()
-        firsts.append(first - started)
-        others.append(time.process_time() - first)
+        (network, cut), first = timed(cut_of, instance)
+        firsts.append(first.processor_s)
+        others.append(timed(network.cut)[1].processor_s)
     return Run(statistics.median(others), statistics.median(firsts), objective_of(instance, cut.duplicated))
+
+
+def cut_of(instance):
+    network = CutNetwork(instance)
+    return network, network.cut()
 
 
 def highs_run(instance, limit, relaxed):
@@ -135,40 +131,37 @@ def objective_of(instance, duplicated):
     return evaluate(instance, SfbSelection(instance=instance.name, duplicated=chosen)).objective
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000])
-    parser.add_argument("--shape", default="training", choices=["training", "any"])
-    parser.add_argument("--broadcast", default="per_edge", choices=["per_edge", "per_tensor"])
-    parser.add_argument("--cost-model", default="per_link", choices=["per_link", "total_bytes", "tag_code"])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a solve")
-    parser.add_argument("--without", nargs="*", default=[], choices=list(METHODS)[1:])
-    options = parser.parse_args()
-    if shutil.which("cbc") is None:
-        print("CBC is left out, as it is not installed (apt-get install coinor-cbc)")
-        options.without.append("CBC, integer")
-    table = Table(title=f"{options.shape}, {options.broadcast}, {options.cost_model}; times as slow as the cut")
-    for heading in ("operators", "edges", "method", "solve s", "all s", "solve, ratio", "all, ratio"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for size in options.sizes:
+def ratios(asked):
+    """Times as slow as the cut."""
+    without = {*asked.without, *([] if shutil.which("cbc") else ["CBC, integer"])}
+    if "CBC, integer" in without and "CBC, integer" not in asked.without:
+        yield "CBC is left out, as it is not installed (apt-get install coinor-cbc)."
+    for size in asked.sizes:
         instance = generate(
-            "compression", "sfb-random", options.seed, operators=size, shape=options.shape, broadcast=options.broadcast,
-            cost_model=options.cost_model,
+            "compression", "sfb-random", asked.seed, operators=size, shape=asked.shape, broadcast=asked.broadcast,
+            cost_model=asked.cost_model,
         )  # fmt: skip
         edges = sum(len(tensor.consumers) for tensor in instance.tensors)
-        runs = {name: run(instance, options.limit) for name, run in METHODS.items() if name not in options.without}
+        runs = {name: run(instance, asked.time_limit) for name, run in METHODS.items() if name not in without}
         least = runs["minimum cut"]
         for name, run in runs.items():
             if run.objective is not None and abs(run.objective - least.objective) > 1e-9 * least.objective:
                 raise SystemExit(f"{size} operators: {name} has {run.objective!r}, the cut {least.objective!r}")
             over = "" if run.objective is not None else "> "
-            table.add_row(
-                f"{size:,}", f"{edges:,}", name, f"{over}{run.solve_s:.3f}", f"{over}{run.all_s:.2f}",
-                f"{over}{run.solve_s / least.solve_s:.1f}", f"{over}{run.all_s / least.all_s:.1f}",
-            )  # fmt: skip
-    Console(width=120).print(table)
+            yield {
+                "method": name, "operators": f"{size:,}", "edges": f"{edges:,}", "solve s": f"{over}{run.solve_s:.3f}",
+                "all s": f"{over}{run.all_s:.2f}", "solve, ratio": f"{over}{run.solve_s / least.solve_s:.1f}",
+                "all, ratio": f"{over}{run.all_s / least.all_s:.1f}",
+            }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    ratios,
+    sizes=Option([1000, 3000, 10_000, 30_000, 100_000], "operators", quick=[300]),
+    shape=Option("training", choices=["training", "any"]),
+    broadcast=Option("per_edge", choices=["per_edge", "per_tensor"]),
+    cost_model=Option("per_link", choices=["per_link", "total_bytes", "tag_code"]),
+    seed=Option(1),
+    time_limit=Option(1800.0, quick=10.0),
+    without=Option([], "leave out", choices=list(METHODS)[1:], type=str),
+)

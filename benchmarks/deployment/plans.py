@@ -1,32 +1,27 @@
 """Plans on TAG's test-bed: how far each method is from data parallelism, from our search and from the bound.
 
-A row a network: seconds of a step with data parallelism, and how many times as fast the plans of other methods are;
-the last columns are the certified bound (without a solver, and by the program within its time) as such a factor: no
-plan can be faster. ``tag`` has its 800 playouts, ``tag x25`` has 20 000, more evaluations than ``mcmc``.
-With ``--priors`` it is the tree search with different priors, at 800 and at 5000 playouts, also on drawn devices.
-
-    python benchmarks/deployment.py [--networks vgg19 …] [--seconds 30] [--seeds 3] [--two-machines | --priors]
+A row a network: seconds of a step with data parallelism, and how many times as fast the plans of other methods are, the
+median over seeds; the last columns are the certified bound (without a solver, and by the program within its time) as
+such a factor: no plan can be faster. ``tag`` has its 800 playouts, ``tag x25`` has 20 000, more evaluations than
+``mcmc``. Quoted in docs/families/deployment/index.md.
 """
 
-import argparse
 import statistics
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances import load
 from ddlopt.instances.library.deployment_plan import NETWORKS
 from ddlopt.models.deployment.bounds import bound
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.tag import Tag
 
 METHODS = ("data-parallel-speed", "heft", "m-etf", "m-sct", "tag", "tag x25", "mcmc", "plan-search")
 PRIORS = tuple(f"{name}{more}" for more in ("", " x6.25") for name in ("tag", "tag-bound", "tag-learned"))
 FACTORS = ("data-parallel-sfb", "tag", "tag-sfb", "plan-search", "plan-search-sfb")
+DRAWN = ("vgg19-drawn-s1", "resnet101-drawn-s2", "bert-large-drawn-s3")
 
 
-def method(name):
+def method(name: str):
     """A method of the catalogue, or TAG with more playouts."""
     base, _, times = name.partition(" x")
     if not times:
@@ -34,51 +29,46 @@ def method(name):
     return Tag(base.removeprefix("tag").removeprefix("-") or "uniform", playouts=int(800 * float(times)))
 
 
-def step_s(instance, name, seconds, seeds):
+def step_s(instance, name, asked, seeds):
     """Median time of a step over seeds; None without a plan."""
-    results = [method(name).solve(instance, Limits(seconds), seed) for seed in range(seeds)]
-    times = [result.objective for result in results if result.checked]
+    results = [solved(method(name), instance, asked.limits, seed) for seed in range(seeds)]
+    times = [result.objective for result in results if result is not None and result.checked]
     return statistics.median(times) if times else None
 
 
-def bound_by_program(instance, seconds):
-    """The bound of the program within its time."""
-    result = catalogue.method("makespan-bound", "deployment").solve(instance, Limits(seconds))
-    return result.bound
+def rows(asked, methods, names, by_program=True):
+    for instance in map(load, names):
+        base = step_s(instance, "data-parallel", asked, 1)
+        found = {each: step_s(instance, each, asked, asked.seeds) for each in methods[: asked.methods]}
+        found["bound"] = bound(instance)
+        if by_program:
+            found["bound of program"] = solved("makespan-bound", instance, asked.limits).bound
+        factors = {name: None if value is None else f"{base / value:.2f}" for name, value in found.items()}
+        yield {"network": instance.name, "data parallel": f"{1e3 * base:.2f} ms", **factors}
 
 
-def main():
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--networks", nargs="+")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for each method")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--two-machines", action="store_true", help="two machines, batch 6, with sufficient factors")
-    parser.add_argument("--priors", action="store_true", help="priors of the tree search")
-    options = parser.parse_args()
-    networks = options.networks or (("vgg19", "transformer-base", "bert-small") if options.two_machines else NETWORKS)
-    methods = FACTORS if options.two_machines else PRIORS if options.priors else METHODS
-    place = "two-machines" if options.two_machines else "testbed"
-    names = [f"deployment/{network}-{place}" for network in networks]
-    if options.priors and not options.networks:
-        names += [f"deployment/{name}" for name in ("vgg19-drawn-s1", "resnet101-drawn-s2", "bert-large-drawn-s3")]
-    known = catalogue.method_names("deployment")
-    bounds = ("bound",) if options.priors else ("bound", "bound of program")
-    table = Table("network", "data parallel", *methods, *bounds)
-    for name in names:
-        instance = load(name)
-        base = step_s(instance, "data-parallel", options.seconds, 1)
-        cells = []
-        for each in methods:
-            time_s = step_s(instance, each, options.seconds, options.seeds)
-            cells.append("-" if time_s is None else f"{base / time_s:.2f}")
-        best = [bound(instance)]
-        if "makespan-bound" in known and not options.priors:
-            best.append(bound_by_program(instance, options.seconds))
-        cells += ["-" if value is None else f"{base / value:.2f}" for value in best]
-        table.add_row(instance.name, f"{1e3 * base:.2f} ms", *cells)
-    Console(width=200).print(table)
+def testbed(asked):
+    """TAG's test-bed."""
+    yield from rows(asked, METHODS, [f"deployment/{network}-testbed" for network in asked.networks or NETWORKS])
 
 
-if __name__ == "__main__":
-    main()
+def two_machines(asked):
+    """Two machines with a V100 each, batch 6, with sufficient factors."""
+    networks = asked.networks or ("vgg19", "transformer-base", "bert-small")
+    yield from rows(asked, FACTORS, [f"deployment/{network}-two-machines" for network in networks])
+
+
+def priors(asked):
+    """The tree search with different priors, at 800 and at 5000 playouts, also on drawn devices."""
+    names = [f"deployment/{network}-testbed" for network in asked.networks or NETWORKS]
+    names += [] if asked.networks else [f"deployment/{name}" for name in DRAWN]
+    yield from rows(asked, PRIORS, names, by_program=False)
+
+
+BENCH = Benchmark(
+    testbed, two_machines, priors,
+    networks=Option([], "by name; those of the documentation by default", quick=["vgg19"], type=str),
+    methods=Option(len(METHODS), "how many methods of a table", quick=5),
+    time_limit=Option(30.0, "seconds for each method", quick=0.5),
+    seeds=Option(3, quick=1),
+)  # fmt: skip

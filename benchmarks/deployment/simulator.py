@@ -1,21 +1,16 @@
 """How many plans the fast simulator runs in a second of processor time, and how many the readable one.
 
 Every plan is of 40 groups. "one action": all groups alike; "near": every group but four as the first; "random": every
-group anything. "aborted" gives a limit of the best time of "near". Tasks are those of the last plan.
-
-"n threads" is by the wall clock, and so says little where other work runs.
-
-    python benchmarks/simulator.py [--plans 2000] [--threads 2] [--instance deployment/…]
+group anything. "aborted" gives a limit of the best time of "near". Tasks are those of the last plan. Several threads
+are by the wall clock, which says little where other work runs. Quoted in docs/families/deployment/index.md.
 """
 
-import argparse
 import math
 import os
-import time
-from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances import load
 from ddlopt.models.deployment import DeploymentInstance, DeviceGroup, Operator, Tensor
 from ddlopt.models.deployment.simulate import simulate
@@ -56,49 +51,39 @@ def network(rng: np.random.Generator, groups: int = 40, layers: int = 50) -> Dep
     )
 
 
-def rate(simulator: Simulator, rows: np.ndarray, above: float, clock: Callable[[], float]) -> float:
-    """Plans a second."""
-    simulator.run_all(rows[:4])
-    began = clock()
-    simulator.run_all(rows, above=above)
-    return len(rows) / (clock() - began)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plans", type=int, default=2000)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--instance")
-    options = parser.parse_args()
+def speeds(asked):
+    """Plans a second, by how alike they are."""
     rng = np.random.default_rng(0)
-    instance = load(options.instance) if options.instance else network(rng)
-    simulator, threaded = Simulator(instance), Simulator(instance, threads=options.threads)
+    instance = load(asked.instance) if asked.instance else network(rng)
+    simulator, threaded = Simulator(instance), Simulator(instance, threads=asked.threads)
     count, groups = len(simulator.actions), instance.groups
-    print(
+    yield (
         f"{instance.name}: {len(instance.operators)} operators in {groups} groups, {instance.devices} devices, "
-        f"{count} actions"
+        f"{count} actions."
     )
-    alike = np.repeat(rng.integers(count, size=(options.plans, 1)), groups, axis=1)
+    alike = np.repeat(rng.integers(count, size=(asked.plans, 1)), groups, axis=1)
     near = alike.copy()
     for row in near:
         row[rng.choice(groups, size=min(4, groups), replace=False)] = rng.integers(count, size=min(4, groups))
-    anything = rng.integers(count, size=(options.plans, groups))
-    simulator.run_all(near[:1])
+    anything = rng.integers(count, size=(asked.plans, groups))
+    for each in (simulator, threaded):  # kernels are compiled
+        each.run_all(near[:4])
     limit = float(simulator.run_all(near)[0].min())
-    print(f"{'plans':12}{'tasks':>8}{'fast /s':>10}{f'{options.threads} threads':>12}{'readable /s':>14}")
-    for name, rows, above in (
-        ("one action", alike, math.inf),
-        ("near", near, math.inf),
-        ("random", anything, math.inf),
-        ("aborted", near, limit),
-    ):
-        deployment = simulator.deployment(rows[-1])
-        began = time.process_time()
-        tasks = len(simulate(instance, deployment).tasks)
-        slow = 1 / (time.process_time() - began)
-        one, more = rate(simulator, rows, above, time.process_time), rate(threaded, rows, above, time.perf_counter)
-        print(f"{name:12}{tasks:8}{one:10.0f}{more:12.0f}{slow:14.1f}")
+    kinds = {"one action": (alike, math.inf), "near": (near, math.inf), "random": (anything, math.inf),
+             "aborted": (near, limit)}  # fmt: skip
+    for name, (rows, above) in kinds.items():
+        found, readable = timed(simulate, instance, simulator.deployment(rows[-1]))
+        one = timed(simulator.run_all, rows, above=above)[1].processor_s
+        more = timed(threaded.run_all, rows, above=above)[1].wall_s
+        yield {
+            "plans": name, "tasks": len(found.tasks), "fast /s": f"{len(rows) / one:.0f}",
+            f"{asked.threads} threads /s": f"{len(rows) / more:.0f}", "readable /s": f"{1 / readable.processor_s:.1f}",
+        }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    speeds,
+    plans=Option(2000, "how many", quick=50),
+    threads=Option(os.cpu_count()),
+    instance=Option(None, "a bundled instance, in place of a chain with skips"),
+)

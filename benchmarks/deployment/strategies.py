@@ -1,16 +1,13 @@
 """Public instances of strategy selection: cost, bound, seconds and peak memory of a method.
 
-``python benchmarks/strategies.py FOLDER B G --time 60``, where FOLDER has B.json.gz and so on, as google/iopddl has
-them in benchmarks/.
+``--folder`` has B.json.gz and so on, as google/iopddl has them in benchmarks/; by default it is ``iopddl`` in the
+folder that DDLOPT_SHARED_DATA names. Quoted in docs/families/deployment/strategies.md.
 """
 
-import argparse
-import resource
-import time
 from pathlib import Path
 
+from benchmarks.harness import Benchmark, Option, apart, clocked, data
 from ddlopt.instances.readers.iopddl import read_iopddl
-from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 
 BEST_KNOWN = {
@@ -26,31 +23,37 @@ BEST_KNOWN = {
 """Costs that others found."""
 
 
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="+")
-    parser.add_argument("--time", type=float, default=600.0)
-    parser.add_argument("--method", default="exact")
-    arguments = parser.parse_args()
-    print("| instance | nodes / edges | best known | cost | bound | CPU s | wall s | peak GB |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name in arguments.names:
-        instance = read_iopddl(next(arguments.folder.glob(f"*{name}.json*")))
-        began = time.process_time()
-        result = method(arguments.method, "deployment").solve(instance, Limits(time_s=arguments.time, gap=0.0))
-        used = time.process_time() - began
-        # Of the whole process so far, which only grows: one instance at a time tells.
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-        best = BEST_KNOWN.get(name)
-        away = "" if best is None or result.objective is None else f" ({100 * (result.objective / best - 1):+.2f} %)"
-        print(
-            f"| {name} | {instance.size} / {len(instance.edges)} | {best} | {result.objective}{away} | {result.bound} "
-            f"| {used:.1f} | {result.runtime_s:.1f} | {peak:.2f} |",
-            flush=True,
-        )
+def measure(file: Path, name: str, time_limit: float) -> dict[str, object]:
+    """One solve in this process."""
+    instance = read_iopddl(file)
+    result, spent = clocked(name, instance, Limits(time_s=time_limit, gap=0.0))
+    return {
+        "nodes / edges": f"{instance.size} / {len(instance.edges)}",
+        "cost": result.objective,
+        "bound": result.bound,
+        "CPU s": spent.processor_s,
+        "wall s": result.runtime_s,
+    }
 
 
-if __name__ == "__main__":
-    main()
+def costs(asked):
+    """A row for each instance, each solved in a process of its own."""
+    folder = asked.folder or data("iopddl")
+    for name in asked.names:
+        found, spent = apart(measure, next(folder.glob(f"**/*{name}.json*")), asked.method, asked.time_limit)
+        best, cost = BEST_KNOWN.get(name), found["cost"]
+        away = "" if best is None or cost is None else f" ({100 * (cost / best - 1):+.2f} %)"
+        yield {
+            "instance": name, "nodes / edges": found["nodes / edges"], "best known": best, "cost": f"{cost}{away}",
+            "bound": str(found["bound"]), "CPU s": f"{found['CPU s']:.1f}", "wall s": f"{found['wall s']:.1f}",
+            "peak GB": f"{spent.peak_bytes / 1e9:.2f}",
+        }  # fmt: skip
+
+
+BENCH = Benchmark(
+    costs,
+    names=Option(list(BEST_KNOWN)[1:], "of instances", quick=["example"]),
+    folder=Option(None, "where the files are", type=Path),
+    time_limit=Option(600.0, quick=2.0),
+    method=Option("exact", "of the catalogue"),
+)

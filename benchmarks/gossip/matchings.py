@@ -1,15 +1,10 @@
 """MATCHA's budgets on several graphs: is half of the communication free, and what do better weights bring?
 
-    python benchmarks/gossip_matchings.py --released util.py
-
-``util.py`` is the file of that name in JYWa/MATCHA, from which graphs 1 to 4 are read (not run); graphs 0 and 5 (a
-ring) and some with a name are always there. A budget is given as a share of what all matchings take. Tables: ρ by
-budget for graph 0; ρ at half the budget, and the least share of the budget with which MATCHA loses nothing against all
-edges in every round (one weight for all); the expected time of consensus, (Y + Σp) / (−ln ρ), with Y the time of
-computing in a round, at the best of ten budgets.
+Graphs 1 to 4 are read (not run) from ``--released util.py``, the file of that name in JYWa/MATCHA; graphs 0 and 5 (a
+ring) and some with a name are always there. A budget is given as a share of what all matchings take. Quoted in
+docs/families/gossip/matchings.md.
 """
 
-import argparse
 import ast
 import math
 from collections.abc import Iterator, Sequence
@@ -17,6 +12,7 @@ from pathlib import Path
 
 import networkx as nx
 
+from benchmarks.harness import Benchmark, Option
 from ddlopt.instances.generators.gossip_graphs import ABILENE
 from ddlopt.instances.generators.gossip_matchings import MATCHA_8
 from ddlopt.models.gossip import MatchingsInstance, Network
@@ -27,7 +23,9 @@ from ddlopt.solvers.gossip.matchings_rules import Vanilla
 from ddlopt.solvers.gossip.matchings_search import MatchingsSearch
 
 Matchings = Sequence[Sequence[tuple[int, int]]]
-SHARES = tuple(percent / 100 for percent in range(10, 101, 10))
+RING = [[(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 7), (1, 2), (3, 4), (5, 6)]]
+METHODS = {"matcha": Matcha(), "edges": Matcha(per_edge=True), "search": MatchingsSearch()}
+TIMED = ("graph 0", "graph 4", "ring 8")
 
 
 def released(path: Path) -> Iterator[tuple[str, Matchings]]:
@@ -52,6 +50,11 @@ def named() -> Iterator[tuple[str, Matchings]]:
         yield name, [[network.edges[edge] for edge in own] for own in fewest_matchings(network).matchings]
 
 
+def graphs(asked) -> list[tuple[str, Matchings]]:
+    more = [] if asked.released is None else list(released(asked.released))[1:5]
+    return [("graph 0", MATCHA_8), *more, ("ring 8", RING), *named()][: asked.graphs]
+
+
 def instance(name: str, matchings: Matchings, share: float, free: bool = False) -> MatchingsInstance:
     """The graph that the matchings make, with a share of the budget that they take."""
     edges = [tuple(edge) for own in matchings for edge in own]
@@ -62,10 +65,9 @@ def instance(name: str, matchings: Matchings, share: float, free: bool = False) 
     return MatchingsInstance(name=name, network=network, budget=budget, matchings=() if free else tuple(groups))
 
 
-def factor(method: Method, asked: MatchingsInstance, time_s: float = 20.0) -> tuple[float, float, float]:
+def factor(method: Method, asked: MatchingsInstance) -> tuple[float, float, float]:
     """ρ, expected time of a round, and the bound."""
-    found = method.solve(asked, Limits(time_s=time_s, gap=1e-6))
-    assert found.objective is not None
+    found = method.solve(asked, Limits(time_s=20.0, gap=1e-6))
     return found.objective, float(found.details["time"]), found.bound or 0.0
 
 
@@ -74,77 +76,55 @@ def least_share(name: str, matchings: Matchings, wanted: float) -> float:
 
     ρ is not monotone in the budget, so shares are tried from below.
     """
-    coarse = next(k for k in range(1, 101) if factor(Matcha(), instance(name, matchings, k / 100))[0] <= wanted + 1e-7)
-    return next(
-        k / 1000
-        for k in range(10 * coarse - 9, 10 * coarse + 1)
-        if factor(Matcha(), instance(name, matchings, k / 1000))[0] <= wanted + 1e-7
-    )
+
+    def first(shares: range, parts: int) -> int:
+        return next(k for k in shares if factor(Matcha(), instance(name, matchings, k / parts))[0] <= wanted + 1e-7)
+
+    coarse = first(range(1, 101), 100)
+    return first(range(10 * coarse - 9, 10 * coarse + 1), 1000) / 1000
 
 
-def by_budget(name: str, matchings: Matchings) -> None:
-    """ρ of one graph by budget."""
-    everything = factor(Vanilla(), instance(name, matchings, 1.0))[0]
-    print(
-        f"{name}: ρ by budget\n{'budget':>6} {'periodic':>8} {'matcha':>8} {'edges':>8} {'search':>8} {'free':>8} bound"
-    )
-    for share in SHARES:
-        asked = instance(name, matchings, share)
-        one, edges, search = (factor(each, asked) for each in (Matcha(), Matcha(per_edge=True), MatchingsSearch()))
-        free = factor(MatchingsSearch(), instance(name, matchings, share, free=True))
-        periodic = 1.0 - share * (1.0 - everything)
-        values = (periodic, one[0], edges[0], search[0], min(free[0], search[0]))
-        print(f"{share:>6.1f} " + " ".join(f"{value:8.4f}" for value in values) + f" {search[2]:.4f}", flush=True)
+def budget(asked):
+    """ρ of graph 0 by budget; periodic: all edges at times."""
+    everything = factor(Vanilla(), instance("graph 0", MATCHA_8, 1.0))[0]
+    for share in asked.shares:
+        found = {label: factor(method, instance("graph 0", MATCHA_8, share)) for label, method in METHODS.items()}
+        values = {"periodic": 1.0 - share * (1.0 - everything), **{label: own[0] for label, own in found.items()}}
+        free = factor(MatchingsSearch(), instance("graph 0", MATCHA_8, share, free=True))[0]
+        values |= {"free": min(free, values["search"]), "bound": found["search"][2]}
+        yield {"budget": f"{share:.1f}", **{label: f"{value:.4f}" for label, value in values.items()}}
 
 
-def by_graph(graphs: Sequence[tuple[str, Matchings]]) -> None:
-    """ρ at half the budget, and the share that is enough."""
-    print(f"\n{'graph':<14} matchings  vanilla  matcha ½   edges ½  search ½  edges 1     bound  enough")
-    for name, matchings in graphs:
+def graph(asked):
+    """ρ at half the budget, and the share with which MATCHA loses nothing against all edges in every round."""
+    for name, matchings in graphs(asked):
         half, whole = (instance(name, matchings, share) for share in (0.5, 1.0))
         everything = factor(Vanilla(), whole)[0]
         best = factor(Matcha(per_edge=True), whole)
-        halves = [factor(each, half)[0] for each in (Matcha(), Matcha(per_edge=True), MatchingsSearch())]
-        values = (everything, *halves, best[0], best[2])
-        enough = least_share(name, matchings, everything)
-        shown = " ".join(f"{value:9.4f}" for value in values)
-        print(f"{name:<14} {len(matchings):>9}{shown}  {enough:.3f}", flush=True)
+        values = {"vanilla": everything, **{f"{label} ½": factor(each, half)[0] for label, each in METHODS.items()}}
+        values |= {"edges 1": best[0], "bound": best[2]}
+        row = {"graph": name, "matchings": len(matchings)} | {label: f"{v:.4f}" for label, v in values.items()}
+        yield row | {"enough": f"{least_share(name, matchings, everything):.3f}"}
 
 
-def by_time(graphs: Sequence[tuple[str, Matchings]], computing: Sequence[float]) -> None:
-    """The best budget for the time of consensus."""
-    print(f"\n{'graph':<14} {'Y':>5} {'vanilla':>8} {'matcha':>15} {'edges':>15} {'search':>15}")
-    for name, matchings in graphs:
+def time(asked):
+    """Expected time of consensus, (Y + Σp) / (−ln ρ), Y the time of computing in a round, at the best budget."""
+    for name, matchings in [each for each in graphs(asked) if each[0] in TIMED]:
         everything = factor(Vanilla(), instance(name, matchings, 1.0))
-        found: dict[str, list[tuple[float, float, float]]] = {}
-        for method in (Matcha(), Matcha(per_edge=True), MatchingsSearch()):
-            found[method.name] = [(*factor(method, instance(name, matchings, share))[:2], share) for share in SHARES]
-        for own in computing:
-            cells = []
-            for values in found.values():
-                best = min(((own + spent) / -math.log(rho), share) for rho, spent, share in values)
-                cells.append(f"{best[0]:9.2f} (.{round(10 * best[1])})".replace("(.10)", "(1.)"))
-            vanilla = (own + everything[1]) / -math.log(everything[0])
-            print(f"{name:<14} {own:>5g} {vanilla:8.2f} " + " ".join(f"{cell:>15}" for cell in cells), flush=True)
+        found = {label: [(*factor(method, instance(name, matchings, share))[:2], share) for share in asked.shares]
+                 for label, method in METHODS.items()}  # fmt: skip
+        for computing in (0.1, 1.0, 10.0):
+            row = {"graph": name, "Y": computing}
+            row["vanilla"] = f"{(computing + everything[1]) / -math.log(everything[0]):.2f}"
+            for label, values in found.items():
+                best, share = min(((computing + spent) / -math.log(rho), share) for rho, spent, share in values)
+                row[label] = f"{best:.2f} ({share:.1f})"
+            yield row
 
 
-def main() -> None:
-    """Command line: the file with the released graphs, and which tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--released", type=Path, help="util.py of JYWa/MATCHA")
-    parser.add_argument("--tables", nargs="+", default=["budget", "graph", "time"], choices=["budget", "graph", "time"])
-    options = parser.parse_args()
-    ring = [[(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 7), (1, 2), (3, 4), (5, 6)]]
-    graphs: list[tuple[str, Matchings]] = [("graph 0", MATCHA_8)]
-    graphs += [] if options.released is None else list(released(options.released))[1:5]
-    graphs += [("ring 8", ring), *named()]
-    if "budget" in options.tables:
-        by_budget(*graphs[0])
-    if "graph" in options.tables:
-        by_graph(graphs)
-    if "time" in options.tables:
-        by_time([each for each in graphs if each[0] in ("graph 0", "graph 4", "ring 8")], (0.1, 1.0, 10.0))
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    budget, graph, time,
+    released=Option(None, "util.py of JYWa/MATCHA", type=Path),
+    shares=Option([percent / 100 for percent in range(10, 101, 10)], "budgets", quick=[0.5, 1.0]),
+    graphs=Option(100, "how many graphs", quick=1),
+)  # fmt: skip

@@ -2,17 +2,14 @@
 
 Both get the same jobs: throughputs on three types drawn at random, n/4 accelerators of each type, widths 1, 2, 4, 8.
 The bisection is re-implemented from its definition: T in [100, 1e6] seconds, halved until 1.05 times the lower end
-passes the upper one, each test a feasibility problem in CVXPY. Ratios compare within one run.
-
-    python benchmarks/gavel_makespan.py [--jobs 64 256 1024 2048] [--seed 2]
+passes the upper one, each test a feasibility problem in CVXPY. Ratios compare within one run. Quoted in
+docs/families/scheduling.md.
 """
-
-import argparse
-import time
 
 import cvxpy as cp
 import numpy as np
 
+from benchmarks.harness import Benchmark, Option, paired, ratio
 from ddlopt.solvers.scheduling.time_shares import makespan_shares
 
 
@@ -53,27 +50,26 @@ def bisection(throughputs, widths, accelerators, steps, solver):
     return best, tests
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, nargs="+", default=[64, 256, 1024, 2048])
-    parser.add_argument("--seed", type=int, default=2)
-    parser.add_argument("--solver", default="CLARABEL", help="CVXPY solver of the bisection")
-    options = parser.parse_args()
-    print("| jobs | bisection | tests | one LP | bisection / LP: makespan | time |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
-    for count in options.jobs:
-        data = jobs(count, options.seed)
-        started = time.perf_counter()
-        exact = makespan_shares(*data).level
-        middle = time.perf_counter()
-        found, tests = bisection(*data, options.solver)
-        ended = time.perf_counter()
-        print(
-            f"| {count} | {found:.0f} s | {tests} | {exact:.0f} s | {found / exact:.4f} | "
-            f"{(ended - middle) / (middle - started):.1f} |",
-            flush=True,
-        )
+def makespans(asked):
+    """A row for each number of jobs."""
+    for count in asked.jobs:
+        data = jobs(count, asked.seed)
+        runs = paired(asked.repeat, {
+            "bisection": lambda data=data: bisection(*data, asked.solver),
+            "one LP": lambda data=data: makespan_shares(*data).level,
+        })  # fmt: skip
+        (found, tests), exact = runs["bisection"][0][0], runs["one LP"][0][0]
+        slow, fast = ([spent.processor_s for _, spent in own] for own in runs.values())
+        yield {
+            "jobs": count, "bisection": f"{found:.0f} s", "tests": tests, "one LP": f"{exact:.0f} s",
+            "bisection / LP: makespan": f"{found / exact:.4f}", "time": f"{ratio(slow, fast):.1f}",
+        }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    makespans,
+    jobs=Option([64, 256, 1024, 2048], "how many", quick=[16]),
+    seed=Option(2),
+    solver=Option("CLARABEL", "CVXPY's solver of the bisection"),
+    repeat=Option(1),
+)

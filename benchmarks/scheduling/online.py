@@ -1,20 +1,16 @@
 """The price of being online: utility of plans that look 1, 2, 4, … slots ahead, over a certified bound.
 
-    python benchmarks/online.py --time-limit 60 --write docs/results
-
 Every row is an instance of the library: the greedy over slots (one slot ahead), an online primal-dual, plans that look
 further ahead and know the jobs that have arrived, those that also know the arrivals within their window, and the
 offline optimum or what is known of it. The bound is the best that any of the methods proves, so that figures are the
-least part of the optimum that is reached.
+least part of the optimum that is reached. Writes docs/results/price_of_being_online.md.
 """
 
-import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 import ddlopt
+from benchmarks.harness import Benchmark, Option, shown
 from ddlopt import instances
-from ddlopt.analysis import plots
 from ddlopt.models.catalogue import family
 from ddlopt.solvers.contracts import Limits, Result, best_bound
 from ddlopt.solvers.scheduling.gadget import Gadget
@@ -48,13 +44,10 @@ def offline(name: str, time_limit: float) -> Result:
     return ddlopt.solve(instance, "exact", start=start, time_limit=time_limit, threads=2)
 
 
-def row(name: str, time_limit: float) -> dict[str, float]:
+def parts(name: str, time_limit: float) -> dict[str, float]:
     """Utility over the best bound, by column."""
     instance = ddlopt.load(name)
-    results = {}
-    for column, method in methods(instance.slots):
-        results[column] = method.solve(instance, Limits(time_s=time_limit))
-        print(f"  {column}: {results[column].objective:.6g} in {results[column].runtime_s:.1f} s", flush=True)
+    results = {column: method.solve(instance, Limits(time_limit)) for column, method in methods(instance.slots)}
     results["offline"] = offline(name, time_limit)
     known = [result.bound for result in results.values()]
     bound = best_bound([*known, family("scheduling").bound(instance)], instance.sense)
@@ -83,36 +76,20 @@ def picture(rows: dict[str, dict[str, float]]):
     return figure
 
 
-def table(rows: dict[str, dict[str, float]]) -> str:
-    """Markdown."""
-    order = ["primal-dual", "1", *map(str, AHEAD), *(f"{ahead} told" for ahead in AHEAD), "offline"]
-    columns = [column for column in order if any(column in found for found in rows.values())]
-    head = f"| slots ahead | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}\n"
-    lines = (
-        f"| {name.removeprefix('scheduling/')} | "
-        + " | ".join(f"{found[column]:.2%}" if column in found else "–" for column in columns)
-        + " |\n"
-        for name, found in rows.items()
-    )
-    return head + "".join(lines)
+def price(asked):
+    """A row for each instance; columns are slots planned ahead."""
+    columns = ["primal-dual", "1", *map(str, AHEAD), *(f"{ahead} told" for ahead in AHEAD), "offline"]
+    rows = {}
+    for name in asked.instances:
+        rows[name] = parts(name, asked.time_limit)
+        cells = {column: shown(rows[name].get(column), ".2%") for column in columns}
+        yield {"slots ahead": name.removeprefix("scheduling/"), **cells}
+    asked.save(lambda: picture(rows), "price_of_being_online.png")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--instances", nargs="+", default=[f"scheduling/{name}" for name in INSTANCES])
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each method and instance")
-    parser.add_argument("--write", type=Path, help="folder for price_of_being_online.md and .png")
-    options = parser.parse_args()
-    rows: dict[str, dict[str, float]] = {}
-    for name in options.instances:
-        print(name, flush=True)
-        rows[name] = row(name, options.time_limit)
-        print(table({name: rows[name]}), flush=True)
-    print(table(rows))
-    if options.write:
-        (options.write / "price_of_being_online.md").write_text(table(rows))
-        plots.save(picture(rows), options.write / "price_of_being_online.png")
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    price,
+    page="price_of_being_online",
+    instances=Option([f"scheduling/{name}" for name in INSTANCES], quick=["scheduling/departures-j16-t8-g8"]),
+    time_limit=Option(60.0, "seconds for each method and instance", quick=1.0),
+)

@@ -2,20 +2,13 @@
 
 50 jobs with few arrivals and deadlines: the same work, cut into 20 to 2000 slots. Beside it what decides how good
 patterns are: the same jobs with arrivals and deadlines anywhere, so that intervals are short and many, and fixed widths
-that fill the cluster badly, which only patterns know. The first table is about bounds: prices on slots (without a
-solver), the linear relaxation of the compact model (widths on the envelope, which loses nothing, and few tangents,
-which loses little) and the rounds of column generation. The second is about schedules: the time until one is known to
-be within the gap, or the gap that is left when the time is up. All times include building the model; one run, one
-thread.
+that fill the cluster badly, which only patterns know. All times include building the model; one run, one thread. Quoted
+in docs/families/scheduling.md.
 """
 
-import argparse
-import time
-
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.harness import Benchmark, Option, shown, timed
 from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
 from ddlopt.models.scheduling.time_indexed import TimeIndexed
@@ -23,12 +16,8 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
 from ddlopt.solvers.scheduling.configurations import ColumnGeneration
 
-SLOTS = (20, 50, 100, 200, 500, 1000, 2000)
 DAY_S = 86_400.0
 JOBS = 50
-ONE_OF_EACH = 100
-
-
 KINDS = {
     "few events": {},
     "events anywhere": {"anywhere": True},
@@ -80,71 +69,48 @@ def one_day(slots, anywhere=False, fixed=False, seed=0):
     )
 
 
-def timed(work):
-    started = time.perf_counter()
-    result = work()
-    return result, time.perf_counter() - started
+def cases(asked):
+    """Kind of day, its number of slots, and a maker of its instance."""
+    found = [("few events", slots) for slots in asked.slots]
+    found += [(kind, asked.other_slots) for kind in KINDS if kind != "few events"]
+    return [(kind, slots, lambda slots=slots, kind=kind: one_day(slots, **KINDS[kind])) for kind, slots in found]
 
 
-def table_of(title, *columns):
-    table = Table(title=title)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
-
-
-def bounds(console, cases):
-    columns = ("slots", "prices on slots", "s", "compact LP", "s", "patterns", "s", "rounds", "compact s / ours")
-    table = table_of("upper bounds", "day", *columns)
-    for kind, count in cases:
-        instance = one_day(count, **KINDS[kind])
-        prices, prices_s = timed(lambda instance=instance: combinatorial_bound(instance))
-        compact, compact_s = timed(
-            lambda instance=instance: lp_relaxation(TimeIndexed(widths="envelope", tangents=40), instance)
-        )
+def bounds(asked):
+    """Upper bounds: prices on slots (no solver), the compact relaxation (on the envelope, few tangents), patterns."""
+    ColumnGeneration(integer_s=0.0).solve(one_day(10), Limits())
+    for kind, slots, drawn in cases(asked):
+        prices, prices_took = timed(combinatorial_bound, drawn())
+        compact, took = timed(lp_relaxation, TimeIndexed(widths="envelope", tangents=40), drawn())
         told = []
-        # Without time for an integer program it ends with the rounds. A new instance, for the prices on slots are
-        # part of its work, and are known for the other.
-        again = one_day(count, **KINDS[kind])
-        result = ColumnGeneration(integer_s=0.0).solve(again, Limits(gap=1e-9), progress=told.append)
+        # Without time for an integer program it ends with the rounds.
+        result = ColumnGeneration(integer_s=0.0).solve(drawn(), Limits(gap=1e-9), progress=told.append)
         points = [point for point in told if point.bound is not None]
         least = min(point.bound for point in points)
         ours_s = next(point.time_s for point in points if point.bound == least)
-        row = (f"{prices:.4f}", f"{prices_s:.2f}", f"{compact.objective:.4f}", f"{compact_s:.2f}")
-        row += (f"{least:.4f}", f"{ours_s:.2f}", f"{result.details['rounds']}", f"{compact_s / ours_s:.1f}")
-        table.add_row(kind, str(count), *row)
-    console.print(table)
+        yield {
+            "day": kind, "slots": slots, "prices on slots": f"{prices:.4f}", "prices s": prices_took.wall_s,
+            "compact LP": f"{compact.objective:.4f}", "compact s": took.wall_s, "patterns": f"{least:.4f}",
+            "patterns s": ours_s, "rounds": result.details["rounds"], "compact s / ours": f"{took.wall_s / ours_s:.1f}",
+        }  # fmt: skip
 
 
-def schedules(console, cases, gap, time_limit_s):
-    columns = ("slots", "compact: gap", "s", "column generation: gap", "s", "compact s / ours")
-    table = table_of(f"schedules within {gap:.2%}, or as near as {time_limit_s:g} s take them", "day", *columns)
-    limits = Limits(time_s=time_limit_s, gap=gap)
-    for kind, count in cases:
-        compact = Exact("compact", "scheduling", TimeIndexed()).solve(one_day(count, **KINDS[kind]), limits)
-        ours = ColumnGeneration().solve(one_day(count, **KINDS[kind]), limits)
-        row = (shown(compact.gap), f"{compact.runtime_s:.1f}", shown(ours.gap), f"{ours.runtime_s:.1f}")
-        table.add_row(kind, str(count), *row, f"{compact.runtime_s / ours.runtime_s:.1f}")
-    console.print(table)
+def schedules(asked):
+    """Seconds until a schedule is known to be within the gap, or the gap that is left when the time is up."""
+    for kind, slots, drawn in cases(asked):
+        compact = Exact("compact", "scheduling", TimeIndexed()).solve(drawn(), asked.limits)
+        ours = ColumnGeneration().solve(drawn(), asked.limits)
+        yield {
+            "day": kind, "slots": slots, "compact: gap": shown(compact.gap, ".4%"), "compact s": compact.runtime_s,
+            "column generation: gap": shown(ours.gap, ".4%"), "column generation s": ours.runtime_s,
+            "compact s / ours": f"{compact.runtime_s / ours.runtime_s:.1f}",
+        }  # fmt: skip
 
 
-def shown(gap):
-    return "none" if gap is None else f"{gap:.4%}"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short horizons only")
-    parser.add_argument("--gap", type=float, default=1e-3)
-    parser.add_argument("--time-limit", type=float, default=60.0, metavar="S")
-    chosen = parser.parse_args()
-    console = Console(width=150)
-    ColumnGeneration(integer_s=0.0).solve(one_day(10), Limits())  # compiles
-    cases = [("few events", slots) for slots in (SLOTS[:3] if chosen.quick else SLOTS)]
-    cases += [(kind, ONE_OF_EACH) for kind in KINDS if kind != "few events"]
-    bounds(console, cases)
-    schedules(console, cases, chosen.gap, chosen.time_limit)
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    bounds, schedules,
+    slots=Option([20, 50, 100, 200, 500, 1000, 2000], "of a day with few events", quick=[20]),
+    other_slots=Option(100, "of the other days", quick=20),
+    gap=Option(1e-3),
+    time_limit=Option(60.0, quick=2.0),
+)  # fmt: skip

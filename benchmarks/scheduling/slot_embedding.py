@@ -1,23 +1,17 @@
 """The model of one slot with places and rings: size, time to build, time to prove, beside its oracles.
 
-    python benchmarks/slot_embedding.py --seeds 3
-    python benchmarks/slot_embedding.py --cases star-tight random-graph --limit 60
-
 In "star-mixed" every job has a bandwidth of its own, so that equal servers cannot be counted. "relaxation" is the LP
 optimum over the best solution, less 1; "rounding" what the rounded relaxation over mappings reaches of the best
-solution, and its time, relaxation included. All times are wall-clock seconds.
+solution, and its time, relaxation included. All times are wall-clock seconds. Quoted in docs/families/scheduling.md.
 """
-
-import argparse
-import time
 
 import numpy as np
 
+from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.analysis import tables
 from ddlopt.instances.generators import generate
 from ddlopt.models.scheduling import Network, SchedulingInstance
 from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
-from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 from ddlopt.solvers.scheduling.embedding_oracles import SlotState
 from ddlopt.solvers.scheduling.rounding import RoundingOracle
@@ -36,7 +30,6 @@ CASES = {
                                                "widest": 8, "rings_per_trunk": 2.0}),
     "torus-3x4": ("random-network", SLOT | {"jobs": 40, "servers": 12, "gpus_per_server": 4, "widest": 8}),
 }  # fmt: skip
-HEADINGS = ("case", "seed", "rows", "columns", "build s", "total s", "status", "gap", "relaxation", "rounding", "its s")
 
 
 def torus(rows: int, columns: int, rate: float) -> Network:
@@ -68,48 +61,30 @@ def instance_of(case: str, seed: int) -> SchedulingInstance:
     return SchedulingInstance(**fields)
 
 
-def measure(case: str, seed: int, limit_s: float, threads: int) -> list[str]:
-    """One row of the table."""
-    instance = instance_of(case, seed)
-    began = time.perf_counter()
-    build_model("scheduling", SlotEmbedding(), instance)
-    building_s = time.perf_counter() - began
-    limits = Limits(time_s=limit_s, gap=1e-4, threads=threads)
-    result = Exact("slot-embedding", "scheduling", SlotEmbedding()).solve(instance, limits)
-    relaxed = lp_relaxation(SlotEmbedding(), instance).objective
-    began = time.perf_counter()
-    state = SlotState(instance, 0, list(range(len(instance.jobs))), np.zeros(len(instance.jobs)))
-    rounded = RoundingOracle().choose(state, np.random.default_rng(seed), None)
-    rounding_s = time.perf_counter() - began
-    best = max(result.objective or 0.0, rounded.gain)
-    return [
-        case,
-        str(seed),
-        f"{result.details['rows']:.0f}",
-        f"{result.details['columns']:.0f}",
-        f"{building_s:.2f}",
-        f"{result.runtime_s:.1f}",
-        tables.status_text(result),
-        tables.gap_text(result.gap),
-        f"{max(0.0, relaxed / best - 1):.2%}",
-        f"{rounded.gain / best:.2%}",
-        f"{rounding_s:.1f}",
-    ]
+def proofs(asked):
+    """A row for each case and seed."""
+    for case in asked.cases:
+        for seed in range(1, asked.seeds + 1):
+            instance = instance_of(case, seed)
+            _, building = timed(build_model, "scheduling", SlotEmbedding(), instance)
+            result = Exact("slot-embedding", "scheduling", SlotEmbedding()).solve(instance, asked.limits)
+            relaxed = lp_relaxation(SlotEmbedding(), instance).objective
+            state = SlotState(instance, 0, list(range(len(instance.jobs))), np.zeros(len(instance.jobs)))
+            rounded, rounding = timed(RoundingOracle().choose, state, np.random.default_rng(seed), None)
+            best = max(result.objective or 0.0, rounded.gain)
+            yield {
+                "case": case, "seed": seed, "rows": f"{result.details['rows']:.0f}",
+                "columns": f"{result.details['columns']:.0f}", "build s": building.wall_s,
+                "total s": f"{result.runtime_s:.1f}", "status": tables.status_text(result),
+                "gap": tables.gap_text(result.gap), "relaxation": f"{max(0.0, relaxed / best - 1):.2%}",
+                "rounding": f"{rounded.gain / best:.2%}", "its s": f"{rounding.wall_s:.1f}",
+            }  # fmt: skip
 
 
-def main() -> None:
-    """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--seeds", type=int, default=1, help="instances of each case")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each solve")
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    print(f"| {' | '.join(HEADINGS)} |\n|{'|'.join(['---'] + ['---:'] * (len(HEADINGS) - 1))}|")
-    for case in arguments.cases:
-        for seed in range(1, arguments.seeds + 1):
-            print(f"| {' | '.join(measure(case, seed, arguments.limit, arguments.threads))} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    proofs,
+    cases=Option(list(CASES), choices=CASES, quick=["star-20x4"]),
+    seeds=Option(1, "instances of each case"),
+    time_limit=Option(60.0, quick=5.0),
+    threads=Option(2),
+)

@@ -1,21 +1,16 @@
 """The offline optimum over all slots: how near to a proven bound, and in what time.
 
-    python benchmarks/time_indexed.py --time-limit 60 --threads 2
-
 Jobs with logarithmic utility that arrive in the first 60 % of the horizon, on equal GPUs. Every method is alone with
 its own bound, or the combinatorial one where that is better: ``relaxation`` is the optimum of the compact linear
 relaxation, ``greedy`` the GADGET-style greedy, ``time-indexed`` HiGHS on the compact model from nothing, ``guided``
 the same from the schedule of ``lp-guided``, ``job-plans`` the column generation over plans. Times are of the whole
-solve, model building included.
+solve, model building included; ``*`` is within 1e-4.
 """
 
-import argparse
-import os
-import time
-
+from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.time_indexed import TimeIndexed
-from ddlopt.solvers.contracts import Limits, Method, Result
+from ddlopt.solvers.contracts import Method, Result
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 from ddlopt.solvers.opened import Opened
 from ddlopt.solvers.scheduling.gadget import Gadget
@@ -24,50 +19,40 @@ from ddlopt.solvers.scheduling.lp_guided import LpGuided
 
 SIZES = ((10, 10, 8), (20, 20, 16), (50, 20, 32), (50, 50, 32), (100, 50, 64), (200, 100, 64))
 """Jobs, slots, GPUs."""
+EXACT = Exact("time-indexed", "scheduling", TimeIndexed())
+METHODS: dict[str, Method] = {
+    "greedy": Gadget(),
+    "lp-guided": LpGuided(),
+    "time-indexed": EXACT,
+    "guided": Opened("guided", "scheduling", LpGuided(), lambda instance: EXACT),
+    "job-plans": JobPlans(),
+}
 
 
-def methods() -> dict[str, Method]:
-    exact = Exact("time-indexed", "scheduling", TimeIndexed())
-    return {
-        "greedy": Gadget(),
-        "lp-guided": LpGuided(),
-        "time-indexed": exact,
-        "guided": Opened("guided", "scheduling", LpGuided(), lambda instance: exact),
-        "job-plans": JobPlans(),
-    }
+def cell_of(result: Result) -> str:
+    gap = "no gap" if result.gap is None else f"{result.gap:.3%}"
+    return f"{gap}{' *' if result.status == 'optimal' else ''}, {result.runtime_s:.1f} s"
 
 
-def cell(result: Result) -> str:
-    gap = "–" if result.gap is None else f"{100 * result.gap:.3f} %"
-    return f"{gap} {'*' if result.status == 'optimal' else ' '} {result.runtime_s:5.1f} s"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sizes", type=int, default=len(SIZES), help="how many of the sizes, smallest first")
-    options = parser.parse_args()
-    print(
-        f"{os.cpu_count()} cores, {options.threads} threads, {options.time_limit:g} s each, seed {options.seed}; * 1e-4"
-    )
-    named = methods()
-    headings = ["jobs, slots, GPUs", "best", "relaxation", "built", *named]
-    print(" | ".join(f"{heading:>18}" for heading in headings))
-    for jobs, slots, gpus in SIZES[: options.sizes]:
-        instance = generate("elastic", options.seed, jobs=jobs, slots=slots, gpus=gpus)
-        began = time.perf_counter()
-        build_model("scheduling", TimeIndexed(), instance)
-        built_s = time.perf_counter() - began
+def methods(asked):
+    """A row for each size."""
+    for jobs, slots, gpus in SIZES[: asked.sizes]:
+        instance = generate("elastic", asked.seed, jobs=jobs, slots=slots, gpus=gpus)
+        _, building = timed(build_model, "scheduling", TimeIndexed(), instance)
         relaxed = lp_relaxation(TimeIndexed(), instance).objective
-        limits = Limits(time_s=options.time_limit, threads=options.threads)
-        results = [method.solve(instance, limits) for method in named.values()]
-        best = max(result.objective for result in results if result.objective is not None)
-        above = f"+{100 * (relaxed / best - 1):.3f} %"
-        cells = [f"{jobs}, {slots}, {gpus}", f"{best:.5g}", above, f"{built_s:.2f} s", *map(cell, results)]
-        print(" | ".join(f"{text:>18}" for text in cells), flush=True)
+        results = {name: method.solve(instance, asked.limits) for name, method in METHODS.items()}
+        best = max(result.objective for result in results.values() if result.objective is not None)
+        yield {
+            "jobs, slots, GPUs": f"{jobs}, {slots}, {gpus}", "best": f"{best:.5g}",
+            "relaxation": f"+{relaxed / best - 1:.3%}", "built s": building.wall_s,
+            **{name: cell_of(result) for name, result in results.items()},
+        }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    methods,
+    time_limit=Option(60.0, quick=1.0),
+    threads=Option(2),
+    seed=Option(1),
+    sizes=Option(len(SIZES), "how many of the sizes, smallest first", quick=1),
+)

@@ -1,19 +1,17 @@
 """What compiling costs on first use: processor seconds for each method, or each module of kernels, from an empty cache.
 
-    python benchmarks/first_use.py [FAMILY|FAMILY/METHOD…] [--modules] [--write]
-
 A method's figure is for the bundled instances that it covers (those that are not large): everything that is compiled
-before its clock, in one process with an empty cache. ``--modules`` measures each module of kernels by itself;
-``--write`` puts that into the file from which the estimate of the line "compiling kernels, once, …" comes.
+before its clock, in one process with an empty cache. With ``--update`` the seconds of each module are put into the file
+from which the estimate of the line "compiling kernels, once, …" comes. Quoted in docs/howto/solvers.md.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
+from benchmarks.harness import Benchmark, Option
 from ddlopt.analysis.warm_up import kernel_modules
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.compilation import SECONDS_FILE
@@ -44,32 +42,36 @@ def cold(modules: tuple[str, ...]) -> tuple[float, int]:
     return float(seconds), int(count)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="families, methods")
-    parser.add_argument("--modules", action="store_true", help="each module of kernels by itself")
-    parser.add_argument("--write", action="store_true", help="put the modules' seconds into the package")
-    options = parser.parse_args()
-    if options.modules or options.write:
-        measured = json.loads(SECONDS_FILE.read_text()) if SECONDS_FILE.exists() else {}
-        for module in sorted(kernel_modules(options.names)):
-            seconds, count = cold((module,))
-            measured[module] = round(seconds, 1)
-            print(f"| {module.removeprefix('ddlopt.')} | {count} | {seconds:.1f} |", flush=True)
-        if options.write:
-            SECONDS_FILE.write_text(json.dumps(dict(sorted(measured.items())), indent=1) + "\n")
-        return
+def seconds(asked):
+    """By method, or by module."""
+    yield from by_module(asked) if asked.modules or asked.update else by_method(asked)
+
+
+def by_module(asked):
+    measured = json.loads(SECONDS_FILE.read_text()) if SECONDS_FILE.exists() else {}
+    for module in sorted(kernel_modules(asked.names)):
+        spent_s, count = cold((module,))
+        measured[module] = round(spent_s, 1)
+        yield {"module": module.removeprefix("ddlopt."), "kernels": count, "processor s": f"{spent_s:.1f}"}
+    if asked.update:
+        SECONDS_FILE.write_text(json.dumps(dict(sorted(measured.items())), indent=1) + "\n")
+
+
+def by_method(asked):
     known: dict[tuple[str, ...], tuple[float, int]] = {(): (0.0, 0)}
-    methods = [f"{family}/{name}" for family in FAMILY_NAMES for name in catalogue.method_names(family)]
-    for method in methods:
-        if options.names and not {method, method.partition("/")[0]} & set(options.names):
+    for method in [f"{family}/{name}" for family in FAMILY_NAMES for name in catalogue.method_names(family)]:
+        if asked.names and not {method, method.partition("/")[0]} & set(asked.names):
             continue
         modules = tuple(sorted(kernel_modules([method])))
         if modules not in known:
             known[modules] = cold(modules)
-        seconds, count = known[modules]
-        print(f"| {method} | {count} | {seconds:.1f} |", flush=True)
+        spent_s, count = known[modules]
+        yield {"method": method, "kernels": count, "processor s": f"{spent_s:.1f}"}
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    seconds,
+    names=Option([], "families, or FAMILY/METHOD; all by default", ["topology/topology-finder"], str, positional=True),
+    modules=Option(False, "each module of kernels by itself"),
+    update=Option(False, "put the modules' seconds into the package"),
+)

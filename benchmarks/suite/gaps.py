@@ -1,7 +1,7 @@
 """The finding: how far heuristics are from the optimum, as a table and a picture a family, from a sweep's results.
 
     ddlopt bench default --store results.sqlite
-    python benchmarks/gaps.py results.sqlite --write docs/results
+    python benchmarks suite/gaps results.sqlite --write docs/results
 
 Each row compares with the best known solution (of the library, or a better one of the sweep): how much more time, or
 less utility, a method's solution has; the median over the seeds. ``gap left`` is the distance of the best known from
@@ -9,17 +9,16 @@ the best known bound, of the library's records or of the sweep. Without a store 
 hour or two.
 """
 
-import argparse
 import json
 import re
-import subprocess
-import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from benchmarks.harness import DDLOPT, Benchmark, Option, command
 from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.bench import Store
@@ -144,26 +143,24 @@ DETAILS = {"codesign": {"of topology": "gap_of_topology", "of strategies": "gap_
 """By family: columns on what the gap left consists of, from the run that has the best bound."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("store", nargs="?", type=Path, help="as `ddlopt bench` writes it; without one it is run")
-    parser.add_argument("--write", type=Path, help="folder for FAMILY_gap.md and FAMILY_gap.png")
-    parser.add_argument("--families", nargs="+", help="of these alone")
-    parser.add_argument("--note", default="", help="a sentence on how the runs were made")
-    asked = parser.parse_args()
-    path = asked.store or Path("results.sqlite")
-    if asked.store is None:
-        code = "import sys; from ddlopt.cli import run; sys.exit(run(sys.argv[1:]))"
-        subprocess.run([sys.executable, "-I", "-c", code, "bench", "default", "--store", path], check=True)
-    with Store(path, write=False) as store, store.snapshot():
-        data = read(store, target=0.01)
-        details = {row["rowid"]: row["details"] for row in store.rows(["rowid", "details"])}
+def gaps(asked):
+    """A page for each family."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = asked.store or Path("results.sqlite")
+        if asked.suite:
+            path = Path(folder) / "results.sqlite"
+        if asked.store is None:
+            limit = ["--time-limit", asked.time_limit] if asked.time_limit else []
+            command([*DDLOPT, "bench", asked.suite or "default", *limit, "--store", path], quiet=False)
+        with Store(path, write=False) as store, store.snapshot():
+            data = read(store, target=0.01)
+            details = {row["rowid"]: row["details"] for row in store.rows(["rowid", "details"])}
     runs = data.ranked.assign(details=data.ranked["id"].map(details), label=data.ranked["label"].astype(str))
     for family, own in runs.groupby(runs["family"].astype(str)):
         if asked.families and family not in asked.families:
             continue
         text = page(str(family), own, data.instances, asked.note)
-        print(text)
+        yield text
         if asked.write:
             file = asked.write / f"{family}_gap.png"
             if picture(str(family), own, file):
@@ -272,5 +269,13 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    gaps,
+    in_all=False,
+    pages=False,
+    store=Option(None, "as `ddlopt bench` writes it; without one it is run", type=Path, positional=True),
+    suite=Option(None, "what to run in place of the default suite; not kept", quick="topology/tiny-*"),
+    time_limit=Option(None, "seconds for each solve, if a suite is run", quick=0.5, type=float),
+    families=Option([], "of these alone", type=str),
+    note=Option("", "a sentence on how the runs were made"),
+)

@@ -1,35 +1,33 @@
 """Brings the tables of gaps (``docs/results/*_gap.md``) in line with the library's records, without solving anything.
 
-    python benchmarks/gaps_refresh.py
-
 A better best known solution makes every method of its row lose more: the percentages are recomputed from it. What the
 runs said of parts of the gap (``of topology``, ``of strategies``) does not hold for another solution and is left out.
-``gaps.py`` makes the tables anew from a store.
+``suite/gaps`` makes the tables anew from a store.
 """
 
 import re
-from pathlib import Path
 
 import ddlopt
+from benchmarks.harness import ROOT, Benchmark, Option
 from ddlopt.analysis import tables
 from ddlopt.instances import record
 from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
 
-DOCS = Path(__file__).resolve().parents[1] / "docs/results"
 SAME = 1e-5
 """Relative difference up to which a figure of six digits is the record's."""
 PARTS = ("of topology", "of strategies")
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 
-def main() -> None:
-    for path in sorted(DOCS.glob("*_gap.md")):
+def refresh(asked):
+    """Pages with new rows."""
+    for path in sorted((ROOT / "docs/results").glob("*_gap.md")):
         text = path.read_text(encoding="utf-8")
         new = refreshed(text, path.stem.removesuffix("_gap"))
-        if new != text:
+        changed = sum(old != line for old, line in zip(text.splitlines(), new.splitlines(), strict=True))
+        yield {"page": path.name, "rows that are new": changed}
+        if changed and not asked.look:
             path.write_text(new, encoding="utf-8")
-            changed = sum(old != line for old, line in zip(text.splitlines(), new.splitlines(), strict=True))
-            print(f"{path.name}: {changed} rows are new")
 
 
 def refreshed(text: str, family: str) -> str:
@@ -97,5 +95,4 @@ def loss(text: str, before: float, now: float, sense: str) -> str:
     return tables.gap_text(abs(objective / now - 1))
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(refresh, in_all=False, look=Option(False, "change nothing", quick=True))

@@ -1,21 +1,19 @@
 """Handing a model to HiGHS: our arrays beside Pyomo's own interfaces, the same model in the same run.
 
 An assignment-like model (each client to one open site): n² + n columns, n² + n rows, 3 n² nonzeros. "Hand over" is from
-the finished Pyomo model to HiGHS holding it; "both" adds building that model from the same rules. Best of the repeats.
+the finished Pyomo model to HiGHS holding it; "both" adds building that model from the same rules. Least processor
+seconds of the repeats; ratios are times as slow as ours. Quoted in docs/families/topology.md.
 """
 
-import argparse
 import gc
-import time
 from types import SimpleNamespace
 
 import highspy
 import pyomo.environ as pyo
 from pyomo.contrib.appsi.solvers import Highs as AppsiHighs
 from pyomo.contrib.solver.solvers.highs import Highs as ContribHighs
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.harness import Benchmark, Option, paired, timed
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.exact import build_model
@@ -88,38 +86,33 @@ def measure(size, way):
     """Seconds of building and of handing over, and what HiGHS then holds."""
     build, hand_over = WAYS[way]
     gc.collect()
-    start = time.perf_counter()
-    model = build(SimpleNamespace(name="assignment", size=size))
-    built = time.perf_counter()
-    highs = hand_over(model)
-    handed = time.perf_counter()
-    lp = highs.getLp()
-    return built - start, handed - built, (highs.getNumCol(), highs.getNumRow(), highs.getNumNz(), sum(lp.col_cost_))
+    model, building = timed(build, SimpleNamespace(name="assignment", size=size))
+    highs, handing = timed(hand_over, model)
+    held = highs.getNumCol(), highs.getNumRow(), highs.getNumNz(), sum(highs.getLp().col_cost_)
+    return building.processor_s, handing.processor_s, held
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 173, 300], help="clients and sites, each")
-    parser.add_argument("--repeat", type=int, default=3)
-    arguments = parser.parse_args()
-    table = Table(title="handing an assignment-like model to HiGHS: times as slow as ours")
-    for heading in ("columns", "rows", "nonzeros", "way", "build s", "hand over s", "hand over, ratio", "both, ratio"):
-        table.add_column(heading, justify="left" if heading == "way" else "right")
-    for size in arguments.sizes:
-        runs = [{way: measure(size, way) for way in WAYS} for _ in range(arguments.repeat)]
-        shapes = {shape for run in runs for *_, shape in run.values()}
+def handing(asked):
+    """A row for each way and size."""
+    for size in asked.sizes:
+        runs = paired(asked.repeat, {way: lambda way=way, n=size: measure(n, way) for way in WAYS})
+        found = {way: [figures for figures, _ in own] for way, own in runs.items()}
+        shapes = {held for own in found.values() for *_, held in own}
         if len(shapes) != 1:
             raise SystemExit(f"the models differ: {shapes}")
-        (columns, rows, nonzeros, _) = shapes.pop()
-        best = {way: [min(run[way][k] for run in runs) for k in (0, 1)] for way in WAYS}
-        both = {way: min(sum(run[way][:2]) for run in runs) for way in WAYS}
-        for way, (build, hand_over) in best.items():
-            table.add_row(
-                f"{columns:,}", f"{rows:,}", f"{nonzeros:,}", way, f"{build:.2f}", f"{hand_over:.2f}",
-                f"{hand_over / best['ours'][1]:.1f}", f"{both[way] / both['ours']:.1f}",
-            )  # fmt: skip
-    Console(width=120).print(table)
+        columns, rows, nonzeros, _ = shapes.pop()
+        least = {way: [min(run[k] for run in own) for k in (0, 1)] for way, own in found.items()}
+        both = {way: min(build + hand for build, hand, _ in own) for way, own in found.items()}
+        for way, (build, hand) in least.items():
+            yield {
+                "way": way, "columns": f"{columns:,}", "rows": f"{rows:,}", "nonzeros": f"{nonzeros:,}",
+                "build s": f"{build:.2f}", "hand over s": f"{hand:.2f}",
+                "hand over, ratio": f"{hand / least['ours'][1]:.1f}", "both, ratio": f"{both[way] / both['ours']:.1f}",
+            }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    handing,
+    sizes=Option([100, 173, 300], "clients and sites, each", quick=[30]),
+    repeat=Option(3),
+)

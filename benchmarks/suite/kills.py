@@ -2,11 +2,9 @@
 
 Solves are answered from a table, so that rows come as fast as the store takes them, and a kill nearly always meets one
 that is being written. After each kill the store is opened and read; once all rows are there a new store is begun.
-
-    python benchmarks/kills.py --times 2000
+Quoted in docs/reference/robustness.md.
 """
 
-import argparse
 import contextlib
 import io
 import json
@@ -20,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import ddlopt
+from benchmarks.harness import Benchmark, Option
 from ddlopt.analysis.bench import Store, isolated, sweep, tasks
 from ddlopt.analysis.bench.rows import Finished, run_row
 from ddlopt.cli import run
@@ -33,18 +32,14 @@ AT_ONCE = 0.1
 """Part of the kills that come at any moment, before the first row too."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="where stores are written; a temporary folder by default")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        counts = kills(options.times, options.seed, Path(folder))
-    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+def kills(asked):
+    """What came of so many kills."""
+    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+        counts = killing(asked.times, asked.seed, Path(folder))
+    yield ", ".join(f"{count} {what}" for what, count in counts.items())
 
 
-def kills(times: int, seed: int, folder: Path) -> Counter[str]:
+def killing(times: int, seed: int, folder: Path) -> Counter[str]:
     """Kill so many sweeps; what came of it.
 
     Raises
@@ -139,5 +134,9 @@ def checked(path: Path, outcome: dict[str, object]) -> set[str]:
     return keys
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    kills,
+    times=Option(200, "how many kills", quick=10),
+    seed=Option(0),
+    folder=Option(None, "where stores are written; a temporary folder by default", type=Path),
+)

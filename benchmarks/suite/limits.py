@@ -1,27 +1,28 @@
 """Whether every method keeps its limits on the largest bundled instance that it covers: time and memory.
 
-    python benchmarks/limits.py [FAMILY|FAMILY/METHOD…] [--limit 5] [--keep limits.jsonl] [--again]
-    python benchmarks/limits.py --instance philly.json scheduling/lp-guided scheduling/gadget --limit 60
+    python benchmarks suite/limits scheduling/lp-guided scheduling/gadget --instance philly.json --time-limit 60
 
 Each solve is a process of its own. Its kernels are compiled and its instance is read before; the time limit counts from
 then on until the result has been checked. A solve may take its limit, a tenth of it and a second, and 2 GiB. What
 comes after the limit is told in processor seconds, so that a busy machine changes nothing: those that the process and
 its children spend between the end of the limit and the result. Every row is kept as soon as it is there: the same
-command goes on where it was interrupted; ``--again`` repeats the rows that were over, by the names given.
+command goes on where it was interrupted; ``--again`` repeats the rows that were over, by the names given. Quoted in
+docs/reference/robustness.md.
 """
 
-import argparse
 import json
 import os
 import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from benchmarks.harness import Benchmark, Kept, Option
 from ddlopt.instances import index
 
 TIME_PART, TIME_S, MEMORY_BYTES = 0.1, 1.0, 2 * 2**30
@@ -29,35 +30,22 @@ TIME_PART, TIME_S, MEMORY_BYTES = 0.1, 1.0, 2 * 2**30
 _PATIENCE = 6.0, 120.0
 """Part of the limit, and seconds, after which a solve is ended."""
 _POLL_S = 0.02
-_ONE_THREAD = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
-"""As in a sweep: threads of linear algebra that wait for each other would count as work."""
+_HERE = Path(__file__).parents[2]
+_SOLVE = "import sys; from benchmarks.suite.limits import solve; solve(*sys.argv[1:])"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="families, or FAMILY/METHOD; all by default")
-    parser.add_argument("--limit", type=float, default=5.0, help="seconds for each solve")
-    parser.add_argument("--keep", type=Path, default=Path("limits.jsonl"), help="where rows are kept")
-    parser.add_argument("--instance", help="this one, by name or file, in place of the largest")
-    parser.add_argument("--again", action="store_true", help="repeat rows that were over")
-    parser.add_argument("--over", action="store_true", help="only print rows that were over")
-    parser.add_argument("--solve", nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.solve:
-        solve(*options.solve)
-        return
-    options.keep.parent.mkdir(parents=True, exist_ok=True)
-    known = read(options.keep)
-    shown = []
-    for family, method, instance in pairs(options.names, options.instance):
-        key = f"{family}/{method}", instance, options.limit
-        if key not in known or (options.again and over(known[key])):
-            known[key] = measured(family, method, instance, options.limit)
-            with options.keep.open("a") as file:
-                file.write(json.dumps(known[key]) + "\n")
-            print(cells(known[key]), file=sys.stderr, flush=True)
-        shown.append(known[key])
-    print(table([row for row in shown if not options.over or over(row)]))
+def limits(asked):
+    """A row for each method."""
+    kept = Kept(asked.keep)
+    count = overs = 0
+    for family, method, instance in pairs(asked.names, asked.instance)[: asked.most]:
+        key = f"{family}/{method} {instance} {asked.time_limit:g}"
+        again = asked.again and over(kept.rows.get(key))
+        row = kept.row(key, partial(measured, family, method, instance, asked.time_limit), again)
+        count, overs = count + 1, overs + over(row)
+        if over(row) or not asked.over:
+            yield cells(row)
+    yield f"{overs} of {count} solves over."
 
 
 def pairs(names: list[str], instance: str | None) -> list[tuple[str, str, str]]:
@@ -80,16 +68,10 @@ def weight(listed: index.Listed) -> tuple[int, int]:
     return listed.size, (index.FILE.parent / f"{listed.name}.json").stat().st_size
 
 
-def read(file: Path) -> dict[tuple[str, str, float], dict[str, Any]]:
-    """The rows kept so far, the latest of each."""
-    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    return {(row["method"], row["instance"], row["limit_s"]): row for row in rows}
-
-
 def measured(family: str, method: str, instance: str, limit_s: float) -> dict[str, Any]:
     """One row, of a solve in a process of its own."""
-    command = [sys.executable, __file__, "--solve", f"{family}/{method}", instance, str(limit_s)]
-    environment = os.environ | dict.fromkeys(_ONE_THREAD, "1")
+    command = [sys.executable, "-c", _SOLVE, f"{family}/{method}", instance, str(limit_s)]
+    environment = os.environ | {"PYTHONPATH": str(_HERE)}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment)
     assert child.stdout is not None
     row: dict[str, Any] = {"method": f"{family}/{method}", "instance": instance, "limit_s": limit_s}
@@ -148,20 +130,12 @@ def solve(method: str, name: str, limit: str) -> None:
     print(json.dumps(row), flush=True)
 
 
-def over(row: dict[str, Any]) -> bool:
+def over(row: dict[str, Any] | None) -> bool:
     """Whether a solve took more than it may."""
+    if row is None:
+        return False
     late = row.get("after_s", 0.0) > TIME_PART * row["limit_s"] + TIME_S
     return late or row.get("memory_bytes", 0) > MEMORY_BYTES or row["status"].startswith(("crashed", "killed"))
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, with a line that counts."""
-    if not rows:
-        return "no rows"
-    found = [cells(row) for row in rows]
-    lines = [list(found[0]), ["---"] * len(found[0]), *(list(row.values()) for row in found)]
-    count = sum(map(over, rows))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{count} of {len(rows)} solves over"
 
 
 def cells(row: dict[str, Any]) -> dict[str, str]:
@@ -181,5 +155,13 @@ def cells(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    limits,
+    names=Option([], "families, or FAMILY/METHOD; all by default", ["topology"], str, positional=True),
+    time_limit=Option(5.0, quick=1.0),
+    keep=Option(Path("limits.jsonl"), quick=Path("limits_quick.jsonl"), type=Path),
+    instance=Option(None, "this one, by name or file, in place of the largest"),
+    again=Option(False, "repeat rows that were over"),
+    over=Option(False, "only print rows that were over"),
+    most=Option(10_000, "how many methods", quick=3),
+)

@@ -1,21 +1,18 @@
 """Seconds and peak memory of a report on a store of 100 000 made-up runs.
 
 The runs are drawn from a seed; some of the instances are bundled ones with their best known solutions, so that pictures
-are drawn too. Run as ``python benchmarks/report.py [--instances 500] [--methods 20] [--seeds 10] [--keep FOLDER]``.
+are drawn too. Quoted in docs/howto/report.md.
 """
 
-import argparse
 import json
-import os
 import sqlite3
-import sys
 import tempfile
-import time
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import DDLOPT, Benchmark, Option, command
 from ddlopt import instances
 from ddlopt.analysis.bench import Store
 
@@ -24,38 +21,21 @@ LIMIT_S = 60.0
 STATUSES = ("optimal", "feasible", "error", "crashed", "killed", "out_of_memory", "no_solution")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, count in (("instances", 500), ("methods", 20), ("seeds", 10), ("bundled", 40)):
-        parser.add_argument(f"--{name}", type=int, default=count)
-    parser.add_argument("--keep", type=Path, help="keep the store and the report in this folder")
-    asked = parser.parse_args()
+def report(asked):
+    """Of ``ddlopt report``, in a process of its own."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.keep or Path(temporary)
         folder.mkdir(exist_ok=True)
         path = folder / "made.sqlite"
         path.unlink(missing_ok=True)
         runs = make(path, asked.instances, asked.methods, asked.seeds, asked.bundled)
-        print(f"{'runs':>8} {'store MB':>9} {'seconds':>8} {'CPU s':>7} {'peak MB':>8} {'report MB':>10} {'files':>6}")
-        wall_s, cpu_s, peak_bytes = measured(path, folder / "report")
+        spent = command([*DDLOPT, "report", path, "-o", folder / "report"])
         written = [file.stat().st_size for file in (folder / "report").rglob("*") if file.is_file()]
-        print(
-            f"{runs:8d} {path.stat().st_size / 1e6:9.0f} {wall_s:8.1f} {cpu_s:7.1f} {peak_bytes / 1e6:8.0f} "
-            f"{sum(written) / 1e6:10.0f} {len(written):6d}"
-        )
-
-
-def measured(store: Path, folder: Path) -> tuple[float, float, float]:
-    """Wall-clock seconds, seconds of processor time and peak memory in bytes of ``ddlopt report``."""
-    code = "import sys; from ddlopt.cli import run; sys.exit(run(sys.argv[1:]))"
-    began = time.perf_counter()
-    child = os.posix_spawn(
-        sys.executable, [sys.executable, "-I", "-c", code, "report", str(store), "-o", str(folder)], os.environ
-    )
-    _, status, used = os.wait4(child, 0)
-    if status:
-        raise SystemExit("the report failed")
-    return time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+        yield {
+            "runs": runs, "store MB": f"{path.stat().st_size / 1e6:.0f}", "seconds": f"{spent.wall_s:.1f}",
+            "CPU s": f"{spent.processor_s:.1f}", "peak MB": f"{spent.peak_bytes / 1e6:.0f}",
+            "report MB": f"{sum(written) / 1e6:.0f}", "files": len(written),
+        }  # fmt: skip
 
 
 def make(path: Path, count: int, methods: int, seeds: int, bundled: int) -> int:
@@ -142,5 +122,11 @@ def insert(connection: sqlite3.Connection, table: str, rows: list[dict[str, obje
     connection.executemany(f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({places})", rows)
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    report,
+    instances=Option(500, "how many", quick=5),
+    methods=Option(20, "how many", quick=2),
+    seeds=Option(10, quick=1),
+    bundled=Option(40, "how many of the instances are bundled ones", quick=2),
+    keep=Option(None, "keep the store and the report in this folder", type=Path),
+)

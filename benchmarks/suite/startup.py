@@ -1,20 +1,17 @@
 """How long quick commands take, each in processes of its own, from a warm disk.
 
-    python benchmarks/startup.py [--times 9]
-
 Medians of wall-clock seconds, which count other work on the machine too, and of processor time, which does not, beside
 the seconds that each may take on a quiet one. The last column is what is imported of the large libraries. Where the
-processor time is above what is allowed the modules that cost most are printed.
+processor time is above what is allowed the modules that cost most are told.
 """
 
-import argparse
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from benchmarks.harness import Benchmark, Option, command
 
 TINY = "topology/tiny-n4-d2"
 RUN = "import sys; from ddlopt.cli import run; code = run({}); {}sys.exit(code)"
@@ -48,26 +45,24 @@ COMMANDS = {
 SHOWN = 12
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--times", type=int, default=9, help="processes of each kind")
-    times = parser.parse_args().times
+def commands(asked):
+    """A row for each command."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "solution.json"
-        once(code_of(f"solve {TINY} --out {file}"))  # also compiles what is not compiled yet
+        command(python(code_of(f"solve {TINY} --out {file}")))  # also compiles what is not compiled yet
         measured: dict[str, tuple[str, float | None]] = {"python": ("", None), "import ddlopt": ("import ddlopt", 0.2)}
         measured |= {f"ddlopt {line}": (code_of(line.replace("FILE", str(file))), s) for line, s in COMMANDS.items()}
-        print(f"{'':45} {'seconds':>8} {'CPU s':>7} {'allowed':>8}  imports")
-        slow = []
-        for name, (code, allowed) in measured.items():
-            wall_s, cpu_s = (statistics.median(each) for each in zip(*(once(code) for _ in range(times)), strict=True))
-            limit = "" if allowed is None else f"{allowed:.1f}"
-            print(f"{name:45} {wall_s:8.3f} {cpu_s:7.3f} {limit:>8}  {imported(code)}", flush=True)
+        slow = {}
+        for name, (code, allowed) in list(measured.items())[: asked.most]:
+            runs = [command(python(code)) for _ in range(asked.repeat)]
+            wall_s, cpu_s = (statistics.median(getattr(run, of) for run in runs) for of in ("wall_s", "processor_s"))
+            yield {"command": name, "seconds": f"{wall_s:.3f}", "CPU s": f"{cpu_s:.3f}", "allowed": allowed,
+                   "imports": imported(code)}  # fmt: skip
             if allowed is not None and cpu_s > allowed:
-                slow.append((name, code))
-        for name, code in slow:
-            print(f"\n{name}: modules by their own import time")
-            print("".join(slowest_imports(code)))
+                slow[name] = code
+        for name, code in slow.items():
+            yield f"{name}: modules by their own import time"
+            yield from slowest_imports(code)
 
 
 def code_of(line: str) -> str:
@@ -75,32 +70,29 @@ def code_of(line: str) -> str:
     return RUN.format(line.split(), TELL.format(HEAVY))
 
 
-def once(code: str) -> tuple[float, float]:
-    """Wall-clock seconds and seconds of processor time of one process."""
-    began = time.perf_counter()
-    child = subprocess.Popen([sys.executable, "-I", "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if status:
-        raise SystemExit(f"python -c {code!r} failed")
-    return time.perf_counter() - began, used.ru_utime + used.ru_stime
+def python(code: str) -> list[str]:
+    """The command that runs it."""
+    return [sys.executable, "-I", "-c", code]
 
 
 def imported(code: str) -> str:
     """The large libraries that are loaded at the end."""
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(python(code), capture_output=True, text=True, check=True)
     told = next((line for line in done.stderr.splitlines() if line.startswith("loaded")), "")
     return told.removeprefix("loaded").strip()
 
 
-def slowest_imports(code: str) -> list[str]:
-    """Lines on the modules that cost most by themselves."""
+def slowest_imports(code: str) -> list[dict[str, object]]:
+    """Rows on the modules that cost most by themselves."""
     command = [sys.executable, "-I", "-X", "importtime", "-c", code]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stderr.splitlines()
     parts = [line.removeprefix("import time:").split("|") for line in lines if line.count("|") == 2]
     costs = [(int(own), name.strip()) for own, _, name in parts if own.strip().isdigit()]
-    return [f"{own / 1e6:8.3f} s  {name}\n" for own, name in sorted(costs, reverse=True)[:SHOWN]]
+    return [{"module": name, "s": f"{own / 1e6:.3f}"} for own, name in sorted(costs, reverse=True)[:SHOWN]]
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    commands,
+    repeat=Option(9, "processes of each kind", quick=1),
+    most=Option(100, "how many commands", quick=4),
+)

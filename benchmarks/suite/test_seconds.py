@@ -1,12 +1,9 @@
 """Processor seconds of the default tests, by file and case, from an empty cache of kernels.
 
-    python benchmarks/test_seconds.py [--write] [--most SECONDS]
-
-With ``--write`` cases that take more than ``--most`` seconds are put into ``tests/long_cases.txt``, the first two of
+With ``--update`` cases that take more than ``--most`` seconds are put into ``tests/long_cases.txt``, the first two of
 each test function excepted; what is named there is among the slow tests.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -14,14 +11,15 @@ import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.harness import ROOT, Benchmark, Option
+
 LIST = ROOT / "tests/long_cases.txt"
 KEPT = 2
 WHOLE = "tests/test_cli", "tests/instances/test_bundled.py", "tests/models/test_kernels.py"
 """Files whose cases have no siblings: each is about another problem."""
 HEAD = f"""\
 # Cases of the slow tests: they take longer than others of their function, of which {KEPT} or more are default tests.
-# Written by `python benchmarks/test_seconds.py --write`.
+# Written by `python benchmarks suite/test_seconds --update`.
 """
 PLUGIN = """
 import os, pytest
@@ -43,14 +41,16 @@ def pytest_sessionfinish():
 """
 
 
-def measured() -> tuple[float, dict[str, float]]:
+def measured(paths: list[str]) -> tuple[float, dict[str, float]]:
     """Processor seconds of the whole run, and of each case."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "seconds_plugin.py").write_text(PLUGIN)
         (Path(folder) / "found").mkdir()
         added = {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": folder, "TEST_SECONDS": f"{folder}/found"}
         words = ["-q", "-n", "2", "--dist", "loadfile", "-p", "seconds_plugin", "-m", "not slow"]
-        subprocess.run([Path(sys.executable).parent / "pytest", *words], cwd=ROOT, env=os.environ | added, check=True)
+        subprocess.run(
+            [Path(sys.executable).parent / "pytest", *words, *paths], cwd=ROOT, env=os.environ | added, check=True
+        )
         rows = [
             line.split("\t", 1) for file in Path(folder, "found").iterdir() for line in file.read_text().splitlines()
         ]
@@ -58,26 +58,27 @@ def measured() -> tuple[float, dict[str, float]]:
     return whole, {name: float(seconds) for seconds, name in rows if name != "all"}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put long cases into tests/long_cases.txt")
-    parser.add_argument("--most", type=float, default=0.06, help="processor seconds that a case may take")
-    options = parser.parse_args()
-    whole, cases = measured()
+def tests(asked):
+    """The files that take longest."""
+    whole, cases = measured(asked.paths)
     by_file: Counter[str] = Counter()
     functions: dict[str, list[str]] = defaultdict(list)
     for name, seconds in cases.items():
         by_file[name.partition("::")[0]] += seconds
         functions[name.partition("[")[0]].append(name)
-    print(f"| {whole:.0f} in all, {len(cases)} cases | processor s |\n|---|---:|")
+    yield {"file": f"{whole:.0f} in all, {len(cases)} cases", "processor s": ""}
     for file, seconds in by_file.most_common(25):
-        print(f"| {file} | {seconds:.1f} |")
-    if options.write:
+        yield {"file": file, "processor s": f"{seconds:.1f}"}
+    if asked.update:
         known = {line for line in LIST.read_text().splitlines() if line and not line.startswith("#")}
         more = [name for names in functions.values() for name in names[KEPT:]]
-        long = {name for name in more if cases[name] > options.most and not name.startswith(WHOLE)}
+        long = {name for name in more if cases[name] > asked.most and not name.startswith(WHOLE)}
         LIST.write_text(HEAD + "".join(f"{name}\n" for name in sorted(known | long)))
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    tests,
+    paths=Option([], "of tests; all by default", ["tests/models/topology"], str, positional=True),
+    update=Option(False, "put long cases into tests/long_cases.txt"),
+    most=Option(0.06, "processor seconds that a case may take"),
+)

@@ -1,15 +1,14 @@
 """What a start is worth to a solver: each model solved without one and with a heuristic's, in pairs side by side.
 
-    python benchmarks/warm_start.py [--time-limit 8] [--solvers highs,scip,cbc,gurobi]
-
 Where all are proven optimal within the limit: the ratio of the times, the heuristic's own counted; above 1, the start
-saved time. Otherwise the gaps that are open at the limit. "Its gap" is the start's distance from the best known.
+saved time. Otherwise the gaps that are open at the limit. "Its gap" is the start's distance from the best known. Quoted
+in docs/howto/solvers.md.
 """
 
-import argparse
-import math
+from statistics import geometric_mean
 
 import ddlopt
+from benchmarks.harness import Benchmark, Option, ratio
 from ddlopt import instances
 from ddlopt.models.errors import DdloptError
 from ddlopt.solvers.backends import backend
@@ -54,54 +53,50 @@ def text(results: list[Result]) -> str:
 
 
 def pairs_of(instance, formulation, solver, limit, start) -> list[tuple[Result, Result]]:
+    """Results without a start and with it, by seed; which comes first alternates."""
     method = Exact(formulation, instance.family, formulation_named(formulation, instance.family), backend(solver))
     pairs = []
     for seed in range(SEEDS):
-        pairs.append(tuple(method.solve(instance, Limits(limit), seed, start=each) for each in (None, start)))
-        if sum(result.runtime_s for result in pairs[-1]) > PATIENCE_S:
+        order = (None, start) if seed % 2 == 0 else (start, None)
+        found = [method.solve(instance, Limits(limit), seed, start=each) for each in order]
+        pairs.append(tuple(found if seed % 2 == 0 else reversed(found)))
+        if sum(result.runtime_s for result in found) > PATIENCE_S:
             break
     return pairs
 
 
-def mean(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--time-limit", type=float, default=8.0)
-    parser.add_argument("--solvers", default="highs,scip,cbc,gurobi")
-    options = parser.parse_args()
-    print("| instance | formulation | start | its gap | its time | solver | without | with | ratio |")
-    print("|---|---|---|---:|---:|---|---:|---:|---:|")
+def starts(asked):
+    """A row for each model and solver."""
     ratios: dict[str, list[float]] = {}
-    for name, formulation, heuristic in PAIRS:
+    for name, formulation, heuristic in PAIRS[: asked.most]:
         instance = ddlopt.load(name)
         best = instances.best(name)
         known = None if best is None else float(ddlopt.check(instance, best).objective)
         ddlopt.solve(instance, heuristic, time_limit=HEURISTIC_S)  # compiled kernels are loaded once
         found = ddlopt.solve(instance, heuristic, time_limit=HEURISTIC_S)
-        distance = "–" if known is None else f"{100 * abs(found.objective - known) / abs(known):.1f} %"
-        for solver in options.solvers.split(","):
-            row = f"| {instance.name} | {formulation} | {heuristic} | {distance} | {found.runtime_s:.2f} s | {solver} |"
+        distance = None if known is None else f"{abs(found.objective - known) / abs(known):.1%}"
+        for solver in asked.solvers:
+            row = {"instance": instance.name, "formulation": formulation, "start": heuristic, "its gap": distance,
+                   "its time": f"{found.runtime_s:.2f} s", "solver": solver}  # fmt: skip
             try:
-                cold, warm = map(
-                    list, zip(*pairs_of(instance, formulation, solver, options.time_limit, found.solution), strict=True)
-                )
+                pairs = pairs_of(instance, formulation, solver, asked.time_limit, found.solution)
             except DdloptError as problem:
-                print(f"{row} {problem} | | |", flush=True)
+                yield row | {"without": str(problem), "with": "", "ratio": ""}
                 continue
-            ratio = "–"
+            cold, warm = map(list, zip(*pairs, strict=True))
+            row |= {"without": text(cold), "with": text(warm), "ratio": None}
             if all(map(proven, cold + warm)):
-                each = [
-                    one.runtime_s / (found.runtime_s + other.runtime_s) for one, other in zip(cold, warm, strict=True)
-                ]
-                ratios.setdefault(solver, []).append(mean(each))
-                ratio = f"{mean(each):.2f}"
-            print(f"{row} {text(cold)} | {text(warm)} | {ratio} |", flush=True)
+                own = ratio((one.runtime_s for one in cold), (found.runtime_s + other.runtime_s for other in warm))
+                ratios.setdefault(solver, []).append(own)
+                row["ratio"] = f"{own:.2f}"
+            yield row
     for solver, each in ratios.items():
-        print(f"{solver}: geometric mean of {len(each)} ratios {mean(each):.2f}")
+        yield f"{solver}: geometric mean of {len(each)} ratios {geometric_mean(each):.2f}"
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    starts,
+    time_limit=Option(8.0, quick=1.0),
+    solvers=Option(["highs", "scip", "cbc", "gurobi"], quick=["highs"]),
+    most=Option(len(PAIRS), "how many of the models", quick=2),
+)

@@ -1,21 +1,16 @@
 """Symmetric designs: the best circulants for all-to-all, and what symmetry saves.
 
-Three tables: the optimum for each (n, d), by the formulation and by enumeration, beside the bound for all designs; the
-routing program of one circulant, collapsed to one source beside all n of them written out; ring generators and
-distances from one breadth-first search beside all-pairs shortest paths.
+Quoted in docs/families/topology.md.
 """
 
-import argparse
-import time
 import tracemalloc
 
 import networkx as nx
 import numpy as np
 import scipy.sparse as sp
-from rich.console import Console
-from rich.table import Table
 from scipy.optimize import linprog
 
+from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.cayley import AbelianGroup
@@ -28,61 +23,40 @@ from ddlopt.solvers.topology.circulant_enumeration import CirculantEnumeration, 
 
 SIZES = ((8, 2), (12, 2), (12, 3), (12, 4), (16, 2), (16, 3), (16, 4))
 LARGE = ((24, 4), (32, 4), (64, 4), (128, 3), (128, 4))
+"""Servers, degree."""
+LARGEST_MODEL = 24
+LARGEST_ALL_PAIRS = 1024
 
 
-def all_to_all(n, degree):
+def all_to_all(n: int, degree: int) -> TopologyInstance:
     return TopologyInstance(
         name=f"all-to-all-{n}", servers=n, degree=degree, link_bandwidth_bytes_per_s=1, traffic_bytes=1 - np.eye(n)
     )
 
 
-def timed(work):
-    started = time.perf_counter()
-    result = work()
-    return result, time.perf_counter() - started
-
-
-def optima(console, sizes, time_limit_s):
-    table = Table(title="all-to-all of unit demand: load of the busiest link (proven within the class)")
-    for column in (
-        "n",
-        "d",
-        "any design ≥",
-        "best circulant",
-        "generators",
-        "of rings only",
-        "MILP s",
-        "enumeration s",
-        "sets",
-    ):
-        table.add_column(column, justify="right")
-    limits = Limits(time_s=time_limit_s, gap=1e-6)
+def optima(asked):
+    """All-to-all of unit demand, load of the busiest link: formulation, enumeration, bound for all designs."""
+    limits = Limits(time_s=asked.time_limit, gap=1e-6)
     highs = Highs(options={"mip_feasibility_tolerance": 1e-9})
-    for n, degree in sizes:
+    for n, degree in (SIZES + (LARGE if asked.large else ()))[: asked.most]:
         instance = all_to_all(n, degree)
         best = CirculantEnumeration().solve(instance, limits)
         rings = CirculantEnumeration(CirculantDesign(ring_capable=True)).solve(instance, limits)
-        milp = "-"
-        if n <= 24:
-            solved = Exact("circulant", "topology", CirculantDesign(), highs).solve(instance, limits)
-            assert abs(solved.objective - best.objective) <= 1e-5 * best.objective
-            milp = f"{solved.runtime_s:.2f}"
+        model = None
+        if n <= LARGEST_MODEL:
+            model = Exact("circulant", "topology", CirculantDesign(), highs).solve(instance, limits)
+            assert abs(model.objective - best.objective) <= 1e-5 * best.objective
         proven = "" if best.scope_gap <= 1e-6 else f" (≥ {best.scope_bound:.4f})"
-        table.add_row(
-            str(n),
-            str(degree),
-            f"{congestion_bounds(instance)['moore']:.4f}",
-            f"{best.objective:.4f}{proven}",
-            " ".join(str(j) for i, j, _ in best.solution.links if i == 0),
-            f"{rings.objective:.4f}",
-            milp,
-            f"{best.runtime_s:.2f}",
-            str(best.details["generator_sets"]),
-        )
-    console.print(table)
+        yield {
+            "n": n, "d": degree, "any design ≥": f"{congestion_bounds(instance)['moore']:.4f}",
+            "best circulant": f"{best.objective:.4f}{proven}",
+            "generators": " ".join(str(j) for i, j, _ in best.solution.links if i == 0),
+            "of rings only": f"{rings.objective:.4f}", "MILP s": model and f"{model.runtime_s:.2f}",
+            "enumeration s": f"{best.runtime_s:.2f}", "sets": best.details["generator_sets"],
+        }  # fmt: skip
 
 
-def full_program(instance, generators):
+def full_program(instance: TopologyInstance, generators: tuple[int, ...]) -> float:
     """The multicommodity program over the circulant, one commodity a source."""
     n = instance.servers
     arcs = [(x, (x + g) % n) for x in range(n) for g in generators]
@@ -98,53 +72,45 @@ def full_program(instance, generators):
     return linprog(cost, load, np.zeros(len(arcs)), balance, supply.ravel(), method="highs").fun
 
 
-def collapse(console, sizes):
-    table = Table(title="routing one circulant (1, 3, n/2 + 1): collapsed beside written out")
-    for column in ("n", "load", "columns", "collapsed s", "columns", "written out s", "ratio"):
-        table.add_column(column, justify="right")
-    for n in sizes:
+def collapse(asked):
+    """Routing one circulant (1, 3, n/2 + 1): collapsed to one source beside all n of them written out."""
+    for n in (8, 16, 32, 48) if asked.large else (8, 16, 32)[: asked.most]:
         generators, instance = (1, 3, n // 2 + 1), all_to_all(n, 3)
-        this = CirculantDesign().collapsed(instance)
-        (load, _, _), ours = timed(lambda this=this, g=generators: route(this, dict.fromkeys(g, 1)))
-        full, stock = timed(lambda i=instance, g=generators: full_program(i, g))
+        (load, _, _), ours = timed(route, CirculantDesign().collapsed(instance), dict.fromkeys(generators, 1))
+        full, stock = timed(full_program, instance, generators)
         assert abs(load - full) <= 1e-6 * full
-        table.add_row(
-            str(n), f"{load:.4f}", str(3 * n), f"{ours:.4f}", str(3 * n * n), f"{stock:.3f}", f"{stock / ours:.0f}"
-        )
-    console.print(table)
+        yield {
+            "n": n, "load": f"{load:.4f}", "columns": 3 * n, "collapsed s": ours.processor_s,
+            "columns, written out": 3 * n * n, "written out s": stock.processor_s,
+            "ratio": f"{stock.processor_s / ours.processor_s:.0f}",
+        }  # fmt: skip
 
 
-def distances(console, sizes):
-    table = Table(title="ring generators, and distances of the circulant (1, x, x², x³), x = n^(1/4)")
-    for column in ("n", "generators", "totient s", "BFS s", "diameter", "peak MB", "all pairs s", "ratio"):
-        table.add_column(column, justify="right")
-    for n in sizes:
+def distances(asked):
+    """Ring generators, and distances of the circulant (1, x, x², x³), x = n^(1/4): breadth-first beside all pairs."""
+    for n in asked.sizes:
         tracemalloc.start()
-        perms, perms_s = timed(lambda n=n: totient_perms(n))
+        perms, perms_took = timed(totient_perms, n)
         chord = sorted({round(n ** (i / 4)) for i in range(4)})
-        hops, bfs_s = timed(lambda n=n, c=chord: AbelianGroup((n,)).distances(c))
+        hops, bfs = timed(AbelianGroup((n,)).distances, chord)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        pairs_s = None
-        if n <= 1024:
+        row = {
+            "n": n, "generators": len(perms), "totient s": perms_took.processor_s, "BFS s": bfs.processor_s,
+            "diameter": hops.max(), "peak MB": peak / 1e6, "all pairs s": None, "ratio": None,
+        }  # fmt: skip
+        if n <= LARGEST_ALL_PAIRS:
             graph = nx.DiGraph((x, (x + g) % n) for x in range(n) for g in chord)
-            longest, pairs_s = timed(
-                lambda graph=graph: max(max(d.values()) for _, d in nx.all_pairs_shortest_path_length(graph))
-            )
-            assert longest == hops.max()
-        stock = ("-", "-") if pairs_s is None else (f"{pairs_s:.2f}", f"{pairs_s / bfs_s:.0f}")
-        table.add_row(
-            str(n), str(len(perms)), f"{perms_s:.4f}", f"{bfs_s:.4f}", str(hops.max()), f"{peak / 1e6:.2f}", *stock
-        )
-    console.print(table)
+            far, pairs = timed(lambda g=graph: [max(d.values()) for _, d in nx.all_pairs_shortest_path_length(g)])
+            assert max(far) == hops.max()
+            row |= {"all pairs s": pairs.processor_s, "ratio": f"{pairs.processor_s / bfs.processor_s:.0f}"}
+        yield row
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--large", action="store_true", help="also prove optima for up to 128 servers")
-    parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for each proof")
-    arguments = parser.parse_args()
-    screen = Console(width=130)
-    optima(screen, SIZES + (LARGE if arguments.large else ()), arguments.time_limit)
-    collapse(screen, (8, 16, 32, 48) if arguments.large else (8, 16, 32))
-    distances(screen, (64, 128, 256, 512, 1024, 2048, 4096))
+BENCH = Benchmark(
+    optima, collapse, distances,
+    large=Option(False, "also prove optima for up to 128 servers"),
+    time_limit=Option(120.0, "seconds for each proof", quick=2.0),
+    most=Option(100, "how many sizes of the first and second table", quick=2),
+    sizes=Option([64, 128, 256, 512, 1024, 2048, 4096], "servers of the third table", quick=[64, 2048]),
+)  # fmt: skip

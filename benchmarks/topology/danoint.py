@@ -1,20 +1,15 @@
 """How far danoint is solved after 60 s and 600 s: MIPLIB's own file beside our formulations, by HiGHS on one thread.
 
 Two runs share a computer of two cores. The file is public and not part of the project; DDLOPT_SHARED_DATA says where
-the folder with ``miplib/danoint.mps`` is, without which that line is left out.
+the folder with ``miplib/danoint.mps`` is, without which that line is left out. Quoted in docs/families/topology.md.
 """
 
-import argparse
-import os
 import time
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
-
-import highspy
-from rich.console import Console
-from rich.table import Table
 
 import ddlopt
+from benchmarks.harness import Benchmark, Option, Skipped, data, shown
+from benchmarks.topology.miplib import solve_file
 from ddlopt.models.topology.min_congestion import MinCongestion
 from ddlopt.models.topology.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
@@ -23,28 +18,14 @@ from ddlopt.solvers.exact import Exact, build_model
 from ddlopt.solvers.topology.link_exchange import LinkExchange
 
 OPTIMUM = 65 + 2 / 3
-FILE = (
-    Path(os.environ.get("DDLOPT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data")) / "miplib" / "danoint.mps"
-)
+FILE = "miplib/danoint.mps"
 
 
 def stock(seconds):
     """(time, incumbent, bound) while HiGHS solves MIPLIB's file as it is."""
-    highs, trace = highspy.Highs(), []
-    highs.silent()
-    highs.setOptionValue("threads", 1)
-    highs.setOptionValue("time_limit", float(seconds))
-    if highs.readModel(str(FILE)) != highspy.HighsStatus.kOk:
-        raise SystemExit(f"{FILE} cannot be read")
-    started = time.perf_counter()
-
-    def note(event):
-        trace.append((time.perf_counter() - started, event.data_out.mip_primal_bound, event.data_out.mip_dual_bound))
-
-    highs.cbMipInterrupt += note
-    highs.run()
-    info = highs.getInfo()
-    return [*trace, (seconds, info.objective_function_value, info.mip_dual_bound)]
+    trace = []
+    trace.append(solve_file(data(FILE), seconds, trace.append))
+    return trace
 
 
 def points_of(result, already_s=0.0):
@@ -53,7 +34,7 @@ def points_of(result, already_s=0.0):
 
 
 def exact(seconds, start=None, **options):
-    """The same while HiGHS solves our formulation."""
+    """The result of HiGHS on our formulation."""
     method = Exact("min-congestion", "topology", MinCongestion(**options))
     return method.solve(ddlopt.load("danoint"), Limits(time_s=seconds), start=start)
 
@@ -73,9 +54,8 @@ def in_steps(seconds):
     found = LinkExchange().solve(instance, Limits(time_s=seconds / 10))
     trace = points_of(found)
     used = time.perf_counter() - started
-    outcome = Highs().solve(
-        build_model("topology", MinVolume(), instance), Limits(time_s=max(1, seconds - used), gap=1e-6)
-    )
+    limits = Limits(time_s=max(1, seconds - used), gap=1e-6)
+    outcome = Highs().solve(build_model("topology", MinVolume(), instance), limits)
     trace += [(used + p.time_s, None, MinVolume().objective_value(instance, p.bound)) for p in outcome.trace if p.bound]
     used = time.perf_counter() - started
     if used >= seconds:
@@ -95,38 +75,33 @@ WAYS = {
 def known_after(trace, seconds):
     """Best incumbent and bound up to a time."""
     points = [point for point in trace if point[0] <= seconds * 1.01]
-    incumbents = [p[1] for p in points if p[1] is not None and p[1] < highspy.kHighsInf]
-    bounds = [p[2] for p in points if p[2] is not None and p[2] > -highspy.kHighsInf]
+    incumbents, bounds = ([p[k] for p in points if p[k] is not None] for k in (1, 2))
     return min(incumbents, default=None), max(bounds, default=None)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, nargs="+", default=[60, 600], help="when to look")
-    parser.add_argument("--workers", type=int, default=2, help="solves at the same time")
-    arguments = parser.parse_args()
-    ways = {name: way for name, way in WAYS.items() if way is not stock or FILE.exists()}
-    if len(ways) < len(WAYS):
-        print(f"without MIPLIB's file: there is no {FILE}; set DDLOPT_SHARED_DATA to the folder that holds miplib/")
-    with ProcessPoolExecutor(arguments.workers) as pool:
-        runs = {name: pool.submit(way, max(arguments.seconds)) for name, way in ways.items()}
-        table = Table(title=f"danoint (8 servers, degree 2), optimum {OPTIMUM:.4f}")
-        table.add_column("model")
-        for seconds in arguments.seconds:
-            for figure in ("best", "bound", "gap"):
-                table.add_column(f"{figure} {seconds:g} s", justify="right")
-        table.add_column("optimum found after", justify="right")
+def over_time(asked):
+    """8 servers, degree 2; the optimum is 65.6667."""
+    try:
+        ways = WAYS if data(FILE) else {}
+    except Skipped as missing:
+        yield f"Without MIPLIB's file: {missing}."
+        ways = {name: way for name, way in WAYS.items() if way is not stock}
+    with ProcessPoolExecutor(asked.workers) as pool:
+        runs = {name: pool.submit(way, max(asked.seconds)) for name, way in ways.items()}
         for name, run in runs.items():
-            trace, cells = run.result(), []
-            for seconds in arguments.seconds:
+            trace, row = run.result(), {"model": name}
+            for seconds in asked.seconds:
                 best, bound = known_after(trace, seconds)
-                gap = None if best is None or bound is None else (best - bound) / best
-                cells += ["-" if best is None else f"{best:.4f}", "-" if bound is None else f"{bound:.4f}"]
-                cells.append("-" if gap is None else f"{100 * gap:.2f} %")
-            found = [t for t, best, _ in trace if best is not None and best < OPTIMUM * (1 + 1e-6)]
-            table.add_row(name, *cells, f"{found[0]:.0f} s" if found else "-")
-    Console(width=160).print(table)
+                gap = None if best is None or bound is None else f"{(best - bound) / best:.2%}"
+                row |= {f"best {seconds:g} s": shown(best, ".4f"), f"bound {seconds:g} s": shown(bound, ".4f")}
+                row[f"gap {seconds:g} s"] = gap
+            reached = (t for t, best, _ in trace if best is not None and best <= OPTIMUM * (1 + 1e-6))
+            after = min(reached, default=None)
+            yield row | {"optimum found after, s": shown(after, ".0f")}
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    over_time,
+    seconds=Option([60.0, 600.0], "when to look", quick=[2.0, 8.0]),
+    workers=Option(2, "solves at the same time"),
+)

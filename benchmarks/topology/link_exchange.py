@@ -1,31 +1,17 @@
-"""The link search and the routing beneath it, as the cluster grows.
-
-Three tables: routes on fixed links beside the linear program by HiGHS (dense random traffic, random links of degree 4);
-hops of all pairs beside breadth-first search by SciPy, which is what one move of the search costs; the search itself
-beside TopologyFinder, on bundled instances or, with ``--all``, on all of them.
-"""
-
-import argparse
-import time
+"""The link search and the routing beneath it, as the cluster grows. Quoted in docs/families/topology.md."""
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-import ddlopt
+from benchmarks.harness import Benchmark, Option, paired, solved, timed
 from ddlopt import instances
-from ddlopt.models.errors import DdloptError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.balance import Effort, Job, balance
 from ddlopt.solvers.topology.balance_lp import polish
 from ddlopt.solvers.topology.exchange_moves import hop_volume
-from ddlopt.solvers.topology.link_exchange import LinkExchange
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
-SIZES = (8, 16, 32, 64, 128)
 LARGEST_PROGRAM = 32
 REPEATS = 20
 INSTANCES = (
@@ -34,21 +20,9 @@ INSTANCES = (
 )
 
 
-def timed(work):
-    started = time.perf_counter()
-    result = work()
-    return result, time.perf_counter() - started
-
-
-def table_of(title, columns):
-    table = Table(title=title)
-    for column in columns:
-        table.add_column(column, justify="left" if column == "instance" else "right")
-    return table
-
-
-def random_job(n, rng):
+def random_job(n: int) -> tuple[Job, np.ndarray]:
     """Dense random traffic on the links of four random rings."""
+    rng = np.random.default_rng(n)
     traffic = rng.random((n, n))
     np.fill_diagonal(traffic, 0)
     heads = np.empty((n, 4), dtype=np.int64)
@@ -61,43 +35,32 @@ def random_job(n, rng):
     return Job(instance), heads
 
 
-def routing(console):
-    """Quick and accurate balancing; ratios of time are to the linear program."""
-    columns = (
-        "n",
-        "quick s",
-        "above bound",
-        "accurate s",
-        "above bound",
-        "LP s",
-        "LP / accurate",
-        "accurate / optimum - 1",
-    )
-    table = table_of("routes on fixed links", columns)
-    balance(*random_job(8, np.random.default_rng(1)))
-    for n in SIZES:
-        job, heads = random_job(n, np.random.default_rng(n))
-        quick, quick_s = timed(lambda job=job, heads=heads: balance(job, heads, effort=Effort(8, 100.0, 0, 1)))
-        found, found_s = timed(lambda job=job, heads=heads: balance(job, heads))
-        row = [str(n)]
-        for answer, seconds in ((quick, quick_s), (found, found_s)):
-            row += [f"{seconds:.4f}", f"{answer.congestion_bytes / found.bound_bytes - 1:.2%}"]
+def routing(asked):
+    """Routes on fixed links, dense random traffic of degree 4: balancing, quick and accurate, beside HiGHS."""
+    balance(*random_job(8))
+    for n in asked.sizes:
+        job, heads = random_job(n)
+        quick, quick_took = timed(balance, job, heads, effort=Effort(8, 100.0, 0, 1))
+        found, took = timed(balance, job, heads)
+        row = {"n": n}
+        for name, answer, spent in (("quick", quick, quick_took), ("accurate", found, took)):
+            above = answer.congestion_bytes / found.bound_bytes - 1
+            row |= {f"{name} s": spent.processor_s, f"{name}, above bound": f"{above:.2%}"}
+        row |= dict.fromkeys(("LP s", "LP / accurate", "accurate / optimum - 1"))
         if n <= LARGEST_PROGRAM:
-            exact, exact_s = timed(lambda found=found: polish(found))
-            above = found.congestion_bytes / exact.congestion_bytes - 1
-            row += [f"{exact_s:.3f}", f"{exact_s / found_s:.0f}", f"{above:.1e}"]
-        table.add_row(*row)
-    console.print(table)
+            exact, exact_took = timed(polish, found)
+            row["LP s"] = exact_took.processor_s
+            row["LP / accurate"] = f"{exact_took.processor_s / took.processor_s:.0f}"
+            row["accurate / optimum - 1"] = f"{found.congestion_bytes / exact.congestion_bytes - 1:.1e}"
+        yield row
 
 
-def hops(console):
-    """One evaluation of the surrogate; SciPy's figure does not include building its matrix."""
-    table = table_of("hops of all pairs, weighted", ("n", "bit sets ms", "SciPy ms", "ratio"))
-    for n in SIZES:
-        job, heads = random_job(n, np.random.default_rng(n))
+def hops(asked):
+    """Weighted hops of all pairs, what one move of the search costs; SciPy's figure is without building its matrix."""
+    for n in asked.sizes:
+        job, heads = random_job(n)
         hop_volume(heads, job.traffic, True)
         graph = csr_array((np.ones(4 * n), (np.repeat(np.arange(n), 4), heads.ravel())), shape=(n, n))
-        graph.data[:] = 1
 
         def bit_sets(job=job, heads=heads):
             return np.mean([hop_volume(heads, job.traffic, True) for _ in range(REPEATS)])
@@ -105,48 +68,31 @@ def hops(console):
         def scipy(job=job, graph=graph):
             return np.mean([(dijkstra(graph, unweighted=True) * job.traffic).sum() for _ in range(REPEATS)])
 
-        (ours, ours_s), (theirs, theirs_s) = timed(bit_sets), timed(scipy)
-        if not np.isclose(ours, theirs):
-            raise SystemExit(f"hops of n={n}: {ours} against {theirs}")
-        each = f"{1e3 * ours_s / REPEATS:.3f}", f"{1e3 * theirs_s / REPEATS:.3f}"
-        table.add_row(str(n), *each, f"{theirs_s / ours_s:.1f}")
-    console.print(table)
+        runs = paired(3, {"bit sets": bit_sets, "SciPy": scipy})
+        if not np.isclose(runs["bit sets"][0][0], runs["SciPy"][0][0]):
+            raise SystemExit(f"hops of n={n} differ: {runs}")
+        ours, theirs = (min(spent.wall_s for _, spent in runs[name]) / REPEATS for name in runs)
+        yield {"n": n, "bit sets ms": 1e3 * ours, "SciPy ms": 1e3 * theirs, "ratio": f"{theirs / ours:.1f}"}
 
 
-def search(console, names, limits):
-    """The search beside TopologyFinder; times include the check of the design."""
-    columns = ("instance", "n", "d", "bound", "finder", "gap", "s", "link-exchange", "gap", "s", "routing gap")
-    table = table_of("iteration time in seconds", columns)
-    for name in names:
-        instance = ddlopt.load(name)
-        row = [name, str(instance.servers), str(instance.degree)]
-        ours = LinkExchange().solve(instance, limits)
-        row.append(f"{ours.bound:.6g}")
-        try:
-            theirs = TopologyFinder().solve(instance, limits)
-            row += [f"{theirs.objective:.6g}", f"{theirs.gap:.2%}", f"{theirs.runtime_s:.1f}"]
-        except DdloptError:
-            row += ["–", "–", "–"]
-        row += [
-            f"{ours.objective:.6g}",
-            f"{ours.gap:.3%}",
-            f"{ours.runtime_s:.1f}",
-            f"{ours.details['routing_gap']:.1e}",
-        ]
-        table.add_row(*row)
-    console.print(table)
+def search(asked):
+    """Iteration time in seconds beside TopologyFinder; times include the check of the design."""
+    limits = Limits(time_s=asked.time_limit)
+    for name in instances.names("topology") if asked.all else asked.instances:
+        instance = instances.load(name)
+        ours, theirs = (solved(method, instance, limits) for method in ("link-exchange", "topology-finder"))
+        row = {"instance": name, "n": instance.servers, "d": instance.degree, "bound": f"{ours.bound:.6g}"}
+        for method, result in (("finder", theirs), ("link-exchange", ours)):
+            row[method] = result and f"{result.objective:.6g}"
+            row[f"{method}, gap"] = result and f"{result.gap:.3%}"
+            row[f"{method}, s"] = result and f"{result.runtime_s:.1f}"
+        yield row | {"routing gap": f"{ours.details['routing_gap']:.1e}"}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="all bundled instances")
-    parser.add_argument("--time-limit", type=float, help="seconds per search (default: the search's own budget)")
-    arguments = parser.parse_args()
-    console = Console(width=150)
-    routing(console)
-    hops(console)
-    search(console, instances.names() if arguments.all else INSTANCES, Limits(time_s=arguments.time_limit))
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    routing, hops, search,
+    sizes=Option([8, 16, 32, 64, 128], "servers of the first two tables", quick=[8]),
+    instances=Option(list(INSTANCES), "of the third table", quick=["danoint"]),
+    all=Option(False, "all bundled instances in the third table"),
+    time_limit=Option(None, "seconds for each search (default: the search's own budget)", quick=1.0, type=float),
+)  # fmt: skip

@@ -1,19 +1,16 @@
 """What metric inequalities do to the root bound of MinCongestion, and to its branch and bound.
 
-Bounds are bytes on the busiest link. ``paths`` is what all inequalities together could reach that weight the loads of
-links by lengths and know of designs only which chains of up to three links they contain: the relaxation with a
-variable for the part of each pair's traffic on each such chain.
+Bounds are bytes on the busiest link, the best known is given. ``paths`` is what all inequalities together could reach
+that weight the loads of links by lengths and know of designs only which chains of up to three links they contain: the
+relaxation with a variable for the part of each pair's traffic on each such chain. Quoted in docs/families/topology.md.
 """
 
-import argparse
 import itertools
-import time
 
 import pyomo.environ as pyo
-from rich.console import Console
-from rich.table import Table
 
 import ddlopt
+from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances import library
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.min_congestion import MinCongestion, unit_bytes
@@ -40,26 +37,51 @@ def known(name):
     return instance, design, float(evaluate(instance, design).details["max_link_load_bytes"])
 
 
-def root_table(names, labels, time_s):
-    table = Table(title="Bound at the root, bytes on the busiest link; the best known is given")
-    for column in ("instance", "best known", "cuts", "before", "after", "gap closed", "tight cuts", "LPs", "CPU"):
-        table.add_column(column, justify="left" if column in ("instance", "cuts") else "right")
-    for name in names:
+def root(asked):
+    """Bound at the root."""
+    for name in asked.instances:
         instance, _, best = known(name)
-        for label in labels:
+        for label in asked.cuts:
             kinds, rounds = SEPARATIONS[label]
-            started = time.process_time()
-            found = MetricSeparation(kinds, rounds, achievable_bytes=best).run(instance, time_s)
-            used = f"{time.process_time() - started:.0f} s"
+            separation = MetricSeparation(kinds, rounds, achievable_bytes=best)
+            found, spent = timed(separation.run, instance, asked.time_limit)
             before, after = found.first_bound_bytes, found.bound_bytes
-            closed = f"{100 * (after - before) / (best - before):.1f} %"
-            cells = [f"{best:.4f}", label, f"{before:.4f}", f"{after:.4f}", closed, str(len(found.cuts))]
-            table.add_row(name, *cells, str(found.programs), used)
-            print(name, *cells, found.programs, used, flush=True)
-    return table
+            yield {
+                "instance": name, "best known": f"{best:.4f}", "cuts": label, "before": f"{before:.4f}",
+                "after": f"{after:.4f}", "gap closed": f"{100 * (after - before) / (best - before):.1f} %",
+                "tight cuts": len(found.cuts), "LPs": found.programs, "CPU": f"{spent.processor_s:.0f} s",
+            }  # fmt: skip
 
 
-def paths(instance, **options):
+def paths(asked):
+    """The most that rows of weighted loads could reach at the root."""
+    for name in asked.instances:
+        instance, _, best = known(name)
+        volume, plain = (
+            relaxed_bytes(build_model("topology", kind(numbering=False), instance), instance)
+            for kind in (MinVolume, MinCongestion)
+        )
+        given = {"achievable_bytes": best, "proven_bytes": plain * (1 - 1e-9), "unlaid_links": True}
+        figures = {"MinVolume": volume, "MinCongestion": plain, "paths": chains_bytes(instance)}
+        figures["paths, best known given"] = chains_bytes(instance, **given)
+        yield {"instance": name, **{heading: f"{value:.4f}" for heading, value in figures.items()}}
+
+
+def tree(asked):
+    """Bound after so many nodes of HiGHS, from the best known design; processor seconds with separation."""
+    for name in asked.instances:
+        instance, design, best = known(name)
+        backend = Highs({"mip_max_nodes": asked.nodes})
+        plain = Exact("min-congestion", "topology", MinCongestion(achievable_bytes=best), backend)
+        row, bandwidth = {"instance": name, "best known": f"{best:.4f}"}, instance.link_bandwidth_bytes_per_s
+        for method in (plain, MetricCuts(backend=backend)):
+            found, spent = timed(method.solve, instance, Limits(), start=design)
+            row[method.name] = f"{(found.bound - instance.compute_s) * bandwidth:.4f}"
+            row[f"{method.name}, CPU"] = f"{spent.processor_s:.0f} s"
+        yield row
+
+
+def chains_bytes(instance, **options):
     """LP bound of MinCongestion with the traffic of each pair on chains of links."""
     model = build_model("topology", MinCongestion(numbering=False, **options), instance)
     block, n, d = model.topology, instance.servers, instance.degree
@@ -114,57 +136,10 @@ def relaxed_bytes(model, instance):
     return Highs().solve(model, Limits()).objective * unit_bytes(instance)
 
 
-def paths_table(names):
-    table = Table(title="The most that rows of weighted loads could reach at the root")
-    for column in ("instance", "MinVolume", "MinCongestion", "paths", "paths, best known given"):
-        table.add_column(column, justify="left" if column == "instance" else "right")
-    for name in names:
-        instance, _, best = known(name)
-        volume, plain = (
-            relaxed_bytes(build_model("topology", kind(numbering=False), instance), instance)
-            for kind in (MinVolume, MinCongestion)
-        )
-        given = {"achievable_bytes": best, "proven_bytes": plain * (1 - 1e-9), "unlaid_links": True}
-        row = (volume, plain, paths(instance), paths(instance, **given))
-        table.add_row(name, *(f"{value:.4f}" for value in row))
-        print(name, *(f"{value:.4f}" for value in row), flush=True)
-    return table
-
-
-def tree_table(names, nodes):
-    table = Table(title=f"Bound after {nodes} nodes of HiGHS, from the best known design")
-    for column in ("instance", "best known", "min-congestion", "CPU", "metric-cuts", "CPU, with separation"):
-        table.add_column(column, justify="left" if column == "instance" else "right")
-    for name in names:
-        instance, design, best = known(name)
-        backend = Highs({"mip_max_nodes": nodes})
-        plain = Exact("min-congestion", "topology", MinCongestion(achievable_bytes=best), backend)
-        cells, bandwidth = [f"{best:.4f}"], instance.link_bandwidth_bytes_per_s
-        for method in (plain, MetricCuts(backend=backend)):
-            started = time.process_time()
-            found = method.solve(instance, Limits(), start=design)
-            cells += [f"{(found.bound - instance.compute_s) * bandwidth:.4f}", f"{time.process_time() - started:.0f} s"]
-            print(name, *cells, found.details.get("nodes"), flush=True)
-        table.add_row(name, *cells)
-    return table
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--instances", nargs="+", default=INSTANCES)
-    parser.add_argument("--root-seconds", type=float, default=300, help="for each separation")
-    parser.add_argument("--nodes", type=int, default=200, help="of each branch and bound; 0 leaves it out")
-    parser.add_argument("--cuts", nargs="*", default=SEPARATIONS, choices=SEPARATIONS, help="none leaves the root out")
-    parser.add_argument("--no-paths", action="store_true", help="leave out the largest linear programs")
-    arguments = parser.parse_args()
-    tables = [] if arguments.no_paths else [paths_table(arguments.instances)]
-    if arguments.cuts:
-        tables.append(root_table(arguments.instances, arguments.cuts, arguments.root_seconds))
-    if arguments.nodes > 0:
-        tables.append(tree_table(arguments.instances, arguments.nodes))
-    for table in tables:
-        Console(width=160).print(table)
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    paths, root, tree,
+    instances=Option(list(INSTANCES), quick=["danoint"]),
+    cuts=Option(list(SEPARATIONS), "separations at the root", quick=["rounded"], choices=SEPARATIONS),
+    time_limit=Option(300.0, "seconds for each separation", quick=2.0),
+    nodes=Option(200, "of each branch and bound", quick=2),
+)  # fmt: skip

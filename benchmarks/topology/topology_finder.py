@@ -1,20 +1,14 @@
 """TopoOpt's heuristics: time and peak memory as the cluster grows, and the paths beside networkx.
 
-Three tables: TotientPerms, SelectPermutations and CoinChangeMod up to thousands of servers, with the distances of the
-coin table beside breadth-first search by networkx; every heuristic on dense traffic (all-to-all and an all-reduce over
-everybody), the check of the design included; k shortest paths beside networkx on a sample of pairs.
+Quoted in docs/families/topology.md.
 """
 
-import argparse
 import itertools
-import resource
-import time
 
 import networkx as nx
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.harness import Benchmark, Option, clocked, least, paired, peak_bytes, timed
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.models.topology.permutations import totient_perms
 from ddlopt.solvers.contracts import Limits
@@ -27,29 +21,14 @@ from ddlopt.solvers.topology.select_permutations import select_permutations
 from ddlopt.solvers.topology.topology_finder import TopologyFinder
 
 METHODS = (TopologyFinder(), TopologyFinder("released"), ConcaveMatchingFinder(), OcsGreedy(), Expander())
-REPEATS = 5
 
 
-def timed(work, repeats=1):
-    """What the work gives and the least seconds it took."""
-    best = float("inf")
-    for _ in range(repeats):
-        started = time.perf_counter()
-        result = work()
-        best = min(best, time.perf_counter() - started)
-    return result, best
+def peak_mb() -> str:
+    """Of this process so far."""
+    return f"{peak_bytes() / 2**20:.0f}"
 
 
-def peak_mb():
-    """Largest resident size of this process so far; Linux counts in KiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def circulant(n, generators):
-    return Network.of(n, {(v, (v + g) % n): 1 for v in range(n) for g in generators})
-
-
-def dense(n, degree):
+def dense(n: int, degree: int) -> TopologyInstance:
     """As many bytes all-to-all as in the all-reduce, so that the paper's degree split is even."""
     reduced = AllReduceGroup(members=tuple(range(n)), gradient_bytes=n / 2)
     return TopologyInstance(
@@ -62,93 +41,66 @@ def dense(n, degree):
     )
 
 
-def coins(sizes, degree):
-    table = Table(title=f"rings and their routes, d = {degree}")
-    for column in (
-        "n",
-        "TotientPerms s",
-        "Select s",
-        "CoinChangeMod s",
-        "all three s",
-        "networkx BFS s",
-        "ratio",
-        "generators",
-        "diameter",
-        "peak MB",
-    ):
-        table.add_column(column, justify="right")
-    for n in sizes:
-        candidates, perms_s = timed(lambda n=n: totient_perms(n), REPEATS)
-        chosen, select_s = timed(lambda n=n, c=candidates: select_permutations(c, n, degree), REPEATS)
-        found, coin_s = timed(lambda n=n, g=chosen: coin_change_mod(n, g), REPEATS)
+def rings(asked):
+    """TotientPerms, SelectPermutations and CoinChangeMod, whose distances are beside breadth-first search."""
+    coin_change_mod(8, [1, 3])
+    for n in asked.ring_sizes:
+        candidates = totient_perms(n)
+        chosen = select_permutations(candidates, n, asked.degree)
         graph = nx.DiGraph([(v, (v + g) % n) for v in range(n) for g in chosen])
-        distances, stock_s = timed(lambda g=graph: nx.single_source_shortest_path_length(g, 0), REPEATS)
+        runs = paired(asked.repeat, {
+            "TotientPerms": lambda n=n: totient_perms(n),
+            "Select": lambda n=n, c=candidates: select_permutations(c, n, asked.degree),
+            "CoinChangeMod": lambda n=n, g=chosen: coin_change_mod(n, g),
+            "networkx BFS": lambda g=graph: nx.single_source_shortest_path_length(g, 0),
+        })  # fmt: skip
+        seconds = {name: least(own) for name, own in runs.items()}
+        found, distances = runs["CoinChangeMod"][0][0], runs["networkx BFS"][0][0]
         assert max(distances.values()) == found.hops.max()
-        table.add_row(
-            str(n),
-            f"{perms_s:.4f}",
-            f"{select_s:.4f}",
-            f"{coin_s:.4f}",
-            f"{perms_s + select_s + coin_s:.4f}",
-            f"{stock_s:.4f}",
-            f"{stock_s / coin_s:.1f}",
-            str(chosen),
-            str(found.hops.max()),
-            f"{peak_mb():.0f}",
-        )
-    return table
+        *ours, stock = seconds.values()
+        yield {
+            "n": n, **{f"{name} s": f"{value:.5f}" for name, value in seconds.items()},
+            "our three s": f"{sum(ours):.5f}", "BFS / coins": f"{stock / seconds['CoinChangeMod']:.1f}",
+            "generators": chosen, "diameter": found.hops.max(), "peak MB": peak_mb(),
+        }  # fmt: skip
 
 
-def heuristics(sizes, degree):
-    table = Table(title=f"dense traffic, d = {degree}: bytes on the busiest link (seconds, check included)")
-    for column in ("n", "bound", *(method.name for method in METHODS), "peak MB"):
-        table.add_column(column, justify="right")
-    for n in sizes:
-        problem = dense(n, degree)
-        results = [timed(lambda m=m, p=problem: m.solve(p, Limits())) for m in METHODS]
-        cells = [f"{result.objective:.4g} ({seconds:.1f})" for result, seconds in results]
-        table.add_row(str(n), f"{results[0][0].bound:.4g}", *cells, f"{peak_mb():.0f}")
-    return table
+def heuristics(asked):
+    """All-to-all and an all-reduce over everybody: bytes on the busiest link, and seconds, the check included."""
+    for n in asked.sizes:
+        runs = {method.name: clocked(method, dense(n, asked.degree), Limits()) for method in METHODS}
+        cells = {name: f"{result.objective:.4g} ({spent.processor_s:.1f})" for name, (result, spent) in runs.items()}
+        bound = next(result.bound for result, _ in runs.values())
+        yield {"n": n, "bound": bound, **cells, "peak MB": peak_mb()}
 
 
-def paths(sizes, degree, sample):
-    table = Table(title=f"4 shortest paths of a pair on a circulant, d = {degree}")
-    for column in ("n", "pairs", "ours, µs a pair", "networkx, µs a pair", "ratio"):
-        table.add_column(column, justify="right")
-    for n in sizes:
-        generators = select_permutations(totient_perms(n), n, degree)
-        network = circulant(n, generators)
+def paths(asked):
+    """4 shortest paths of a pair on a circulant, beside networkx on a sample of pairs."""
+    for n in asked.sizes:
+        generators = select_permutations(totient_perms(n), n, asked.degree)
+        network = Network.of(n, {(v, (v + g) % n): 1 for v in range(n) for g in generators})
         pairs = np.array(list(itertools.permutations(range(n), 2)), dtype=np.int32)
-        sets, ours_s = timed(lambda net=network, p=pairs: k_shortest_paths(net, p, 4), REPEATS)
+        k_shortest_paths(network, pairs[:2], 4)
+        sets, ours = timed(k_shortest_paths, network, pairs, 4)
         graph = nx.DiGraph(list(zip(network.tails.tolist(), network.heads.tolist(), strict=True)))
-        few = np.random.default_rng(0).choice(len(pairs), min(sample, len(pairs)), replace=False)
+        few = np.random.default_rng(0).choice(len(pairs), min(asked.sample, len(pairs)), replace=False)
 
         def stock(graph=graph, few=few, pairs=pairs):
             return [list(itertools.islice(nx.shortest_simple_paths(graph, *pairs[q].tolist()), 4)) for q in few]
 
-        theirs, theirs_s = timed(stock)
+        theirs, took = timed(stock)
         for q, expected in zip(few, theirs, strict=True):
             assert [len(path) for path in sets.of_pair(q)] == [len(path) for path in expected]
-        ours_us, theirs_us = ours_s / len(pairs) * 1e6, theirs_s / len(few) * 1e6
-        table.add_row(str(n), str(len(pairs)), f"{ours_us:.1f}", f"{theirs_us:.0f}", f"{theirs_us / ours_us:.0f}")
-    return table
+        ours_us, theirs_us = (1e6 * s / k for s, k in ((ours.processor_s, len(pairs)), (took.processor_s, len(few))))
+        yield {"n": n, "pairs": len(pairs), "ours, µs a pair": f"{ours_us:.1f}",
+               "networkx, µs a pair": f"{theirs_us:.0f}", "ratio": f"{theirs_us / ours_us:.0f}"}  # fmt: skip
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--degree", type=int, default=4)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 64, 128])
-    parser.add_argument("--ring-sizes", type=int, nargs="+", default=[64, 256, 1024, 4096])
-    parser.add_argument("--sample", type=int, default=60, help="pairs that networkx routes")
-    options = parser.parse_args()
-    console = Console(width=150)
-    # Numba compiles, and imports settle, before anything is measured.
-    for method in METHODS:
-        method.solve(dense(8, 3), Limits())
-    console.print(coins(options.ring_sizes, options.degree))
-    console.print(heuristics(options.sizes, options.degree))
-    console.print(paths(options.sizes, options.degree, options.sample))
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Benchmark(
+    rings, heuristics, paths,
+    degree=Option(4, "ports of a server"),
+    ring_sizes=Option([64, 256, 1024, 4096], "servers of the first table", quick=[64]),
+    sizes=Option([16, 32, 64, 128], "servers of the others", quick=[16]),
+    sample=Option(60, "pairs that networkx routes", quick=5),
+    repeat=Option(5, quick=2),
+)  # fmt: skip

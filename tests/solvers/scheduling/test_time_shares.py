@@ -1,36 +1,24 @@
 """Gavel's policies as linear programs, against the bisection and closed forms."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from benchmarks.scheduling.gavel_makespan import bisection, jobs
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.scheduling.time_shares import makespan_shares, max_min_shares
-
-ROOT = Path(__file__).resolve().parents[3]
-
-
-def benchmark():
-    spec = importlib.util.spec_from_file_location("gavel_makespan", ROOT / "benchmarks" / "gavel_makespan.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bisection_is_at_most_five_percent_above(seed):
-    module = benchmark()
-    data = module.jobs(24, seed)
+    data = jobs(24, seed)
     exact = makespan_shares(*data).level
-    found, _ = module.bisection(*data, "CLARABEL")
+    found, _ = bisection(*data, "CLARABEL")
     assert exact * (1 - 1e-6) <= found <= 1.05 * exact
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_makespan_shares_are_feasible_and_reach_the_level(seed):
-    throughputs, widths, accelerators, steps = benchmark().jobs(30, seed)
+    throughputs, widths, accelerators, steps = jobs(30, seed)
     shares, makespan = makespan_shares(throughputs, widths, accelerators, steps)
     assert (widths @ shares <= accelerators * (1 + 1e-9)).all()
     assert (shares.sum(axis=1) <= 1 + 1e-9).all()

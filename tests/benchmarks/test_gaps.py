@@ -1,33 +1,18 @@
 """The tables of gaps that the documentation shows, of a store whose figures are known."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
-import pytest
 from report_cases import instance_row, make_store, run_row
 
+from benchmarks.suite import gaps
 from ddlopt.analysis.bench import Store
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "gaps.py"
 
-
-@pytest.fixture(scope="module")
-def gaps():
-    spec = importlib.util.spec_from_file_location("gaps", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def written(gaps, monkeypatch, store, folder, *more):
-    monkeypatch.setattr(sys, "argv", ["gaps.py", str(store), "--write", str(folder), *more])
-    gaps.main()
+def written(store, folder, *more):
+    gaps.BENCH.run([str(store), "--write", str(folder), *more], "suite/gaps", "")
     return folder
 
 
-def test_by_hand(gaps, monkeypatch, tmp_path, capsys):
-    folder = written(gaps, monkeypatch, make_store(tmp_path / "r.sqlite"), tmp_path, "--note", "Mine.")
+def test_by_hand(tmp_path, capsys):
+    folder = written(make_store(tmp_path / "r.sqlite"), tmp_path, "--note", "Mine.")
     text = (folder / "topology_gap.md").read_text()
     assert text in capsys.readouterr().out
     head, told, table = text.split("\n\n")[1:]
@@ -40,12 +25,12 @@ def test_by_hand(gaps, monkeypatch, tmp_path, capsys):
     assert scheduling[-2] == "| most | 4 | 10 | 9 | 0 % | 0 % | 20.00 % | 10.00 % |"
     assert scheduling[-1] == "| none | 4 | – | – | – | – | – | – |"
     (folder / "scheduling_gap.md").unlink()
-    written(gaps, monkeypatch, tmp_path / "r.sqlite", tmp_path, "--families", "topology")
+    written(tmp_path / "r.sqlite", tmp_path, "--families", "topology")
     assert not (folder / "scheduling_gap.md").exists()
     assert not (folder / "topology_gap.png").exists()  # none of the pictured instances is there
 
 
-def test_problems_have_a_table_each_and_bounds_their_parts(gaps, monkeypatch, tmp_path):
+def test_problems_have_a_table_each_and_bounds_their_parts(monkeypatch, tmp_path):
     rows = {
         "sfb": instance_row("a" * 64, "one", "compression") | {"sizes": {"problem": "sfb", "size": 3}},
         "levels": instance_row("b" * 64, "two", "compression") | {"sizes": {"problem": "levels", "size": 5}},
@@ -60,7 +45,7 @@ def test_problems_have_a_table_each_and_bounds_their_parts(gaps, monkeypatch, tm
         store.add(run_row(rows[""], "expander", 0, "feasible", 4.0, 1.5, details={"gap_of_topology": 9.0}), rows[""])
         store.add(run_row(rows["new"], "some", 0, "feasible", 2.0, 1.9), rows["new"])
     monkeypatch.setattr(gaps.catalogue, "method_names", lambda family: ("joint", "expander"))
-    folder = written(gaps, monkeypatch, tmp_path / "r.sqlite", tmp_path)
+    folder = written(tmp_path / "r.sqlite", tmp_path)
     assert (folder / "other_gap.png").read_bytes().startswith(b"\x89PNG")
     _, one, two = (folder / "compression_gap.md").read_text().split("\n## ")
     assert one.splitlines()[0] == "Sufficient factors"

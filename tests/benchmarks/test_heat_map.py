@@ -1,6 +1,6 @@
 import numpy as np
 
-from ddlopt.analysis.heat_map import heat_maps
+from benchmarks.compression.heat_map import heat_maps
 
 
 def test_cells_are_where_they_belong():

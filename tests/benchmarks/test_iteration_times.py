@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from ddlopt.analysis.aggregation_gain import Touched, beneath, congestion_s, rack, ring_s, servers_s, slots_of, touched
+from benchmarks.aggregation.iteration_times import (
+    Touched,
+    beneath,
+    congestion_s,
+    rack,
+    ring_s,
+    servers_s,
+    slots_of,
+    touched,
+)
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.solvers.aggregation.graph_ring import Ring

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from sfb_cases import changed, dense
 
-from ddlopt.analysis.sfb_thresholds import draw, pays, table
+from benchmarks.compression.pays import draw, pays, table
 from ddlopt.models.errors import NotApplicableError, OptionError
 
 

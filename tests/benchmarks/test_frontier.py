@@ -7,7 +7,7 @@ import pytest
 from level_cases import brute_force, random_levels, with_budget
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.frontier import FrontierPoint, draw, frontier_budgets, frontier_points
+from benchmarks.compression.frontier import FrontierPoint, draw, frontier_budgets, frontier_points
 from ddlopt.models.compression import CompressionInstance, Gradient, LevelInstance, Option
 from ddlopt.models.compression.choices import as_timeline
 from ddlopt.models.errors import InstanceError, NotApplicableError, OptionError

@@ -1,15 +1,13 @@
 """The tables of gaps say what the library's records say, and so does what is quoted from them."""
 
-import runpy
-
 import pytest
 from doc_blocks import ROOT
 from volume import slow, spread
 
 import ddlopt
+from benchmarks.suite.gaps_refresh import refreshed, refreshed_row
 from ddlopt.instances import record
 
-REFRESH = runpy.run_path(str(ROOT / "benchmarks/gaps_refresh.py"))
 PAGES = sorted((ROOT / "docs/results").glob("*_gap.md"))
 
 
@@ -17,7 +15,7 @@ PAGES = sorted((ROOT / "docs/results").glob("*_gap.md"))
 def test_tables_have_the_best_that_is_known(page):
     text = page.read_text(encoding="utf-8")
     family = page.stem.removesuffix("_gap")
-    assert REFRESH["refreshed"](text, family) == text, "run: python benchmarks/gaps_refresh.py"
+    assert refreshed(text, family) == text, "run: python benchmarks suite/gaps_refresh"
 
 
 def test_a_better_solution_makes_methods_lose_more():
@@ -29,7 +27,7 @@ def test_a_better_solution_makes_methods_lose_more():
         "x": "10.00 %",
         "y": "–",
     }
-    new = REFRESH["refreshed_row"](row, "topology/danoint")
+    new = refreshed_row(row, "topology/danoint")
     assert new == row | {
         "best known": "65.6667 s",
         "bound": "65.6601 s",
