@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance
 from ddlopt.models.errors import InfeasibleError, OptionError
-from ddlopt.solvers.aggregation.graph_methods import best
+from ddlopt.solvers.aggregation.graph.methods import best
 from ddlopt.solvers.contracts import Limits, Status
 
 _SAME = 1e-4

@@ -18,8 +18,8 @@ from ddlopt.analysis.bench.tasks import configured
 from ddlopt.analysis.compare import attempt
 from ddlopt.analysis.index import gap_of, index_file, method_text, write_index
 from ddlopt.analysis.tables import gap_text, objective_text
-from ddlopt.instances.library.keep import settle, store_best, store_bound
 from ddlopt.instances.library.records import UNKNOWN, Record, Run
+from ddlopt.instances.library.store_best import settle, store_best, store_bound
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import DdloptError, SolutionError

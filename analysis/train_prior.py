@@ -17,11 +17,11 @@ from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan_actions import actions
-from ddlopt.solvers.deployment.plan_rater import PlanRater
-from ddlopt.solvers.deployment.plan_search import PlanSearch, Walk
-from ddlopt.solvers.deployment.prior_features import ACTION_FEATURES, NODE_FEATURES, Features, features
-from ddlopt.solvers.deployment.prior_network import HIDDEN, ROUNDS, WEIGHTS
+from ddlopt.solvers.deployment.plan.actions import actions
+from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES, NODE_FEATURES, Features, features
+from ddlopt.solvers.deployment.plan.prior.network import HIDDEN, ROUNDS, WEIGHTS
+from ddlopt.solvers.deployment.plan.rater import PlanRater
+from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk
 from ddlopt.solvers.heuristic import Clock
 
 NETWORKS = ("vgg16", "resnet50", "gpt2", "bert-base")

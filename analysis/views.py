@@ -21,10 +21,10 @@ class View:
 
 
 def _drawn_by(family: str) -> Draw:
-    """``draw`` of ``ddlopt.analysis.<family>``, imported when something is drawn: Matplotlib takes its time."""
+    """``draw`` of ``ddlopt.analysis.pictures.<family>``, imported when something is drawn: Matplotlib is slow."""
 
     def draw(axes: Any, instance: Any, solution: Any) -> None:
-        import_module(f"ddlopt.analysis.{family}").draw(axes, instance, solution)
+        import_module(f"ddlopt.analysis.pictures.{family}").draw(axes, instance, solution)
 
     return draw
 

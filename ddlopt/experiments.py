@@ -48,9 +48,9 @@ def gossip(
     Prints accuracy, traffic and time of each policy, means over seeds with 95 % confidence intervals, and compares each
     with a fixed period of no more traffic.
     """
-    from ddlopt.analysis.gossip_policies import policy_of
-    from ddlopt.analysis.gossip_study import DEFAULT, Study
-    from ddlopt.analysis.gossip_training import Training
+    from ddlopt.analysis.gossip_training.policies import policy_of
+    from ddlopt.analysis.gossip_training.study import DEFAULT, Study
+    from ddlopt.analysis.gossip_training.training import Training
 
     if out is not None:
         _folder(out)
@@ -101,7 +101,7 @@ def _network(graph: str, workers: int, degree: int) -> Any:
     import numpy as np
 
     import ddlopt
-    from ddlopt.instances.generators.gossip_graphs import SHAPES, network_of
+    from ddlopt.instances.generators.gossip.graphs import SHAPES, network_of
     from ddlopt.models.errors import OptionError
 
     if graph in SHAPES:
@@ -155,7 +155,7 @@ class _Bar:
 def _print(found: Any) -> None:
     from rich.table import Table
 
-    from ddlopt.analysis.gossip_study_text import comparison_cells, row_cells, title
+    from ddlopt.analysis.gossip_training.study_text import comparison_cells, row_cells, title
     from ddlopt.display import out_console
 
     console = out_console()
@@ -181,7 +181,8 @@ def _print(found: Any) -> None:
 
 
 def _write(found: Any, folder: Path) -> list[Path]:
-    from ddlopt.analysis import gossip_study_plots, plots
+    from ddlopt.analysis import plots
+    from ddlopt.analysis.gossip_training import study_plots as gossip_study_plots
     from ddlopt.models.files import write_whole
 
     tables = {"policies": found.csv_rows(), "comparisons": found.csv_comparisons(), "moments": found.csv_moments()}

@@ -10,8 +10,8 @@ import pyomo.environ as pyo
 
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation import AggregatingSwitches, TreeInstance, TreeJob, evaluate
-from ddlopt.models.aggregation.hot_parameters import HotParameters
-from ddlopt.models.aggregation.tree_placement import TreeAggregation
+from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
+from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -18,7 +18,7 @@ import pyomo.environ as pyo
 
 import ddlopt
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

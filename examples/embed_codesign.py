@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 import ddlopt
 from ddlopt.instances.generators import generate
 from ddlopt.models.codesign import CodesignInstance
-from ddlopt.models.codesign.joint_milp import JointStrategyTopology
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -8,8 +8,8 @@ import pyomo.environ as pyo
 
 import ddlopt
 from ddlopt.models.compression import CompressionInstance
-from ddlopt.models.compression.overlap_timeline import OverlapTimeline
-from ddlopt.models.compression.timeline_units import error_unit, time_unit_s
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+from ddlopt.models.compression.timeline.units import error_unit, time_unit_s
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

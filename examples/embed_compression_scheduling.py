@@ -18,10 +18,10 @@ import math
 import pyomo.environ as pyo
 
 import ddlopt
-from ddlopt.models.compression.overlap_timeline import OverlapTimeline
-from ddlopt.models.compression.timeline_units import error_unit, time_unit_s
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+from ddlopt.models.compression.timeline.units import error_unit, time_unit_s
 from ddlopt.models.scheduling import AllOrNothing, Job, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -12,11 +12,11 @@ import cvxpy as cp
 import numpy as np
 
 import ddlopt
-from ddlopt.models.compression.continuous_levels import ContinuousLevels, units_of
-from ddlopt.models.compression.level_arrays import arrays_of
-from ddlopt.models.compression.levels import LevelPlan
+from ddlopt.models.compression.levels.arrays import arrays_of
+from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels, units_of
+from ddlopt.models.compression.levels.instance import LevelPlan
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.backends.cvxpy_block import CvxpyBlock
 from ddlopt.solvers.contracts import Limits, Status

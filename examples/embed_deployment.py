@@ -18,13 +18,13 @@ minimum cut as TAG does, and with searches; every time is that of ``evaluate``.
 import pyomo.environ as pyo
 
 import ddlopt
-from ddlopt.models.compression.sfb_milp import SfbMilp
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.deployment import Deployment, GroupPlan
-from ddlopt.models.deployment.makespan_bound import MakespanBound
-from ddlopt.models.deployment.plan_figures import PlanFigures
+from ddlopt.models.deployment.plan.figures import PlanFigures
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.sufficient_factors import duplicated_by_cut, factor_instance
+from ddlopt.solvers.deployment.plan.sufficient_factors import duplicated_by_cut, factor_instance
 
 instance = ddlopt.load("deployment/vgg19-two-machines")
 planning, factoring = MakespanBound(), SfbMilp()

@@ -7,8 +7,8 @@ its ports, ``link`` and ``throughput``, and has an objective that the formulatio
 import pyomo.environ as pyo
 
 import ddlopt
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
-from ddlopt.models.topology.throughput import unit_bytes
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -15,7 +15,7 @@ from pyomo.gdp import Disjunct, Disjunction
 
 import ddlopt
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -11,8 +11,8 @@ import pyomo.environ as pyo
 
 import ddlopt
 from ddlopt.models.gossip import CirculantInstance, evaluate
-from ddlopt.models.gossip.circulant_generators import CirculantGenerators
-from ddlopt.models.topology.circulant import CirculantDesign
+from ddlopt.models.gossip.circulant.formulations.circulant_generators import CirculantGenerators
+from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -9,7 +9,7 @@ import math
 import pyomo.environ as pyo
 
 import ddlopt
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -11,9 +11,9 @@ import argparse
 import numpy as np
 
 import ddlopt
-from ddlopt.instances.generators.compression_measured import FIRST, setting_of
+from ddlopt.instances.generators.compression.measured import FIRST, setting_of
+from ddlopt.instances.workloads.compression.measured import run_plan
 from ddlopt.instances.workloads.digits import Training
-from ddlopt.instances.workloads.measured import run_plan
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--instance", default="compression/measured-digits-w8-10g")

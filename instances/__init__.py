@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ddlopt.instances.generators import generate, kinds, options_of
     from ddlopt.instances.library import best, find, full_name, library_folder, load, names
-    from ddlopt.instances.library.keep import store_best
     from ddlopt.instances.library.records import record
+    from ddlopt.instances.library.store_best import store_best
     from ddlopt.instances.readers import FORMATS, convert
     from ddlopt.instances.schema import schema
 
@@ -34,7 +34,7 @@ __all__ = [
 _HOMES = {
     "generators": {"generate", "kinds", "options_of"},
     "library": {"best", "find", "full_name", "library_folder", "load", "names"},
-    "library.keep": {"store_best"},
+    "library.store_best": {"store_best"},
     "library.records": {"record"},
     "readers": {"FORMATS", "convert"},
 }

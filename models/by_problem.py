@@ -1,7 +1,7 @@
 """Families with several problems: what is asked of one is found in the modules of the problem.
 
-Of a problem ``p`` in family ``f``, ``ddlopt.models.f.evaluate_p`` has ``evaluate_p(instance, solution, exact)``, the
-independent check, and ``ddlopt.models.f.bounds_p`` has ``p_bound(instance)``. They are imported when they are needed.
+Of a problem ``p`` in family ``f``, ``ddlopt.models.f.p.evaluate`` has ``evaluate_p(instance, solution, exact)``, the
+independent check, and ``ddlopt.models.f.p.bounds`` has ``p_bound(instance)``. They are imported when they are needed.
 """
 
 from importlib import import_module
@@ -22,13 +22,13 @@ def evaluated(instance: Any, solution: Any, exact: bool = False) -> Evaluation:
     solution.belongs_to(instance)
     if solution.problem != instance.problem:
         raise SolutionError(f"a {solution.kind} cannot answer the {instance.kind} '{instance.name}'")
-    module = import_module(f"ddlopt.models.{instance.family}.evaluate_{instance.problem}")
+    module = import_module(f"ddlopt.models.{instance.family}.{instance.problem}.evaluate")
     found: Evaluation = getattr(module, f"evaluate_{instance.problem}")(instance, solution, exact)
     return found
 
 
 def bounded(instance: Any) -> float | None:
     """The bound of the instance's problem that needs no solver; None where there is none."""
-    module = import_module(f"ddlopt.models.{instance.family}.bounds_{instance.problem}")
+    module = import_module(f"ddlopt.models.{instance.family}.{instance.problem}.bounds")
     found: float | None = getattr(module, f"{instance.problem}_bound")(instance)
     return found

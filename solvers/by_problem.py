@@ -11,7 +11,7 @@ from ddlopt.solvers.contracts import Entry, Method
 
 @dataclass(frozen=True)
 class ByProblem(ByInstance):
-    """The method that a function of ``ddlopt.solvers.<family>.<problem>_methods`` makes.
+    """The method that a function of ``ddlopt.solvers.<family>.<problem>.methods`` makes.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class ByProblem(ByInstance):
         return made
 
     def _methods(self, instance: Any) -> Any:
-        return import_module(f"ddlopt.solvers.{self.family}.{instance.problem}_methods")
+        return import_module(f"ddlopt.solvers.{self.family}.{instance.problem}.methods")
 
 
 def exact_of(family: str) -> Entry:

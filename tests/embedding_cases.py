@@ -15,17 +15,21 @@ import ddlopt
 import ddlopt.instances
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.codesign.coupling import cycle_loads
-from ddlopt.models.codesign.strategies_on_links import StrategiesOnLinks
-from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes
-from ddlopt.models.codesign.whole_ports import WholePorts
-from ddlopt.models.gossip.convex_matchings import ConvexActivation, ConvexEdgeWeights, ConvexMixing
-from ddlopt.models.gossip.edge_colouring import EdgeColouring
+from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads
+from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
+from ddlopt.models.codesign.formulations.whole_ports import WholePorts
+from ddlopt.models.gossip.matchings.edge_colouring import EdgeColouring
+from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
+    ConvexActivation,
+    ConvexEdgeWeights,
+    ConvexMixing,
+)
 from ddlopt.models.ports import ports_of
-from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
-from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
-from ddlopt.models.topology.fixed_links import FixedLinks
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
+from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact
 
@@ -34,8 +38,8 @@ def classes(method):
     """(family, class) of all with a method of that name: ``build`` fills Pyomo blocks, ``problem`` is for CVXPY."""
     for family in filter(ddlopt.names, FAMILY_NAMES):  # without an instance there is nothing to try
         package = import_module(f"ddlopt.models.{family}")
-        for place in pkgutil.iter_modules(package.__path__):
-            module = import_module(f"{package.__name__}.{place.name}")
+        for place in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = import_module(place.name)
             for _, kind in inspect.getmembers(module, dataclasses.is_dataclass):
                 if kind.__module__ == module.__name__ and hasattr(kind, method):
                     yield family, kind

@@ -8,7 +8,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import LevelInstance, LevelPlan, evaluate
-from ddlopt.models.compression.levels import error_at
+from ddlopt.models.compression.levels.instance import error_at
 
 
 def random_levels(seed, **options):

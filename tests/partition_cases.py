@@ -4,8 +4,8 @@ import random
 from itertools import product
 from typing import Any
 
-from ddlopt.models.deployment.evaluate_partition import evaluate_partition
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import InstanceError
 
 MOST = 3000

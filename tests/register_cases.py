@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
-from ddlopt.models.aggregation.registers import Goal
+from ddlopt.models.aggregation.registers.instance import Goal
 
 
 def small(seed: int, goal: Goal = "packets", parameters: int = 6) -> RegisterInstance:

@@ -3,7 +3,7 @@
 import pytest
 
 from ddlopt.models.scheduling import Job, Network, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 

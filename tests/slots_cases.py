@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.models.aggregation.slots import SlotsInstance
+from ddlopt.models.aggregation.slots.instance import SlotsInstance
 
 
 def slots_instance(

@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 
-from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
-from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
+from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
+from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 
 
 def random_case(seed: int, nodes: int = 6, memory: bool = True, extras: bool = True) -> StrategyInstance:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.models.aggregation.table import LookupFunction, TableInstance
+from ddlopt.models.aggregation.table.instance import LookupFunction, TableInstance
 
 
 def random_tables(seed: int, **options: Any) -> TableInstance:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ddlopt.analysis import gossip_study
+from ddlopt.analysis.gossip_training import study as gossip_study
 
 SHORT = ("--data", "wine", "--workers", 4, "--epochs", 2, "--batch", 8, "--seeds", "0-1", "--hidden", "5")
 
@@ -101,7 +101,7 @@ def test_a_file_is_no_folder(call, tmp_path):
 
 
 def test_without_scikit_learn_there_is_one_line(call, monkeypatch):
-    from ddlopt.analysis.gossip_data import data_of
+    from ddlopt.analysis.gossip_training.data import data_of
 
     data_of.cache_clear()
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)

@@ -9,8 +9,8 @@ from report_cases import instance_row, run_row
 
 from ddlopt import instances
 from ddlopt.analysis.bench import Store
-from ddlopt.instances.library.keep import store_bound
 from ddlopt.instances.library.records import Run
+from ddlopt.instances.library.store_best import store_bound
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import ddlopt
 from ddlopt.analysis.bench.tasks import configured, options_of
 from ddlopt.instances import readers
-from ddlopt.instances.readers import flexnet
+from ddlopt.instances.readers.graphs import flexnet
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.foreign import checked

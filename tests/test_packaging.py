@@ -40,11 +40,6 @@ def built():
     return Path(os.environ["DDLOPT_DIST"])
 
 
-def test_the_list_of_packages_is_the_tree():
-    in_tree = {str(Path(name).parent).replace("/", ".") for name in tree() if name.endswith("/__init__.py")}
-    assert set(SETUP["packages"]) == in_tree
-
-
 def test_every_folder_with_modules_is_a_package():
     folders = {Path(name).parent.as_posix() for name in tree() if name.endswith(".py")}
     assert [folder for folder in folders if f"{folder}/__init__.py" not in tree()] == []
@@ -120,7 +115,7 @@ def test_the_citation_is_of_this_version():
 
 def test_types_are_announced():
     assert (ROOT / "ddlopt" / "py.typed").is_file()
-    assert SETUP["package-data"]["*"] == ["py.typed"]
+    assert "py.typed" in SETUP["package-data"]["*"]
     assert "Typing :: Typed" in PROJECT["classifiers"]
 
 

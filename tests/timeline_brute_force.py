@@ -16,7 +16,7 @@ from ddlopt.models.compression import (
     Option,
     PointCurve,
 )
-from ddlopt.models.compression.choices import answer_of, as_timeline
+from ddlopt.models.compression.timeline.choices import answer_of, as_timeline
 
 TOLERANCE = 1e-9
 

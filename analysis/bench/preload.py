@@ -1,7 +1,7 @@
 """What solves need, imported once by the server from which the processes of a sweep are forked."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import numba
 
@@ -10,7 +10,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 import_module("ddlopt.analysis.compare")
 import_module("cvxpy.cvxcore")
 for _package in [f"ddlopt.{room}.{family}" for room in ("models", "solvers") for family in FAMILY_NAMES]:
-    for _module in iter_modules(import_module(_package).__path__, f"{_package}."):
+    for _module in walk_packages(import_module(_package).__path__, f"{_package}."):
         import_module(_module.name)
 # The first compiled function of a process makes Numba import a third of a second's worth of itself.
 numba.njit(lambda: 0)()

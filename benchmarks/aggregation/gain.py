@@ -12,14 +12,14 @@ from typing import NamedTuple
 from benchmarks.aggregation.iteration_times import congestion_s, ring_s, servers_s, slots_of, touched
 from benchmarks.harness import Benchmark, Option
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.workloads.networks import bert, dlrm, gpt2, resnet50, vgg16
+from ddlopt.instances.workloads.networks.published import bert, dlrm, gpt2, resnet50, vgg16
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE
 from ddlopt.instances.workloads.training import GIGABIT_PER_S, PASSES, V100, Workload
 from ddlopt.models.aggregation import GraphInstance
-from ddlopt.solvers.aggregation.graph_ring import Ring
-from ddlopt.solvers.aggregation.graph_search import GraphSearch
-from ddlopt.solvers.aggregation.graph_strategies import ShortestRoutes
-from ddlopt.solvers.aggregation.slots_methods import best
+from ddlopt.solvers.aggregation.graph.ring import Ring
+from ddlopt.solvers.aggregation.graph.search import GraphSearch
+from ddlopt.solvers.aggregation.graph.strategies import ShortestRoutes
+from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.contracts import Limits, Result
 
 DENSE: dict[str, Callable[[], Workload]] = {

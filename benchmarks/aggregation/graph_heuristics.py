@@ -6,7 +6,7 @@ Quoted in docs/families/aggregation/graph_heuristics.md.
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.library import load, names
 from ddlopt.models.aggregation import GraphInstance
-from ddlopt.solvers.aggregation.graph_search_methods import ENTRIES, strategy
+from ddlopt.solvers.aggregation.graph.search_methods import ENTRIES, strategy
 from ddlopt.solvers.contracts import best_bound, best_objective
 
 STRATEGIES = ("level", "top", "max")

@@ -16,8 +16,8 @@ from ddlopt.instances.library import load, names
 from ddlopt.instances.readers.libffm import rows_of
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.aggregation import evaluate
-from ddlopt.models.aggregation.sampling import Bound, expected_share, samples_for_set, samples_for_share
-from ddlopt.solvers.aggregation.hot_methods import ENTRIES
+from ddlopt.models.aggregation.hot.sampling import Bound, expected_share, samples_for_set, samples_for_share
+from ddlopt.solvers.aggregation.hot.methods import ENTRIES
 from ddlopt.solvers.contracts import Limits
 
 DELTA = 0.05

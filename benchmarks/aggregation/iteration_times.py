@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.instances.workloads.layers import BYTES_PER_NUMBER
+from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, ZipfModel, zipf_frequencies
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, SlotsInstance
 

@@ -18,21 +18,15 @@ from scipy import stats
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.readers.libffm import read_libffm
-from ddlopt.models.aggregation.register_batches import merged
-from ddlopt.models.aggregation.register_counts import CountPlacement
-from ddlopt.models.aggregation.register_pairs import PairPlacement
-from ddlopt.models.aggregation.registers import RegisterInstance
-from ddlopt.solvers.aggregation.register_dealing import (
-    Block,
-    GreedyCooccurrence,
-    HeatBalance,
-    HeatRoundRobin,
-    RandomArrays,
-)
-from ddlopt.solvers.aggregation.register_rounding import RelaxationRounding
-from ddlopt.solvers.aggregation.register_search import RegisterSearch
-from ddlopt.solvers.aggregation.register_tree import RegisterTree
-from ddlopt.solvers.aggregation.registers_methods import milp
+from ddlopt.models.aggregation.registers.batches import merged
+from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
+from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement
+from ddlopt.models.aggregation.registers.instance import RegisterInstance
+from ddlopt.solvers.aggregation.registers.dealing import Block, GreedyCooccurrence, HeatBalance, HeatRoundRobin, RandomArrays
+from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
+from ddlopt.solvers.aggregation.registers.search import RegisterSearch
+from ddlopt.solvers.aggregation.registers.enumeration import RegisterTree
+from ddlopt.solvers.aggregation.registers.methods import milp
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Method, Result
 from ddlopt.solvers.exact import Exact

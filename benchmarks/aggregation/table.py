@@ -9,17 +9,11 @@ import math
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import TableInstance
-from ddlopt.models.aggregation.bounds_table import table_bound
-from ddlopt.models.aggregation.table_chain import largest_error, sum_chain
-from ddlopt.models.aggregation.table_path import TablePath
-from ddlopt.solvers.aggregation.table_exact import OptimalTables
-from ddlopt.solvers.aggregation.table_heuristics import (
-    EvenTables,
-    LogarithmicTables,
-    SplitTables,
-    UniformTables,
-    VariationTables,
-)
+from ddlopt.models.aggregation.table.bounds import table_bound
+from ddlopt.models.aggregation.table.chain import largest_error, sum_chain
+from ddlopt.models.aggregation.table.formulations.table_path import TablePath
+from ddlopt.solvers.aggregation.table.exact import OptimalTables
+from ddlopt.solvers.aggregation.table.heuristics import EvenTables, LogarithmicTables, SplitTables, UniformTables, VariationTables
 from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

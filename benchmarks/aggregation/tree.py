@@ -7,18 +7,18 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, Option, clocked, solved
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.library.aggregation_tree import instances
+from ddlopt.instances.library.aggregation.tree import instances
 from ddlopt.models.aggregation import TreeInstance
-from ddlopt.models.aggregation.tree_placement import TreeAggregation
-from ddlopt.models.aggregation.tree_plain import PlainTreeAggregation
-from ddlopt.models.aggregation.tree_tables import tables
-from ddlopt.solvers.aggregation.tree_congestion import TreeCongestion
-from ddlopt.solvers.aggregation.tree_exact import TreeIntegerProgram
-from ddlopt.solvers.aggregation.tree_greedy import TreeGreedy
-from ddlopt.solvers.aggregation.tree_limits import TreeLimits
-from ddlopt.solvers.aggregation.tree_prices import TreePrices
-from ddlopt.solvers.aggregation.tree_soar import Soar, job_program
-from ddlopt.solvers.aggregation.tree_strategies import Strategy
+from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
+from ddlopt.models.aggregation.tree.formulations.tree_message_flow import PlainTreeAggregation
+from ddlopt.models.aggregation.tree.tables import tables
+from ddlopt.solvers.aggregation.tree.congestion import TreeCongestion
+from ddlopt.solvers.aggregation.tree.exact import TreeIntegerProgram
+from ddlopt.solvers.aggregation.tree.greedy import TreeGreedy
+from ddlopt.solvers.aggregation.tree.limits import TreeLimits
+from ddlopt.solvers.aggregation.tree.prices import TreePrices
+from ddlopt.solvers.aggregation.tree.soar import Soar, job_program
+from ddlopt.solvers.aggregation.tree.strategies import Strategy
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

@@ -29,19 +29,19 @@ from benchmarks.harness import Benchmark, Option
 from ddlopt.analysis.texts import time_text
 from ddlopt.models.catalogue import family
 from ddlopt.models.codesign import job_of
-from ddlopt.models.codesign.coupling import plan_of
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes
+from ddlopt.solvers.codesign.joint.half_rounds import best_on_links, best_on_routes
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.balance import Effort, Job, balance, heads_of
-from ddlopt.solvers.topology.coin_change import coin_change_mod
-from ddlopt.solvers.topology.link_exchange import LinkExchange
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
+from ddlopt.solvers.topology.balance.balance import Effort, Job, balance, heads_of
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.topoopt.coin_change import coin_change_mod
+from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 HEAD = (
     "# Which ingredient of TopoOpt loses what\n\n"

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ddlopt.models.compression import CompressionInstance, LevelInstance
-from ddlopt.models.compression.continuous_levels import ContinuousLevels
-from ddlopt.models.compression.level_arrays import LevelArrays
+from ddlopt.models.compression.levels.arrays import LevelArrays
+from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.catalogue import method

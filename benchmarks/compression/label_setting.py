@@ -7,8 +7,8 @@ gap behind the seconds where the time was up. Quoted in docs/families/compressio
 
 from benchmarks.harness import Benchmark, Option, paired
 from ddlopt.instances.generators.compression import generate
-from ddlopt.models.compression.overlap_timeline import OverlapTimeline
-from ddlopt.solvers.compression.label_setting import LabelSetting
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.solvers.contracts import Result, compiled
 from ddlopt.solvers.exact import Exact
 

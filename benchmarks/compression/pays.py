@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import SfbInstance
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.compression.sfb_thresholds import thresholds
+from ddlopt.solvers.compression.sfb.sfb_thresholds import thresholds
 
 _COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
 
@@ -39,7 +39,7 @@ class Pays(NamedTuple):
 
 
 def pays(instance: SfbInstance) -> tuple[Pays, ...]:
-    """All gradients that are all-reduced, by place; see :func:`~ddlopt.solvers.compression.sfb_thresholds.thresholds`.
+    """All gradients that are all-reduced, by place; see :func:`~.thresholds`.
 
     Raises
     ------

@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances.generators import generate
 from ddlopt.models.compression import SfbSelection, evaluate
-from ddlopt.models.compression.cut_network import CutNetwork
-from ddlopt.models.compression.sfb_milp import SfbMilp
+from ddlopt.models.compression.sfb.cut_network import CutNetwork
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model, load_values
 from ddlopt.solvers.exact import build_model

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.harness import Benchmark, Option, data, shown, solved, timed
-from ddlopt.instances.readers.dnn_partitioning import read_dnn_partitioning
-from ddlopt.models.deployment.latency_plain import PlainLatency
-from ddlopt.models.deployment.max_load_plain import PlainMaxLoad
+from ddlopt.instances.readers.graphs.dnn_partitioning import read_dnn_partitioning
+from ddlopt.models.deployment.partition.formulations.tarnawski_latency import PlainLatency
+from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import PlainMaxLoad
 from ddlopt.solvers.contracts import Result
-from ddlopt.solvers.deployment.latency_search import LatencyGreedy, LatencySearch
-from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
-from ddlopt.solvers.deployment.partition_exact import MaxLoad, latency
-from ddlopt.solvers.deployment.partition_linear import Linear, PipeDream
-from ddlopt.solvers.deployment.partition_search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
+from ddlopt.solvers.deployment.partition.latency_search import LatencyGreedy, LatencySearch
+from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
+from ddlopt.solvers.deployment.partition.exact import MaxLoad, latency
+from ddlopt.solvers.deployment.partition.linear import Linear, PipeDream
+from ddlopt.solvers.deployment.partition.search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
 from ddlopt.solvers.exact import Exact
 
 

@@ -10,10 +10,10 @@ import statistics
 
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances import load
-from ddlopt.instances.library.deployment_plan import NETWORKS
+from ddlopt.instances.library.deployment.plan import NETWORKS
 from ddlopt.models.deployment.bounds import bound
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.deployment.tag import Tag
+from ddlopt.solvers.deployment.plan.tag import Tag
 
 METHODS = ("data-parallel-speed", "heft", "m-etf", "m-sct", "tag", "tag x25", "mcmc", "plan-search")
 PRIORS = tuple(f"{name}{more}" for more in ("", " x6.25") for name in ("tag", "tag-bound", "tag-learned"))

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances import load
 from ddlopt.models.deployment import DeploymentInstance, DeviceGroup, Operator, Tensor
-from ddlopt.models.deployment.simulate import simulate
-from ddlopt.solvers.deployment.fast_simulator import Simulator
+from ddlopt.models.deployment.plan.simulator.simulate import simulate
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 
 def network(rng: np.random.Generator, groups: int = 40, layers: int = 50) -> DeploymentInstance:

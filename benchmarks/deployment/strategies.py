@@ -7,7 +7,7 @@ folder that DDLOPT_SHARED_DATA names. Quoted in docs/families/deployment/strateg
 from pathlib import Path
 
 from benchmarks.harness import Benchmark, Option, apart, clocked, data
-from ddlopt.instances.readers.iopddl import read_iopddl
+from ddlopt.instances.readers.graphs.iopddl import read_iopddl
 from ddlopt.solvers.contracts import Limits
 
 BEST_KNOWN = {

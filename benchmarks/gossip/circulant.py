@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, Option, clocked, solved
 from ddlopt.models.gossip import CirculantInstance, Network, WeightsInstance
-from ddlopt.models.gossip.bounds_circulant import circulant_bound
+from ddlopt.models.gossip.circulant.bounds import circulant_bound
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.circulant_weights import best_weights
+from ddlopt.solvers.gossip.circulant.weights import best_weights
 
 DEGREES = (*range(2, 9), 10, 12, 16)
 WEIGHED_UP_TO = 6

@@ -10,12 +10,12 @@ import numpy as np
 from benchmarks.harness import Benchmark, Option, clocked, solved
 from ddlopt.instances.generators.gossip import generate
 from ddlopt.models.gossip import ExchangeInstance
-from ddlopt.models.gossip.bounds_exchange import exchange_bound
-from ddlopt.models.gossip.exchange_path import ExchangePath
+from ddlopt.models.gossip.exchange.bounds import exchange_bound
+from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.exact import Exact, lp_relaxation
-from ddlopt.solvers.gossip.exchange_exact import DynamicProgram, OptimalTimes
-from ddlopt.solvers.gossip.exchange_rules import ExchangeRule
+from ddlopt.solvers.gossip.exchange.exact import DynamicProgram, OptimalTimes
+from ddlopt.solvers.gossip.exchange.rules import ExchangeRule
 
 RULES = (
     *("threshold", "relative-threshold", "rate-threshold", "norm-threshold", "speed-rule", "sum-rule"),

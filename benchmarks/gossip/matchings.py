@@ -13,14 +13,14 @@ from pathlib import Path
 import networkx as nx
 
 from benchmarks.harness import Benchmark, Option
-from ddlopt.instances.generators.gossip_graphs import ABILENE
-from ddlopt.instances.generators.gossip_matchings import MATCHA_8
+from ddlopt.instances.generators.gossip.graphs import ABILENE
+from ddlopt.instances.generators.gossip.matchings import MATCHA_8
 from ddlopt.models.gossip import MatchingsInstance, Network
 from ddlopt.solvers.contracts import Limits, Method
-from ddlopt.solvers.gossip.decompositions import fewest_matchings
-from ddlopt.solvers.gossip.matchings_exact import Matcha
-from ddlopt.solvers.gossip.matchings_rules import Vanilla
-from ddlopt.solvers.gossip.matchings_search import MatchingsSearch
+from ddlopt.solvers.gossip.matchings.decompositions import fewest_matchings
+from ddlopt.solvers.gossip.matchings.exact import Matcha
+from ddlopt.solvers.gossip.matchings.rules import Vanilla
+from ddlopt.solvers.gossip.matchings.search import MatchingsSearch
 
 Matchings = Sequence[Sequence[tuple[int, int]]]
 RING = [[(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 7), (1, 2), (3, 4), (5, 6)]]

@@ -9,11 +9,11 @@ paired by seed and have 95 % confidence intervals. Quoted in docs/results/gossip
 import numpy as np
 
 from benchmarks.harness import Benchmark, Option
-from ddlopt.analysis.gossip_policies import label_of, policy_of
-from ddlopt.analysis.gossip_pushes import Period
-from ddlopt.analysis.gossip_study import Estimate, Study
-from ddlopt.analysis.gossip_training import Training
-from ddlopt.instances.generators.gossip_graphs import network_of
+from ddlopt.analysis.gossip_training.policies import label_of, policy_of
+from ddlopt.analysis.gossip_training.pushes import Period
+from ddlopt.analysis.gossip_training.study import Estimate, Study
+from ddlopt.analysis.gossip_training.training import Training
+from ddlopt.instances.generators.gossip.graphs import network_of
 
 RATIO = 1.3
 POLICIES = ("period:1", "adaptive:0.03", "adaptive:2,relative=rate", "sparq")

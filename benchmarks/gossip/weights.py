@@ -13,7 +13,7 @@ from benchmarks.harness import Benchmark, Option, clocked, shown, timed
 from ddlopt.instances.generators import generate
 from ddlopt.models.gossip import GossipWeights, WeightsInstance, evaluate
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.weights_convex import Semidefinite
+from ddlopt.solvers.gossip.weights.convex import Semidefinite
 
 SIZES = ((50, 200), (100, 400), (200, 1000), (400, 2000), (1000, 5000))
 """Nodes, edges."""

@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 
 from benchmarks.harness import Benchmark, Option, paired, ratio
-from ddlopt.solvers.scheduling.time_shares import makespan_shares
+from ddlopt.solvers.scheduling.online.time_shares import makespan_shares
 
 
 def jobs(count, seed):

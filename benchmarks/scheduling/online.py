@@ -14,7 +14,7 @@ from ddlopt import instances
 from ddlopt.models.catalogue import family
 from ddlopt.solvers.contracts import Limits, Result, best_bound
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.primal_dual import PrimalDual
+from ddlopt.solvers.scheduling.online.primal_dual import PrimalDual
 from ddlopt.solvers.scheduling.rolling_horizon import RollingHorizon
 
 INSTANCES = (

@@ -1,6 +1,6 @@
 """Greedy scheduling of whole virtual clusters of the Philly trace, and of all of it: times, memory, certified gap.
 
-The job list is public (see ``ddlopt.instances.readers.philly``) but not part of the project; it is looked for under
+The job list is public (see ``ddlopt.instances.readers.traces.philly``) but not part of the project; it is looked for under
 ``traces/philly.csv`` in the folder that ``DDLOPT_SHARED_DATA`` names. Every instance is solved in a process of its own,
 so that the largest memory is its own. Times are wall-clock seconds of: reading; ``gadget`` (the exact greedy over
 slots); its bound from the end state; the check; the bound by prices (Lagrangian), with which each result is merged.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.harness import Benchmark, Option, apart, data, timed
 from ddlopt.analysis.texts import gap_text
-from ddlopt.instances.readers.philly import read_philly
+from ddlopt.instances.readers.traces.philly import read_philly
 from ddlopt.models.catalogue import family
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock

@@ -8,11 +8,11 @@ from benchmarks.harness import Benchmark, Option, shown, solved
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.needs import needs
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.rigid_gangs import RigidGangs
+from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.scheduling.gang_search import GangSearch
-from ddlopt.solvers.scheduling.list_scheduling import ListScheduling
-from ddlopt.solvers.scheduling.sjf_bco import SjfBco
+from ddlopt.solvers.scheduling.gangs.gang_search import GangSearch
+from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling
+from ddlopt.solvers.scheduling.gangs.sjf_bco import SjfBco
 
 WIDE = ((38, 32, 10.0), (38, 32, 5.0), (80, 64, 10.0), (160, 128, 10.0), (160, 96, 10.0))
 """Jobs, GPUs, seconds of a slot."""

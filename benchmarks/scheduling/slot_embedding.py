@@ -11,10 +11,10 @@ from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.analysis import tables
 from ddlopt.instances.generators import generate
 from ddlopt.models.scheduling import Network, SchedulingInstance
-from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
-from ddlopt.solvers.scheduling.embedding_oracles import SlotState
-from ddlopt.solvers.scheduling.rounding import RoundingOracle
+from ddlopt.solvers.scheduling.slot.embedding_oracles import SlotState
+from ddlopt.solvers.scheduling.slot.rounding import RoundingOracle
 
 SLOT = {"jobs": 80, "slots": 1, "servers": 20, "arrival_part": 0.0, "load": 3.0}
 CASES = {

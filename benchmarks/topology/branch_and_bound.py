@@ -12,7 +12,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.certificate import check_certificate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Result, compiled
-from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
 JOBS = ("bert", "candle", "dlrm", "ncf", "resnet50", "vgg16")
 

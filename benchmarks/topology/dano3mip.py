@@ -21,14 +21,14 @@ from benchmarks.topology.miplib import solve_file
 from ddlopt.instances.readers.miplib import read_miplib
 from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.min_congestion import unit_bytes
-from ddlopt.models.topology.min_volume import MinVolume
+from ddlopt.models.topology.formulations.min_congestion import unit_bytes
+from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
-from ddlopt.solvers.topology.link_exchange import LinkExchange
-from ddlopt.solvers.topology.root_relaxation import RootRelaxation
+from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.metric.root_relaxation import RootRelaxation
 
 FILE = "miplib/dano3mip.mps.gz"
 DESIGN_SHARE, RELAXATION_SHARE, BRANCHING_SHARE = 0.25, 0.3, 0.3

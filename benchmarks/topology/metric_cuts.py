@@ -13,13 +13,13 @@ import ddlopt
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances import library
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.min_congestion import MinCongestion, unit_bytes
-from ddlopt.models.topology.min_volume import MinVolume
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion, unit_bytes
+from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model
-from ddlopt.solvers.topology.metric_cuts import MetricCuts
-from ddlopt.solvers.topology.metric_separation import MetricSeparation
+from ddlopt.solvers.topology.metric.metric_cuts import MetricCuts
+from ddlopt.solvers.topology.metric.separation import MetricSeparation
 
 INSTANCES = ("danoint", "random-n8-d2-s1", "random-n8-d2-s2", "random-n8-d2-s3")
 SEPARATIONS = {

@@ -31,10 +31,10 @@ KINDS = ("exact", "heuristic", "reference")
 
 
 def modules(package: str) -> list[Any]:
-    """The modules of a package, imported."""
+    """The modules of a package and of the packages in it, imported."""
     folder = importlib.import_module(package)
-    found = (each for each in pkgutil.iter_modules(folder.__path__) if not each.ispkg)
-    return [importlib.import_module(f"{package}.{each.name}") for each in found]
+    found = (each for each in pkgutil.walk_packages(folder.__path__, f"{package}.") if not each.ispkg)
+    return [importlib.import_module(each.name) for each in found]
 
 
 def own(module: Any) -> Iterator[Any]:

@@ -46,6 +46,6 @@ def options_of(kinds: Kinds, kind: str) -> dict[str, Any]:
 
 
 def _function(kinds: Kinds, kind: str) -> Callable[..., Instance]:
-    module, _, function = kinds[kind].partition(".")
+    module, _, function = kinds[kind].rpartition(".")
     found: Callable[..., Instance] = getattr(import_module(f"ddlopt.instances.generators.{module}"), function)
     return found

@@ -1,6 +1,6 @@
 """Writes the bundled instances: ``python -m ddlopt.instances.library.make [FAMILY …]``.
 
-A family's own are the ``instances()`` of ``ddlopt.instances.library.<family>_instances``, where everything is derived;
+A family's own are the ``instances()`` of ``ddlopt.instances.library.<family>.instances``, where everything is derived;
 running it again changes nothing.
 """
 
@@ -17,7 +17,7 @@ from ddlopt.models.files import write_whole
 
 def made(family: str) -> Iterator[Instance]:
     """All bundled instances of a family, as derived."""
-    found: Iterator[Instance] = import_module(f"ddlopt.instances.library.{family}_instances").instances()
+    found: Iterator[Instance] = import_module(f"ddlopt.instances.library.{family}.instances").instances()
     return found
 
 

@@ -13,20 +13,20 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import DdloptError, OptionError, UnknownNameError
 
 _READERS = {
-    "flexnet": "flexnet.read_flexnet",
+    "flexnet": "graphs.flexnet.read_flexnet",
     "miplib": "miplib.read_miplib",
-    "philly": "philly.read_philly",
-    "openb": "openb.read_openb",
-    "gavel": "gavel.read_gavel",
-    "jobs-csv": "jobs_csv.read_jobs_csv",
+    "philly": "traces.philly.read_philly",
+    "openb": "traces.openb.read_openb",
+    "gavel": "traces.gavel.read_gavel",
+    "jobs-csv": "traces.jobs_csv.read_jobs_csv",
     "espresso": "espresso.read_espresso",
-    "dnn-partitioning": "dnn_partitioning.read_dnn_partitioning",
-    "pipedream": "pipedream.read_pipedream",
-    "iopddl": "iopddl.read_iopddl",
+    "dnn-partitioning": "graphs.dnn_partitioning.read_dnn_partitioning",
+    "pipedream": "graphs.pipedream.read_pipedream",
+    "iopddl": "graphs.iopddl.read_iopddl",
     "libffm": "libffm.read_libffm",
     "ina-routing": "ina_routing.read_ina_routing",
-    "topology-zoo": "topology_zoo.read_topology_zoo",
-    "topology-zoo-gossip": "zoo_gossip.read_zoo_gossip",
+    "topology-zoo": "zoo.topology_zoo.read_topology_zoo",
+    "topology-zoo-gossip": "zoo.zoo_gossip.read_zoo_gossip",
 }
 """Module in this folder and function of every format."""
 
@@ -107,7 +107,7 @@ def options_of(source_format: str) -> dict[str, Any]:
 def _reader(source_format: str) -> Callable[..., Instance]:
     if source_format not in _READERS:
         raise UnknownNameError(f"there is no format '{source_format}'; there are: {', '.join(FORMATS)}")
-    module, _, function = _READERS[source_format].partition(".")
+    module, _, function = _READERS[source_format].rpartition(".")
     reader: Callable[..., Instance] = getattr(import_module(f"ddlopt.instances.readers.{module}"), function)
     return reader
 

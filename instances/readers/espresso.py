@@ -7,8 +7,8 @@ data and never run: what these names are given must be literals, and everything 
 same of one model as a JSON object whose ``tensors`` are objects of ``name``, ``elements`` and ``backward_gap_us``;
 ``model`` and ``source`` are optional.
 
-Costs are those of Espresso's planner (:mod:`ddlopt.instances.workloads.planner_costs`). The planner itself adds up the
-gaps modulo 1000, which drops whole milliseconds; ``wrapped_gaps`` does the same.
+Costs are those of Espresso's planner (:mod:`ddlopt.instances.workloads.compression.planner_costs`). The planner itself
+adds up the gaps modulo 1000, which drops whole milliseconds; ``wrapped_gaps`` does the same.
 """
 
 import ast
@@ -20,8 +20,8 @@ from typing import Any
 
 from ddlopt.instances.options import at_least, checked, one_of
 from ddlopt.instances.readers.text_files import object_of, text_of
-from ddlopt.instances.workloads.compressors import Compression
-from ddlopt.instances.workloads.planner_costs import ESPRESSO_COMPRESSORS, espresso_cluster, espresso_menu
+from ddlopt.instances.workloads.compression.compressors import Compression
+from ddlopt.instances.workloads.compression.planner_costs import ESPRESSO_COMPRESSORS, espresso_cluster, espresso_menu
 from ddlopt.models.compression import CompressionInstance, Gradient
 from ddlopt.models.errors import InstanceError, OptionError
 

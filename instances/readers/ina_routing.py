@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.readers.text_files import object_of
-from ddlopt.models.aggregation.graph import GraphInstance
+from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.errors import InstanceError
 
 _HOSTS = "all_servers"

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from ddlopt.instances.options import at_least, checked, one_of, positive
-from ddlopt.models.aggregation.hot import HotInstance, HotJob, HotSwitch
-from ddlopt.models.aggregation.problem import AggregationProblem
-from ddlopt.models.aggregation.registers import RegisterInstance
+from ddlopt.models.aggregation.family import AggregationProblem
+from ddlopt.models.aggregation.hot.instance import HotInstance, HotJob, HotSwitch
+from ddlopt.models.aggregation.registers.instance import RegisterInstance
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.reading import UnreadableError, opened
 

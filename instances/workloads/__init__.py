@@ -1,8 +1,8 @@
 """Training jobs from the shapes of their layers: every byte and every operation can be followed."""
 
-from ddlopt.instances.workloads.gradients import BackwardGradient, backward_gradients
-from ddlopt.instances.workloads.layers import EmbeddingTable, Layer
-from ddlopt.instances.workloads.networks import (
+from ddlopt.instances.workloads.networks.gradients import BackwardGradient, backward_gradients
+from ddlopt.instances.workloads.networks.layers import EmbeddingTable, Layer
+from ddlopt.instances.workloads.networks.published import (
     bert,
     candle,
     dlrm,

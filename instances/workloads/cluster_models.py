@@ -1,15 +1,15 @@
 """Networks that the jobs of a cluster train, as iteration times of ring all-reduce.
 
-Bytes and operations follow from the layers (:mod:`ddlopt.instances.workloads.networks`); seconds are a roofline with an
-assumed accelerator, so they are synthetic. No trace of a public cluster says which network a job trained:
-:func:`models_by_gpu_hours` is our own rule for that, which only keeps long jobs and large networks together.
+Bytes and operations follow from the layers (:mod:`ddlopt.instances.workloads.networks.published`); seconds are a
+roofline with an assumed accelerator, so they are synthetic. No trace of a public cluster says which network a job
+trained: :func:`models_by_gpu_hours` is our own rule for that, which only keeps long jobs and large networks together.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from ddlopt.instances.workloads import networks
+from ddlopt.instances.workloads.networks import published as networks
 from ddlopt.instances.workloads.training import A100, PASSES, Accelerator, Workload
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.models.scheduling import RingTiming

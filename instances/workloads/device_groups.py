@@ -20,7 +20,7 @@ class Devices:
     Parameters
     ----------
     groups : tuple of dict
-        Fields of :class:`~ddlopt.models.deployment.instance.DeviceGroup`; types are names of ``ACCELERATORS``.
+        Fields of :class:`~ddlopt.models.deployment.plan.instance.DeviceGroup`; types are names of ``ACCELERATORS``.
     bandwidth_bytes_per_s : (m, m) array
     source : str
     """

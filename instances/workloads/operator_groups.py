@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.instances.workloads.network_graphs import Step
+from ddlopt.instances.workloads.networks.network_graphs import Step
 from ddlopt.models.deployment.graph_cut import partition
 
 _SLACK = 1.25

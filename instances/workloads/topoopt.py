@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ddlopt.instances.workloads import networks
+from ddlopt.instances.workloads.networks import published as networks
 from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload, training_job
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.models.topology import TopologyInstance

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.instances.workloads.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
+from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.topology import TopologyInstance
 

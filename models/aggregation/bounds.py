@@ -1,6 +1,6 @@
 """Bounds that need no solver."""
 
-from ddlopt.models.aggregation.problem import AggregationProblem
+from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.by_problem import bounded
 
 

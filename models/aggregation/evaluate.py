@@ -1,6 +1,6 @@
 """The independent check of an answer, written from the problem statements; it knows no formulation."""
 
-from ddlopt.models.aggregation.problem import AggregationAnswer, AggregationProblem
+from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
 from ddlopt.models.by_problem import evaluated
 from ddlopt.models.contracts import Evaluation
 

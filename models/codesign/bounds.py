@@ -3,7 +3,7 @@
 from weakref import WeakKeyDictionary
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.prices import best_prices
+from ddlopt.models.codesign.prices.prices import best_prices
 from ddlopt.models.codesign.tables import Tables
 from ddlopt.models.errors import InfeasibleError
 
@@ -13,7 +13,7 @@ _KNOWN: WeakKeyDictionary[Tables, float] = WeakKeyDictionary()
 
 
 def lower_bound(instance: CodesignInstance) -> float:
-    """Iteration time in seconds that no plan can beat: :func:`~ddlopt.models.codesign.prices.best_prices`.
+    """Iteration time in seconds that no plan can beat: :func:`~ddlopt.models.codesign.prices.prices.best_prices`.
 
     It is calculated once for an instance in memory.
 

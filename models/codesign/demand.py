@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from ddlopt.models.codesign.strategies_on_routes import heaviest_rows
+from ddlopt.models.codesign.formulations.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.tables import Floats, Tables
 from ddlopt.models.topology.bounds import least_hop_bytes
 

@@ -3,12 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression.choices import Choices, choices_of
-from ddlopt.models.compression.cut_network import CutNetwork
-from ddlopt.models.compression.levels import ExponentialCurve, LevelInstance, PointCurve
-from ddlopt.models.compression.problem import CompressionProblem
-from ddlopt.models.compression.sfb import SfbInstance
-from ddlopt.models.compression.timeline import CompressionInstance
+from ddlopt.models.compression.family import CompressionProblem
+from ddlopt.models.compression.levels.instance import ExponentialCurve, LevelInstance, PointCurve
+from ddlopt.models.compression.sfb.cut_network import CutNetwork
+from ddlopt.models.compression.sfb.instance import SfbInstance
+from ddlopt.models.compression.timeline.choices import Choices, choices_of
+from ddlopt.models.compression.timeline.instance import CompressionInstance
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def sfb_closed_form(instance: SfbInstance) -> float:
 
 
 def timeline_bound(instance: CompressionInstance) -> float:
-    r"""The larger of a closed form and of :func:`~ddlopt.models.compression.timeline_dual.dual_bound`.
+    r"""The larger of a closed form and of :func:`~ddlopt.models.compression.timeline.dual.bound.dual_bound`.
 
     The closed form has the cheapest of everything: the time is at least the largest over :math:`i \le n` of
 
@@ -70,7 +70,7 @@ def _dual(
     choices: Choices, instance: CompressionInstance | LevelInstance, fusion: bool = False, largest: float | None = None
 ) -> float:
     # Here, because it brings Numba.
-    from ddlopt.models.compression.timeline_dual import dual_bound
+    from ddlopt.models.compression.timeline.dual.bound import dual_bound
 
     budget = instance.error_budget if instance.goal == "time" else instance.time_budget_s
     return dual_bound(choices, instance.goal, budget, fusion, largest).value

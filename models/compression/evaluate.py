@@ -1,11 +1,11 @@
 """The independent check of an answer, written from the problem statements; it knows no formulation."""
 
-from ddlopt.models.compression.evaluate_sfb import evaluate_sfb
-from ddlopt.models.compression.evaluate_timeline import evaluate_levels, evaluate_timeline
-from ddlopt.models.compression.levels import LevelInstance, LevelPlan
-from ddlopt.models.compression.problem import CompressionAnswer, CompressionProblem
-from ddlopt.models.compression.sfb import SfbInstance, SfbSelection
-from ddlopt.models.compression.timeline import CompressionInstance, CompressionPlan
+from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
+from ddlopt.models.compression.levels.instance import LevelInstance, LevelPlan
+from ddlopt.models.compression.sfb.evaluate import evaluate_sfb
+from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
+from ddlopt.models.compression.timeline.evaluate import evaluate_levels, evaluate_timeline
+from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.contracts import Evaluation
 from ddlopt.models.errors import SolutionError
 
@@ -22,8 +22,8 @@ def evaluate(instance: CompressionProblem, solution: CompressionAnswer, exact: b
     -------
     Evaluation
         The objective as the instance has it (None where the answer names what does not exist). Details: see
-        :func:`~ddlopt.models.compression.evaluate_sfb.evaluate_sfb` and
-        :func:`~ddlopt.models.compression.evaluate_timeline.evaluate_timeline`.
+        :func:`~ddlopt.models.compression.sfb.evaluate.evaluate_sfb` and
+        :func:`~ddlopt.models.compression.timeline.evaluate.evaluate_timeline`.
 
     Raises
     ------

@@ -1,7 +1,9 @@
 """Where operators run: deployment (TAG), partition for throughput or latency, strategies within operators."""
 
 from ddlopt.models.deployment.evaluate import evaluate
-from ddlopt.models.deployment.instance import (
+from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
+from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
+from ddlopt.models.deployment.plan.instance import (
     TAG_ALL_REDUCE,
     CollectiveCost,
     DeploymentInstance,
@@ -9,10 +11,8 @@ from ddlopt.models.deployment.instance import (
     Operator,
     Tensor,
 )
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
-from ddlopt.models.deployment.problem import DeploymentAnswer, DeploymentProblem
-from ddlopt.models.deployment.solution import Deployment, GroupPlan
-from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
+from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
+from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 
 __all__ = [
     "TAG_ALL_REDUCE",

@@ -1,7 +1,7 @@
 """Bounds that need no solver."""
 
 from ddlopt.models.by_problem import bounded
-from ddlopt.models.deployment.problem import DeploymentProblem
+from ddlopt.models.deployment.family import DeploymentProblem
 
 
 def bound(instance: DeploymentProblem) -> float | None:

@@ -2,7 +2,7 @@
 
 from ddlopt.models.by_problem import evaluated
 from ddlopt.models.contracts import Evaluation
-from ddlopt.models.deployment.problem import DeploymentAnswer, DeploymentProblem
+from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
 
 
 def evaluate(instance: DeploymentProblem, solution: DeploymentAnswer, exact: bool = False) -> Evaluation:

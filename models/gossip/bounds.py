@@ -1,7 +1,7 @@
 """Bounds that need no solver."""
 
 from ddlopt.models.by_problem import bounded
-from ddlopt.models.gossip.problem import GossipProblem
+from ddlopt.models.gossip.family import GossipProblem
 
 
 def bound(instance: GossipProblem) -> float | None:

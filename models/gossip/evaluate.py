@@ -2,7 +2,7 @@
 
 from ddlopt.models.by_problem import evaluated
 from ddlopt.models.contracts import Evaluation
-from ddlopt.models.gossip.problem import GossipAnswer, GossipProblem
+from ddlopt.models.gossip.family import GossipAnswer, GossipProblem
 
 
 def evaluate(instance: GossipProblem, solution: GossipAnswer, exact: bool = False) -> Evaluation:

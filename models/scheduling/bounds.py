@@ -4,7 +4,7 @@ import weakref
 from typing import NamedTuple
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.lagrangian import Answer, quick_bound
+from ddlopt.models.scheduling.prices.lagrangian import Answer, quick_bound
 
 _PLANS_SLACK, _PLANS_ROOM = 1e-5, 300
 """How near to the best its plans must be, and how many beginnings of one are kept: the bound allows for both."""
@@ -25,10 +25,10 @@ def bound(instance: SchedulingInstance) -> float:
     """Bound on the objective of every schedule: from above for utility and fairness, from below for times.
 
     Placement, rings and contention are relaxed to the resources of all servers together, with the fastest progress that
-    any placement allows. Utilities are bounded by prices (:mod:`~ddlopt.models.scheduling.lagrangian`), at which jobs
-    then choose among whole widths if there are not too many (:class:`~ddlopt.models.scheduling.job_plans.PlanPricing`).
-    It is calculated once for an instance; with 200 jobs in 100 slots that takes a tenth of a second, with 80 000 jobs
-    in 2 600 slots some ten seconds.
+    any placement allows. Utilities are bounded by prices (:mod:`~ddlopt.models.scheduling.prices.lagrangian`), at which
+    jobs then choose among whole widths if there are not too many
+    (:class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`). It is calculated once for an instance; with 200
+    jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots some ten seconds.
 
     Raises
     ------
@@ -59,15 +59,15 @@ def _known(instance: SchedulingInstance) -> _Found:
 def _bound(instance: SchedulingInstance) -> _Found:
     match instance.objective:
         case "makespan":
-            from ddlopt.models.scheduling.makespan_bounds import makespan_bound
+            from ddlopt.models.scheduling.makespan.bounds import makespan_bound
 
             return _Found(makespan_bound(instance), None)
         case "completion":
-            from ddlopt.models.scheduling.makespan_bounds import completion_bound
+            from ddlopt.models.scheduling.makespan.bounds import completion_bound
 
             return _Found(completion_bound(instance), None)
         case "utility" if work_of_plans(instance) <= _PLANS_WORK:
-            from ddlopt.models.scheduling.job_plans import PlanPricing
+            from ddlopt.models.scheduling.prices.job_plans import PlanPricing
 
             answer = quick_bound(instance)
             whole = PlanPricing(instance).answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM)

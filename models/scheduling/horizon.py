@@ -19,7 +19,7 @@ class Window:
         Both increasing.
     done : tuple of float
         Mini-batches of each of the jobs that are done in other slots; see the option of
-        :class:`~ddlopt.models.scheduling.time_indexed.TimeIndexed`.
+        :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`.
     """
 
     instance: SchedulingInstance

@@ -205,8 +205,8 @@ class SchedulingInstance(Instance):
         """Those of the bound, which prices need for objectives that are maximised."""
         if self.objective in ("makespan", "completion"):
             return ()
-        plans = ("ddlopt.models.scheduling.plan_kernels",) if self.objective == "utility" else ()
-        return ("ddlopt.models.scheduling.lagrangian_kernels", *plans)
+        plans = ("ddlopt.models.scheduling.prices.plan_kernels",) if self.objective == "utility" else ()
+        return ("ddlopt.models.scheduling.prices.lagrangian_kernels", *plans)
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.metric import MetricBound, metric_bound
 
 __all__ = [
     "MetricBound",

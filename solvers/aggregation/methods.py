@@ -3,15 +3,13 @@
 from functools import partial
 
 from ddlopt.models.aggregation import AggregationProblem
-from ddlopt.solvers.aggregation import (
-    graph_methods,
-    graph_search_methods,
-    hot_methods,
-    registers_methods,
-    slots_methods,
-    table_methods,
-    tree_methods,
-)
+from ddlopt.solvers.aggregation.graph import methods as graph_methods
+from ddlopt.solvers.aggregation.graph import search_methods as graph_search_methods
+from ddlopt.solvers.aggregation.hot import methods as hot_methods
+from ddlopt.solvers.aggregation.registers import methods as registers_methods
+from ddlopt.solvers.aggregation.slots import methods as slots_methods
+from ddlopt.solvers.aggregation.table import methods as table_methods
+from ddlopt.solvers.aggregation.tree import methods as tree_methods
 from ddlopt.solvers.by_problem import ByProblem, exact_of
 from ddlopt.solvers.contracts import Entry
 

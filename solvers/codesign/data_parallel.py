@@ -6,14 +6,14 @@ from typing import Any, ClassVar, get_args
 
 import pyomo.environ as pyo
 
-from ddlopt.models.codesign.coupling import plan_of
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
+from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, read_choices
 from ddlopt.models.codesign.instance import CodesignInstance, Layer
 from ddlopt.models.codesign.iteration_time import time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
-from ddlopt.models.codesign.strategy_choice import add_strategies, read_choices
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.codesign.half_rounds import TopologyPlane, links_for
+from ddlopt.solvers.codesign.joint.half_rounds import TopologyPlane, links_for
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock, Heuristic
 

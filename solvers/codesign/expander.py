@@ -6,15 +6,15 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from ddlopt.models.codesign.coupling import plan_of
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import StrategyPlane, best_on_routes
-from ddlopt.solvers.codesign.mcmc import Metropolis
+from ddlopt.solvers.codesign.joint.half_rounds import StrategyPlane, best_on_routes
+from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.expander import Expander as RandomLinks
 
@@ -43,7 +43,7 @@ class Expander(Heuristic, uses=("seed",)):
 
     family: ClassVar[str] = "codesign"
     kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.solvers.codesign.mcmc_kernels",
+        "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
         "ddlopt.solvers.topology.routing",
     )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.bounds import refuse_too_large
-from ddlopt.models.codesign.strategy_bound import StrategyBound
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ddlopt.models.compression.levels import LevelInstance
-from ddlopt.models.compression.problem import CompressionProblem
-from ddlopt.models.compression.sfb import SfbInstance
-from ddlopt.models.compression.timeline import CompressionInstance
+from ddlopt.models.compression.family import CompressionProblem
+from ddlopt.models.compression.levels.instance import LevelInstance
+from ddlopt.models.compression.sfb.instance import SfbInstance
+from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Method
@@ -54,9 +54,9 @@ class Best(ByInstance):
         return self._timeline(instance)
 
     def _timeline(self, instance: CompressionInstance | LevelInstance) -> Method:
-        from ddlopt.models.compression.overlap_timeline import OverlapTimeline
-        from ddlopt.solvers.compression.label_setting import LabelSetting
-        from ddlopt.solvers.compression.priced_choices import PricedChoices
+        from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+        from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
+        from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices
 
         model = Exact("overlap-timeline", FAMILY, OverlapTimeline(), backend(self.solver))
         if isinstance(instance, CompressionInstance) and instance.fusion:
@@ -68,11 +68,11 @@ class Best(ByInstance):
 
     def _sfb(self, instance: SfbInstance) -> Method:
         if not instance.budgeted:
-            from ddlopt.solvers.compression.min_cut import MinCut
+            from ddlopt.solvers.compression.sfb.min_cut import MinCut
 
             return MinCut()
-        from ddlopt.models.compression.sfb_milp import SfbMilp
-        from ddlopt.solvers.compression.parametric_cut import ParametricCut
+        from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
+        from ddlopt.solvers.compression.sfb.parametric_cut import ParametricCut
 
         return self._opened(ParametricCut(), Exact("milp", FAMILY, SfbMilp(), backend(self.solver)))
 

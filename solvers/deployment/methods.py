@@ -2,7 +2,10 @@
 
 from ddlopt.models.deployment import DeploymentProblem
 from ddlopt.solvers.by_problem import exact_of
-from ddlopt.solvers.deployment import partition_methods, plan_methods, search_methods, strategies_methods
+from ddlopt.solvers.deployment.partition import methods as partition_methods
+from ddlopt.solvers.deployment.plan import methods as plan_methods
+from ddlopt.solvers.deployment.plan import search_methods
+from ddlopt.solvers.deployment.strategies import methods as strategies_methods
 
 FAMILY = "deployment"
 

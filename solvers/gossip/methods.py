@@ -2,13 +2,11 @@
 
 from ddlopt.models.gossip import GossipProblem
 from ddlopt.solvers.by_problem import exact_of
-from ddlopt.solvers.gossip import (
-    circulant_methods,
-    exchange_methods,
-    matchings_methods,
-    period_methods,
-    weights_methods,
-)
+from ddlopt.solvers.gossip.circulant import methods as circulant_methods
+from ddlopt.solvers.gossip.exchange import methods as exchange_methods
+from ddlopt.solvers.gossip.matchings import methods as matchings_methods
+from ddlopt.solvers.gossip.period import methods as period_methods
+from ddlopt.solvers.gossip.weights import methods as weights_methods
 
 FAMILY = "gossip"
 

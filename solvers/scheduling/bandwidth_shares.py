@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
-from ddlopt.models.scheduling.rings_on_links import RingsOnLinks
+from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
+from ddlopt.models.scheduling.rings.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Method, Status
 from ddlopt.solvers.heuristic import Clock, Found, Timed
@@ -18,7 +18,7 @@ SCOPE = "bandwidths of given rings"
 
 @dataclass(frozen=True)
 class BandwidthSharing(Timed, uses=("seed", "start")):
-    """:class:`~ddlopt.models.scheduling.bandwidth_shares.BandwidthShares` on a schedule's rings.
+    """:class:`~ddlopt.models.scheduling.formulations.bandwidth_shares.BandwidthShares` on a schedule's rings.
 
     The schedule is the start, or that of :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` with every ring's
     own bandwidth reserved (GADGET-style greedy where it does not cover the instance). Workers, rings and times stay;

@@ -8,14 +8,14 @@ import numpy as np
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.fair_shares import FairShares, TimeShare
+from ddlopt.models.scheduling.formulations.fair_shares import FairShares, TimeShare
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock, Found, Timed
-from ddlopt.solvers.scheduling.engine import Choice, State, simulate
-from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
-from ddlopt.solvers.scheduling.rates import Floats, Rates
-from ddlopt.solvers.scheduling.worth import Gains, SlotGains
+from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
+from ddlopt.solvers.scheduling.slot.worth import Gains, SlotGains
 
 _LARGEST = 200_000
 """Shares beyond which the convex program takes longer than anybody waits."""
@@ -25,7 +25,7 @@ _IDLE = 1e-6
 
 @dataclass(frozen=True)
 class FairSharing(Timed, uses=("start",)):
-    r""":class:`~ddlopt.models.scheduling.fair_shares.FairShares`, rounded slot by slot.
+    r""":class:`~ddlopt.models.scheduling.formulations.fair_shares.FairShares`, rounded slot by slot.
 
     The shares say how much progress :math:`R_{it}` each job is going to make after slot t. A slot goes to the widths
     that gain most if it does:
@@ -54,7 +54,7 @@ class FairSharing(Timed, uses=("start",)):
 
     name: ClassVar[str] = "fair-shares"
     family: ClassVar[str] = "scheduling"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the formulation does not cover, jobs in one piece, and very large instances."""

@@ -9,12 +9,12 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.solvers.contracts import best_bound
 from ddlopt.solvers.heuristic import Clock, Heuristic
-from ddlopt.solvers.scheduling.embedding_oracles import EmbeddingOracle
-from ddlopt.solvers.scheduling.embedding_oracles import Oracle as SlotOracle
-from ddlopt.solvers.scheduling.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee
-from ddlopt.solvers.scheduling.oracles import Knapsack, Modelled, Oracle, Packing, knapsack_is_exact
-from ddlopt.solvers.scheduling.worth import SlotGains
+from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
+from ddlopt.solvers.scheduling.slot.embedding_oracles import Oracle as SlotOracle
+from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Modelled, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
 OracleName = Literal["auto", "knapsack", "embedding", "rounding", "packing"]
 _AFFORDABLE = 10_000
@@ -31,10 +31,10 @@ class Gadget(Heuristic, uses=("seed",)):
     .. math::
         \max \sum_i \bigl[u_i(Z_i + \varphi_i(w_i)) - u_i(Z_i)\bigr] - \text{energy}
 
-    over the jobs that are there, knowing nothing of those that will come. With concave utilities and an oracle within
-    a factor beta of each slot's best it reaches beta / (1 + beta) of the optimum; see
-    :mod:`~ddlopt.solvers.scheduling.guarantee`, and :class:`~ddlopt.solvers.scheduling.worth.SlotGains` for what it
-    maximises where that is no sum of utilities.
+    over the jobs that are there, knowing nothing of those that will come. With concave utilities and an oracle within a
+    factor beta of each slot's best it reaches beta / (1 + beta) of the optimum; see
+    :mod:`~ddlopt.solvers.scheduling.guarantee`, and :class:`~ddlopt.solvers.scheduling.slot.worth.SlotGains` for what
+    it maximises where that is no sum of utilities.
 
     Details: ``smallest_beta``, the least ratio of a slot's gain and the oracle's bound on it; ``guaranteed_part``,
     where the assumptions of the guarantee hold. The bound is that of
@@ -60,7 +60,7 @@ class Gadget(Heuristic, uses=("seed",)):
     slot_limit_s: float = 30.0
 
     family: ClassVar[str] = "scheduling"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class Gadget(Heuristic, uses=("seed",)):
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """Those of the knapsack, and of the rounding that models fall back on."""
         rounds = self._chosen(instance) in ("embedding", "rounding")
-        return (*self.kernels, "ddlopt.solvers.scheduling.mapping_kernels") if rounds else self.kernels
+        return (*self.kernels, "ddlopt.solvers.scheduling.slot.mapping_kernels") if rounds else self.kernels
 
     def answer(
         self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
@@ -129,7 +129,7 @@ def _is_one_slot(instance: SchedulingInstance) -> bool:
 def _model(name: OracleName) -> SlotOracle:
     if name == "embedding":
         return EmbeddingOracle()
-    from ddlopt.solvers.scheduling.rounding import RoundingOracle
+    from ddlopt.solvers.scheduling.slot.rounding import RoundingOracle
 
     return RoundingOracle()
 

@@ -5,9 +5,9 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.sweep import contention_levels
-from ddlopt.solvers.scheduling.oracles import PoolBound
-from ddlopt.solvers.scheduling.rates import Floats, Ints, in_company
-from ddlopt.solvers.scheduling.worth import Gains, Utilities
+from ddlopt.solvers.scheduling.slot.oracles import PoolBound
+from ddlopt.solvers.scheduling.slot.rates import Floats, Ints, in_company
+from ddlopt.solvers.scheduling.slot.worth import Gains, Utilities
 
 _SAFETY = 1e-9
 """Relative margin for the rounding of floats."""

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock, Found, Heuristic
-from ddlopt.solvers.scheduling.oracles import knapsack_is_exact
-from ddlopt.solvers.scheduling.rates import Floats
-from ddlopt.solvers.scheduling.slot_sweeps import CellSweeps
+from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps
+from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
+from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _TANGENTS = 40
 _LARGEST = 400_000
@@ -26,8 +26,9 @@ _LARGEST = 400_000
 class LpGuided(Heuristic, uses=("seed", "start")):
     r"""Sweeps over slots that begin at the optimum of the linear relaxation.
 
-    The relaxation of :class:`~ddlopt.models.scheduling.time_indexed.TimeIndexed` says what each job does in each slot,
-    in fractions. Then slot after slot is given its best whole widths, by the exact knapsack, for the gains
+    The relaxation of :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` says what
+    each job does in each slot, in fractions. Then slot after slot is given its best whole widths, by the exact
+    knapsack, for the gains
 
     .. math::
         u_i\Bigl(\tfrac{1}{F_i} \bigl(\varphi_i(w) + \textstyle\sum_{t' \ne t} z_{it'}\bigr)\Bigr)
@@ -48,7 +49,7 @@ class LpGuided(Heuristic, uses=("seed", "start")):
     sweeps: int = 100
 
     family: ClassVar[str] = "scheduling"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     @property
     def name(self) -> str:

@@ -20,13 +20,13 @@ _MOST_PLANS = 20_000_000
 _formulation = partial(formulation, FAMILY)
 _heuristic = partial(heuristic, FAMILY)
 
-_time_indexed = _formulation("time-indexed", "time_indexed", "TimeIndexed")
-_slot_embedding = _formulation("slot-embedding", "slot_embedding", "SlotEmbedding")
-_rigid_gangs = _formulation("rigid-gangs", "rigid_gangs", "RigidGangs")
-_gang_search = _heuristic("gang_search", "GangSearch")
+_time_indexed = _formulation("time-indexed", "formulations.time_indexed.time_indexed", "TimeIndexed")
+_slot_embedding = _formulation("slot-embedding", "formulations.slot_embedding.slot_embedding", "SlotEmbedding")
+_rigid_gangs = _formulation("rigid-gangs", "formulations.rigid_gangs.rigid_gangs", "RigidGangs")
+_gang_search = _heuristic("gangs.gang_search", "GangSearch")
 _gadget = _heuristic("gadget", "Gadget")
 _fair_shares = _heuristic("fair_shares", "FairSharing")
-_job_plans = _heuristic("job_plans", "JobPlans")
+_job_plans = _heuristic("job_plans.job_plans", "JobPlans")
 _lp_guided = _heuristic("lp_guided", "LpGuided")
 
 _OPENINGS = {
@@ -105,7 +105,7 @@ ENTRIES = (
         "configurations",
         "exact",
         "column generation over slot patterns between arrivals",
-        _heuristic("configurations", "ColumnGeneration"),
+        _heuristic("configurations.configurations", "ColumnGeneration"),
     ),
     _entry("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", _rigid_gangs),
     _entry(
@@ -146,45 +146,58 @@ ENTRIES = (
         "primal-dual",
         "heuristic",
         "plans each job at arrival, at prices that rise with use",
-        _heuristic("primal_dual", "PrimalDual"),
+        _heuristic("online.primal_dual", "PrimalDual"),
     ),
     _entry("gang-search", "heuristic", "our search over orders of rigid jobs", _gang_search),
     _entry(
         "sjf-bco",
         "heuristic",
         "smallest jobs first, balancing contention and overhead",
-        _heuristic("sjf_bco", "SjfBco"),
+        _heuristic("gangs.sjf_bco", "SjfBco"),
     ),
     _entry(
         "list-scheduling",
         "heuristic",
         "longest jobs first, as early as they fit",
-        _heuristic("list_scheduling", "ListScheduling"),
+        _heuristic("gangs.list_scheduling", "ListScheduling"),
     ),
     _entry(
-        "optimus", "heuristic", "the next worker to where it shortens most", _heuristic("worker_by_worker", "Optimus")
+        "optimus",
+        "heuristic",
+        "the next worker to where it shortens most",
+        _heuristic("online.worker_by_worker", "Optimus"),
     ),
     _entry(
-        "drf", "heuristic", "dominant resource fairness", _heuristic("worker_by_worker", "DominantResourceFairness")
+        "drf",
+        "heuristic",
+        "dominant resource fairness",
+        _heuristic("online.worker_by_worker", "DominantResourceFairness"),
     ),
     _entry(
         "gavel-max-min",
         "heuristic",
         "Gavel's max-min time shares, kept by rounds",
-        _heuristic("gavel", "Gavel", goal="max_min"),
+        _heuristic("online.gavel", "Gavel", goal="max_min"),
     ),
     _entry(
         "gavel-makespan",
         "heuristic",
         "Gavel's makespan time shares, kept by rounds",
-        _heuristic("gavel", "Gavel", goal="makespan"),
+        _heuristic("online.gavel", "Gavel", goal="makespan"),
     ),
-    _entry("allox", "heuristic", "one worker each, by an assignment of jobs to places", _heuristic("allox", "AlloX")),
     _entry(
-        "las", "heuristic", "least attained service first (Tiresias)", _heuristic("baselines", "LeastAttainedService")
+        "allox", "heuristic", "one worker each, by an assignment of jobs to places", _heuristic("online.allox", "AlloX")
     ),
-    _entry("srtf", "heuristic", "shortest remaining time first", _heuristic("baselines", "ShortestRemainingTime")),
-    _entry("fifo", "heuristic", "first in, first out", _heuristic("baselines", "Fifo")),
+    _entry(
+        "las",
+        "heuristic",
+        "least attained service first (Tiresias)",
+        _heuristic("online.baselines", "LeastAttainedService"),
+    ),
+    _entry(
+        "srtf", "heuristic", "shortest remaining time first", _heuristic("online.baselines", "ShortestRemainingTime")
+    ),
+    _entry("fifo", "heuristic", "first in, first out", _heuristic("online.baselines", "Fifo")),
 )
 
 

@@ -10,19 +10,19 @@ import numpy as np
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import AllOrNothing, Capped, Schedule, SchedulingInstance
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import Job
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock, Heuristic
-from ddlopt.solvers.scheduling.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.gadget import Greedy
-from ddlopt.solvers.scheduling.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
-from ddlopt.solvers.scheduling.packing import Place
-from ddlopt.solvers.scheduling.rates import Floats
-from ddlopt.solvers.scheduling.worth import SlotGains
+from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.slot.packing import Place
+from ddlopt.solvers.scheduling.slot.rates import Floats
+from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class RollingHorizon(Heuristic, uses=("seed",)):
     With ``horizon`` 1 this is the greedy over slots with an exact oracle; with the whole horizon, ``clairvoyant``, the
     offline optimum (to the model's tolerance). What lies between shows the price of not knowing the future.
 
-    A window is a :class:`~ddlopt.models.scheduling.time_indexed.TimeIndexed` model that maximises utility, or the
-    smallest part done, at its end. It does not care *when* within the window something is done, so that room left in a
-    slot goes to whatever gains most there (not where energy has a price). An all-or-nothing job that cannot finish
-    within the window counts with the concave envelope of its utility, v p.
+    A window is a :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` model that
+    maximises utility, or the smallest part done, at its end. It does not care *when* within the window something is
+    done, so that room left in a slot goes to whatever gains most there (not where energy has a price). An
+    all-or-nothing job that cannot finish within the window counts with the concave envelope of its utility, v p.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class RollingHorizon(Heuristic, uses=("seed",)):
     gap: float = 1e-4
 
     family: ClassVar[str] = "scheduling"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     def __post_init__(self) -> None:
         if not 1 <= self.commit <= self.horizon:

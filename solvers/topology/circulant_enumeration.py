@@ -12,11 +12,11 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.models.topology.cayley import Indices, generator_orbits, orbit_candidates, smallest_images
-from ddlopt.models.topology.circulant import CirculantDesign
-from ddlopt.models.topology.collapse import Collapse
+from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
+from ddlopt.models.topology.symmetry.cayley import Indices, generator_orbits, orbit_candidates, smallest_images
+from ddlopt.models.topology.symmetry.collapse import Collapse
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.heuristic import Clock
@@ -28,7 +28,7 @@ _CHUNK = 20_000
 
 @dataclass(frozen=True)
 class CirculantEnumeration:
-    """Exact among the designs of :class:`~ddlopt.models.topology.circulant.CirculantDesign`, also for large n.
+    """Exact among the designs of :class:`~.CirculantDesign`, also for large n.
 
     One set of generators of each orbit under the automorphisms that preserve the traffic gets a lower bound, bytes
     times hops over links, by breadth-first search. In the order of these bounds the sets are routed by the collapsed

@@ -11,9 +11,9 @@ from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
-from ddlopt.solvers.topology.matching import heaviest_matching
 from ddlopt.solvers.topology.routing import Pair
 from ddlopt.solvers.topology.shortest import shortest_path_design
+from ddlopt.solvers.topology.topoopt.matching import heaviest_matching
 
 
 @dataclass(frozen=True)

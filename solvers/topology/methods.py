@@ -5,7 +5,7 @@ from importlib import import_module
 from math import comb
 
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.server_symmetry import interchangeable
+from ddlopt.models.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.makers import formulation, heuristic
@@ -27,7 +27,7 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
 
 
 def _metric_cuts(solver: str) -> Method:
-    made: Method = import_module("ddlopt.solvers.topology.metric_cuts").MetricCuts(backend=backend(solver))
+    made: Method = import_module("ddlopt.solvers.topology.metric.metric_cuts").MetricCuts(backend=backend(solver))
     return made
 
 
@@ -40,16 +40,16 @@ def _few_neighbours(instance: TopologyInstance) -> bool:
 
 _formulation = partial(formulation, FAMILY)
 _heuristic = partial(heuristic, FAMILY)
-_min_congestion = _formulation("min-congestion", "min_congestion", "MinCongestion")
-_rings_and_routes = _formulation("rings-and-routes", "rings_and_routes", "RingsAndRoutes")
-_all_rings = _formulation("all-rings", "rings_and_routes", "RingsAndRoutes", rings="all")
-_circulant = _formulation("circulant", "circulant", "CirculantDesign")
+_min_congestion = _formulation("min-congestion", "formulations.min_congestion", "MinCongestion")
+_rings_and_routes = _formulation("rings-and-routes", "formulations.rings_and_routes", "RingsAndRoutes")
+_all_rings = _formulation("all-rings", "formulations.rings_and_routes", "RingsAndRoutes", rings="all")
+_circulant = _formulation("circulant", "formulations.circulant", "CirculantDesign")
 _circulant_enumeration = _heuristic("circulant_enumeration", "CirculantEnumeration")
-_branch_and_bound = _heuristic("branch_and_bound", "BranchAndBound")
-_topology_finder = _heuristic("topology_finder", "TopologyFinder", variant="paper")
-_topology_finder_released = _heuristic("topology_finder", "TopologyFinder", variant="released")
-_concave_matching = _heuristic("concave_matching", "ConcaveMatchingFinder")
-_link_exchange = _heuristic("link_exchange", "LinkExchange")
+_branch_and_bound = _heuristic("branch_and_bound.branch_and_bound", "BranchAndBound")
+_topology_finder = _heuristic("topoopt.topology_finder", "TopologyFinder", variant="paper")
+_topology_finder_released = _heuristic("topoopt.topology_finder", "TopologyFinder", variant="released")
+_concave_matching = _heuristic("topoopt.concave_matching", "ConcaveMatchingFinder")
+_link_exchange = _heuristic("link_exchange.link_exchange", "LinkExchange")
 _ocs_greedy = _heuristic("ocs_greedy", "OcsGreedy")
 _expander = _heuristic("expander", "Expander")
 _ideal_switch = _heuristic("references", "IdealSwitch")

@@ -12,9 +12,9 @@ from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
-from ddlopt.solvers.topology.matching import repeated_matching
 from ddlopt.solvers.topology.routing import Floats, Pair
 from ddlopt.solvers.topology.shortest import shortest_path_design
+from ddlopt.solvers.topology.topoopt.matching import repeated_matching
 
 
 @dataclass(frozen=True)

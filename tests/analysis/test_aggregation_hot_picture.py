@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from ddlopt.analysis import aggregation_hot
-from ddlopt.analysis.aggregation import draw
+from ddlopt.analysis.pictures.aggregation import draw
+from ddlopt.analysis.pictures.aggregation import hot as aggregation_hot
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library import load
-from ddlopt.solvers.aggregation.hot_greedy import HotPrices
+from ddlopt.solvers.aggregation.hot.greedy import HotPrices
 from ddlopt.solvers.contracts import Limits
 
 

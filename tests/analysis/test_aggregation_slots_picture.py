@@ -4,10 +4,10 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.aggregation import draw
-from ddlopt.analysis.aggregation_slots import _FREE
+from ddlopt.analysis.pictures.aggregation import draw
+from ddlopt.analysis.pictures.aggregation.slots import _FREE
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.solvers.aggregation.slots_methods import best
+from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.contracts import Limits
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.aggregation_table import draw
+from ddlopt.analysis.pictures.aggregation.table import draw
 from ddlopt.models.aggregation import LookupTables, TableInstance, evaluate
 
 

@@ -5,10 +5,10 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.aggregation import draw
-from ddlopt.analysis.aggregation_tree import layout
+from ddlopt.analysis.pictures.aggregation import draw
+from ddlopt.analysis.pictures.aggregation.tree import layout
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.library.aggregation_tree import example
+from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.models.aggregation import AggregatingSwitches
 
 

@@ -5,7 +5,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import ddlopt
-from ddlopt.analysis.compression import Bar, bars, draw, plain_plan
+from ddlopt.analysis.pictures.compression import Bar, bars, draw, plain_plan
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option, evaluate
 
 MENU = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.deployment import draw, loads_s, rows_of
+from ddlopt.analysis.pictures.deployment import draw, loads_s, rows_of
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import (
     Deployment,
@@ -15,7 +15,7 @@ from ddlopt.models.deployment import (
     StrategyInstance,
     evaluate,
 )
-from ddlopt.models.deployment.simulate import simulate
+from ddlopt.models.deployment.plan.simulator.simulate import simulate
 
 
 def drawn(instance, solution):

@@ -3,10 +3,10 @@
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.gossip import draw
+from ddlopt.analysis.pictures.gossip import draw
 from ddlopt.instances.library import load
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.matchings_exact import Matcha
+from ddlopt.solvers.gossip.matchings.exact import Matcha
 
 
 def test_lines_are_matchings():

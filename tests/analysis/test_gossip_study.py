@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from ddlopt.analysis import gossip_study_plots, plots
-from ddlopt.analysis.gossip_policies import policy_of
-from ddlopt.analysis.gossip_study import DEFAULT, Study, estimate
-from ddlopt.analysis.gossip_study_text import comparison_cells, row_cells, title
-from ddlopt.analysis.gossip_training import Training
-from ddlopt.instances.generators.gossip_graphs import network_of
+from ddlopt.analysis import plots
+from ddlopt.analysis.gossip_training import study_plots as gossip_study_plots
+from ddlopt.analysis.gossip_training.policies import policy_of
+from ddlopt.analysis.gossip_training.study import DEFAULT, Study, estimate
+from ddlopt.analysis.gossip_training.study_text import comparison_cells, row_cells, title
+from ddlopt.analysis.gossip_training.training import Training
+from ddlopt.instances.generators.gossip.graphs import network_of
 from ddlopt.models.errors import OptionError
 
 

@@ -6,17 +6,17 @@ import sys
 import numpy as np
 import pytest
 
-from ddlopt.analysis.gossip_data import batches, data_of, shards_of, split_of
-from ddlopt.analysis.gossip_exchange import Place
-from ddlopt.analysis.gossip_learners import Learners
-from ddlopt.analysis.gossip_mixing import RULES, _plan, mixing_matrix
-from ddlopt.analysis.gossip_policies import POLICIES, label_of, policy_of
-from ddlopt.analysis.gossip_pushes import push
-from ddlopt.analysis.gossip_training import Training, ratio_of, train
-from ddlopt.instances.generators.gossip_graphs import network_of
+from ddlopt.analysis.gossip_training.data import batches, data_of, shards_of, split_of
+from ddlopt.analysis.gossip_training.exchange import Place
+from ddlopt.analysis.gossip_training.learners import Learners
+from ddlopt.analysis.gossip_training.mixing import RULES, _plan, mixing_matrix
+from ddlopt.analysis.gossip_training.policies import POLICIES, label_of, policy_of
+from ddlopt.analysis.gossip_training.pushes import push
+from ddlopt.analysis.gossip_training.training import Training, ratio_of, train
+from ddlopt.instances.generators.gossip.graphs import network_of
 from ddlopt.instances.workloads.digits import Perceptron
 from ddlopt.models.errors import OptionError
-from ddlopt.models.gossip.laplacians import laplacian
+from ddlopt.models.gossip.spectral.laplacians import laplacian
 
 ROUNDING = 1e-12
 

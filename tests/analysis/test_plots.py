@@ -7,7 +7,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import FancyArrowPatch
 
 from ddlopt.analysis import plots
-from ddlopt.analysis.topology import FEW, link_loads
+from ddlopt.analysis.pictures.topology import FEW, link_loads
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance, evaluate
 from ddlopt.solvers.contracts import Result, Status

@@ -12,8 +12,8 @@ from ddlopt import instances
 from ddlopt.analysis import records
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.index import index_file, index_text, run_text, write_index
-from ddlopt.instances.library.keep import store_best, store_bound
 from ddlopt.instances.library.records import UNKNOWN, Bound, Found, Record, Run
+from ddlopt.instances.library.store_best import store_best, store_bound
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers import catalogue
@@ -123,7 +123,7 @@ def run(store, count, **changed):
 
 def test_the_best_of_a_store_is_taken_over(own_library, store, monkeypatch):
     told = family("topology")
-    monkeypatch.setattr("ddlopt.instances.library.keep._combinatorial", lambda instance: None)
+    monkeypatch.setattr("ddlopt.instances.library.store_best._combinatorial", lambda instance: None)
     (own_library / "records.json").unlink()
     run(store, 1, method="worse", bound=None)
     run(store, 2, method="slow", seed=1, runtime_s=3.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.scheduling import boxes, busy, draw
+from ddlopt.analysis.pictures.scheduling import boxes, busy, draw
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance
 
 TIMING = {"gradient_bytes": 0, "bandwidth_bytes_per_s": 1, "forward_s_per_sample": 1, "kind": "ring"}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.compression.frontier import FrontierPoint, draw, frontier_budgets, frontier_points
 from ddlopt.models.compression import CompressionInstance, Gradient, LevelInstance, Option
-from ddlopt.models.compression.choices import as_timeline
+from ddlopt.models.compression.timeline.choices import as_timeline
 from ddlopt.models.errors import InstanceError, NotApplicableError, OptionError
 
 METHODS = ("continuous", "convex-levels", "uniform")

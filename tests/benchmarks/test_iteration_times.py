@@ -15,9 +15,9 @@ from benchmarks.aggregation.iteration_times import (
 )
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import GraphInstance, evaluate
-from ddlopt.solvers.aggregation.graph_ring import Ring
-from ddlopt.solvers.aggregation.graph_strategies import ShortestRoutes
-from ddlopt.solvers.aggregation.slots_methods import best
+from ddlopt.solvers.aggregation.graph.ring import Ring
+from ddlopt.solvers.aggregation.graph.strategies import ShortestRoutes
+from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.contracts import Limits
 
 

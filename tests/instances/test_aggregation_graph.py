@@ -3,8 +3,8 @@
 import pytest
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.generators.aggregation_jobs import networks
-from ddlopt.instances.library.aggregation_graph import instances
+from ddlopt.instances.generators.aggregation.jobs import networks
+from ddlopt.instances.library.aggregation.graph import instances
 from ddlopt.models.errors import OptionError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.library.aggregation_hot import instances
+from ddlopt.instances.library.aggregation.hot import instances
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.errors import OptionError
 

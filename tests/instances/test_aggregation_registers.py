@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.library.aggregation_registers import instances
+from ddlopt.instances.library.aggregation.registers import instances
 from ddlopt.models.aggregation import RegisterInstance
-from ddlopt.models.aggregation.register_batches import heat
+from ddlopt.models.aggregation.registers.batches import heat
 from ddlopt.models.errors import OptionError
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.generators.aggregation_slots import HARDWARE
-from ddlopt.instances.library.aggregation_slots import instances
+from ddlopt.instances.generators.aggregation.slots import HARDWARE
+from ddlopt.instances.library.aggregation.slots import instances
 from ddlopt.instances.workloads.cluster_models import cluster_model
 from ddlopt.models.aggregation import SlotsInstance
 from ddlopt.models.errors import OptionError

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.library.aggregation_table import instances
+from ddlopt.instances.library.aggregation.table import instances
 from ddlopt.models.aggregation import TableInstance
-from ddlopt.models.aggregation.table_chain import sum_chain
+from ddlopt.models.aggregation.table.chain import sum_chain
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.aggregation.table_heuristics import UniformTables
+from ddlopt.solvers.aggregation.table.heuristics import UniformTables
 from ddlopt.solvers.contracts import Limits
 
 

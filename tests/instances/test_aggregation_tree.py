@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.library.aggregation_tree import example, instances
+from ddlopt.instances.library.aggregation.tree import example, instances
 from ddlopt.models.errors import OptionError
 
 

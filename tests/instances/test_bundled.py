@@ -8,8 +8,8 @@ from library_cases import bundled
 from volume import slow
 
 from ddlopt.instances import best, library_folder, load, names, record, schema
-from ddlopt.instances.library.keep import _TOLERANCE
 from ddlopt.instances.library.make import text_of
+from ddlopt.instances.library.store_best import _TOLERANCE
 from ddlopt.models import catalogue
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance

@@ -9,9 +9,10 @@ from shared_data import shared_data
 from volume import slow
 
 from ddlopt.instances import generate
-from ddlopt.instances.generators.codesign_jobs import network_job, usual_groups, usual_subsets
-from ddlopt.instances.workloads import JOBS, PASSES, networks, topoopt_job
-from ddlopt.instances.workloads.codesign_graphs import graph_of
+from ddlopt.instances.generators.codesign.jobs import network_job, usual_groups, usual_subsets
+from ddlopt.instances.workloads import JOBS, PASSES, topoopt_job
+from ddlopt.instances.workloads.codesign.graphs import graph_of
+from ddlopt.instances.workloads.networks import published as networks
 from ddlopt.instances.workloads.topoopt import SETTINGS, setting_of
 from ddlopt.instances.workloads.training import A100
 from ddlopt.models.codesign import job_of
@@ -376,7 +377,7 @@ def measured(tmp_path):
 
 
 def from_measures(path, **options):
-    from ddlopt.instances.readers.flexnet_measures import read_measures
+    from ddlopt.instances.readers.graphs.flexnet_measures import read_measures
 
     return small(DENSE, measures=read_measures(path), **options)
 
@@ -411,7 +412,7 @@ def test_measurements_of_cut_channels_are_left_aside(measured):
 
 def test_a_layer_applied_twice_takes_twice_as_long(measured):
     """The tower of drug descriptors serves both drugs."""
-    from ddlopt.instances.readers.flexnet_measures import read_measures
+    from ddlopt.instances.readers.graphs.flexnet_measures import read_measures
 
     path = measured(*(measurement(name, 4, 5.0) for name in ("Dense_5270_64", "Dense_942_64")))
     made = small(networks.candle([64], [64, 1], 10), subsets=(), measures=read_measures(path))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ddlopt.instances import generate
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.errors import InstanceError, OptionError
 
 

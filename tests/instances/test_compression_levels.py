@@ -10,15 +10,15 @@ from volume import some
 
 from ddlopt.instances import best, library_folder
 from ddlopt.instances.generators.compression import generate
-from ddlopt.instances.generators.compression_levels import NETWORKS, _points
-from ddlopt.instances.library.compression_levels import instances
+from ddlopt.instances.generators.compression.levels import NETWORKS, _points
+from ddlopt.instances.library.compression.levels import instances
 from ddlopt.instances.workloads import V100
-from ddlopt.instances.workloads.gradients import backward_gradients
-from ddlopt.instances.workloads.networks import vgg16
+from ddlopt.instances.workloads.networks.gradients import backward_gradients
+from ddlopt.instances.workloads.networks.published import vgg16
 from ddlopt.models.compression import LevelInstance, evaluate
 from ddlopt.models.compression.bounds import bound
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.compression.convex_levels import ConvexLevels
+from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
 from ddlopt.solvers.contracts import Limits
 
 MADE = {instance.name: instance for instance in instances()}

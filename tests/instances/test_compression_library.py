@@ -4,9 +4,9 @@ import pytest
 from volume import some, spread
 
 from ddlopt.instances import best
-from ddlopt.instances.library.compression_sfb import instances
+from ddlopt.instances.library.compression.sfb import instances
 from ddlopt.models.compression import SfbInstance, SfbSelection, evaluate
-from ddlopt.solvers.compression.min_cut import MinCut
+from ddlopt.solvers.compression.sfb.min_cut import MinCut
 from ddlopt.solvers.contracts import Limits
 
 MADE = {instance.name: instance for instance in instances()}

@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
 
 import ddlopt
-from ddlopt.instances.generators.compression_measured import FIRST, setting_of
-from ddlopt.instances.library.compression_measured import measured, measurements
+from ddlopt.instances.generators.compression.measured import FIRST, setting_of
+from ddlopt.instances.library.compression.measured import measured, measurements
+from ddlopt.instances.workloads.compression.measured import run_plan
 from ddlopt.instances.workloads.digits import Training
-from ddlopt.instances.workloads.measured import run_plan
 from ddlopt.models.errors import InstanceError, OptionError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ddlopt.instances.generators.compression import generate
-from ddlopt.instances.generators.compression_random import MOST_OPTIONS
+from ddlopt.instances.generators.compression.random import MOST_OPTIONS
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, evaluate
 from ddlopt.models.errors import OptionError
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.generators.compression_sfb_random import random_graph
+from ddlopt.instances.generators.compression.sfb_random import random_graph
 from ddlopt.models.compression import SfbInstance
-from ddlopt.models.compression.cut_network import minimum_cut
+from ddlopt.models.compression.sfb.cut_network import minimum_cut
 from ddlopt.models.errors import OptionError
 
 

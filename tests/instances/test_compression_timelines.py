@@ -6,15 +6,15 @@ from volume import spread
 
 from ddlopt.instances import best
 from ddlopt.instances.generators import generate
-from ddlopt.instances.library.compression_timelines import instances
-from ddlopt.instances.workloads.compression_costs import menu
-from ddlopt.instances.workloads.compressors import Compression
-from ddlopt.instances.workloads.numpy_compressors import Setting, squared_error
+from ddlopt.instances.library.compression.timeline import instances
+from ddlopt.instances.workloads.compression.compressors import Compression
+from ddlopt.instances.workloads.compression.costs import menu
+from ddlopt.instances.workloads.compression.numpy_compressors import Setting, squared_error
 from ddlopt.instances.workloads.training import V100
 from ddlopt.models.compression import Cluster, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.solvers.compression.espresso import Espresso
-from ddlopt.solvers.compression.secopa import Secopa
+from ddlopt.solvers.compression.timeline.espresso import Espresso
+from ddlopt.solvers.compression.timeline.secopa import Secopa
 from ddlopt.solvers.contracts import Limits
 
 # Errors ---------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from shared_data import shared_data
 
 from ddlopt.instances import convert
 from ddlopt.models.compression import CompressionPlan, evaluate
-from ddlopt.models.compression.choices import choices_of
+from ddlopt.models.compression.timeline.choices import choices_of
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.solvers.compression.espresso import COMPRESSED, Espresso
+from ddlopt.solvers.compression.timeline.espresso import COMPRESSED, Espresso
 from ddlopt.solvers.contracts import Limits
 
 TENSORS = [

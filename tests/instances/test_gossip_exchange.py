@@ -64,7 +64,7 @@ def test_bad_options(kind, options, line):
 
 def test_recorded_again_they_are_the_same():
     pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
-    from ddlopt.instances.library.gossip_exchange import recorded
+    from ddlopt.instances.library.gossip.exchange import recorded
 
     for again in recorded():
         stored = ddlopt.load(f"gossip/{again.name}")

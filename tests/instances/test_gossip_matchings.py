@@ -3,7 +3,7 @@
 import pytest
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.library.gossip_matchings import instances
+from ddlopt.instances.library.gossip.matchings import instances
 from ddlopt.models.errors import OptionError
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ddlopt.instances.readers import convert
 from ddlopt.models.errors import InstanceError
-from ddlopt.solvers.aggregation.graph_methods import milp
+from ddlopt.solvers.aggregation.graph.methods import milp
 from ddlopt.solvers.contracts import Limits
 
 

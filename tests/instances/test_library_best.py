@@ -9,9 +9,10 @@ from library_cases import TINY, library_of_one, ring_design
 
 import ddlopt
 from ddlopt.instances import best, load, names, record, store_best
-from ddlopt.instances.library import best_file, keep, library_folder, records
-from ddlopt.instances.library.keep import settle, store_bound
+from ddlopt.instances.library import best_file, library_folder, records
+from ddlopt.instances.library import store_best as keep
 from ddlopt.instances.library.records import COMBINATORIAL, UNKNOWN, Run
+from ddlopt.instances.library.store_best import settle, store_bound
 from ddlopt.models import catalogue
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Evaluation

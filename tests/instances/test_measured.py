@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
 
+from ddlopt.instances.workloads.compression.measured import mean_error, run_plan, samples, spectral_tails, tail_energies
+from ddlopt.instances.workloads.compression.numpy_compressors import Setting, squared_error
 from ddlopt.instances.workloads.digits import Perceptron, Training, images
-from ddlopt.instances.workloads.measured import mean_error, run_plan, samples, spectral_tails, tail_energies
-from ddlopt.instances.workloads.numpy_compressors import Setting, squared_error
 
 TRAINING = Training(workers=4, batch=8)
 TAKEN = samples(TRAINING, first=3, count=2, every=2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ddlopt.instances.workloads.numpy_compressors import BUCKET, Setting, averaged, squared_error
+from ddlopt.instances.workloads.compression.numpy_compressors import BUCKET, Setting, averaged, squared_error
 from ddlopt.models.errors import OptionError
 
 RNG = np.random.default_rng(5)

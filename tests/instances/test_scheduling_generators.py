@@ -10,8 +10,8 @@ import ddlopt
 from ddlopt.instances.generators import generate as generate_any
 from ddlopt.instances.generators.clusters import gpu_servers, leaf_spine, network_of, random_graph, star
 from ddlopt.instances.generators.scheduling import KINDS, generate, options_of
-from ddlopt.instances.generators.scheduling_jobs import enough_slots
-from ddlopt.instances.generators.scheduling_tiny import FEATURES
+from ddlopt.instances.generators.scheduling.jobs import enough_slots
+from ddlopt.instances.generators.scheduling.tiny import FEATURES
 from ddlopt.instances.workloads.cluster_models import CLUSTER_MODELS, cluster_model, models_by_gpu_hours
 from ddlopt.models.errors import InstanceError, OptionError, UnknownNameError
 from ddlopt.models.scheduling import SchedulingInstance

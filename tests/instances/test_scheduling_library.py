@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from ddlopt.instances import library_folder, names
-from ddlopt.instances.generators.scheduling_tiny import FEATURES
-from ddlopt.instances.library.scheduling_instances import instances
+from ddlopt.instances.generators.scheduling.tiny import FEATURES
+from ddlopt.instances.library.scheduling.instances import instances
 from ddlopt.models.scheduling import Run, Schedule, evaluate
 
 ALL = {instance.name: instance for instance in instances()}

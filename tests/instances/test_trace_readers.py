@@ -11,8 +11,8 @@ from shared_data import shared_data
 import ddlopt
 from ddlopt.cli import run
 from ddlopt.instances import convert
-from ddlopt.instances.library.scheduling_instances import FROM_PHILLY
-from ddlopt.instances.readers.trace_jobs import busy_quantile
+from ddlopt.instances.library.scheduling.instances import FROM_PHILLY
+from ddlopt.instances.readers.traces.trace_jobs import busy_quantile
 from ddlopt.instances.workloads.cluster_models import cluster_model, models_by_gpu_hours
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.scheduling import SchedulingInstance

@@ -8,10 +8,11 @@ import pytest
 from shared_data import shared_data
 
 from ddlopt.instances.generators.compression import generate
-from ddlopt.instances.workloads import A100, PASSES, V100, Accelerator, backward_gradients, networks
-from ddlopt.instances.workloads.layers import dense
-from ddlopt.instances.workloads.network_graphs import MODELS, network, training_step
-from ddlopt.instances.workloads.training_graph import Tape, operator_time_s
+from ddlopt.instances.workloads import A100, PASSES, V100, Accelerator, backward_gradients
+from ddlopt.instances.workloads.networks import published as networks
+from ddlopt.instances.workloads.networks.layers import dense
+from ddlopt.instances.workloads.networks.network_graphs import MODELS, network, training_step
+from ddlopt.instances.workloads.networks.training_graph import Tape, operator_time_s
 from ddlopt.models.compression import SfbSelection, evaluate
 from ddlopt.models.errors import DdloptError, UnknownNameError
 

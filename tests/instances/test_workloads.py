@@ -15,11 +15,11 @@ from ddlopt.instances.workloads import (
     EmbeddingTable,
     Layer,
     Workload,
-    networks,
     topoopt_job,
     training_job,
 )
-from ddlopt.instances.workloads.layers import convolution, dense
+from ddlopt.instances.workloads.networks import published as networks
+from ddlopt.instances.workloads.networks.layers import convolution, dense
 from ddlopt.models.errors import InstanceError, UnknownNameError
 
 DLRM_16 = SETTINGS[16].jobs["dlrm"]

@@ -28,7 +28,7 @@ from ddlopt.models.topology.certificate.format import (
     UNCOLOURABLE,
 )
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
 TRAFFIC = np.array([[0, 3, 1, 4], [1, 0, 5, 2], [6, 5, 0, 3], [2, 2, 4, 0]], dtype=float)
 

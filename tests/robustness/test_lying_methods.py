@@ -305,7 +305,7 @@ class Derived(type(catalogue.method("topology-finder", "topology"))):
 class Posing(Heuristic):
     """A heuristic of another package that says where it comes from."""
 
-    __module__ = "ddlopt.solvers.topology.topology_finder"
+    __module__ = "ddlopt.solvers.topology.topoopt.topology_finder"
     __qualname__ = "TopologyFinder"
     name = "posing"
     family = "topology"

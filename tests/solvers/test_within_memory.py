@@ -11,7 +11,7 @@ import pytest
 import ddlopt
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.contracts import Limits, TracePoint
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
+from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 from ddlopt.solvers.within_memory import WithinMemory, memory_limit
 
 TINY = ddlopt.load("topology/tiny-n4-d2")

@@ -8,9 +8,9 @@ import pytest
 from shared_data import shared_data
 
 from ddlopt.instances.readers import convert
-from ddlopt.instances.readers.dnn_partitioning import read_dnn_partitioning, read_split
-from ddlopt.models.deployment.evaluate_partition import evaluate_partition
-from ddlopt.models.deployment.partition import Partition
+from ddlopt.instances.readers.graphs.dnn_partitioning import read_dnn_partitioning, read_split
+from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.models.deployment.partition.instance import Partition
 from ddlopt.models.errors import InstanceError, OptionError, SolutionError
 
 

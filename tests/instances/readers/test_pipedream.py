@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ddlopt.instances.readers import convert
-from ddlopt.instances.readers.pipedream import read_pipedream
+from ddlopt.instances.readers.graphs.pipedream import read_pipedream
 from ddlopt.models.errors import InstanceError, OptionError
 
 PROFILE = """node2 -- Conv2d(3, 64, stride=(4, 4)) -- forward_compute_time=2.0, backward_compute_time=5.0, \

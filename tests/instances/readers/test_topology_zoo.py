@@ -6,7 +6,7 @@ import pytest
 from shared_data import shared_data
 
 from ddlopt.instances.readers import convert
-from ddlopt.instances.readers.zoo_graph import read_graph, read_zoo_file, restricted
+from ddlopt.instances.readers.zoo.zoo_graph import read_graph, read_zoo_file, restricted
 from ddlopt.models.errors import InstanceError, OptionError
 
 GML = """graph [

@@ -7,9 +7,9 @@ import pytest
 from aggregation_graph_cases import answers, optimum, plain_loads, random_instance, star
 
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, HotSet, evaluate
-from ddlopt.models.aggregation.bounds_graph import graph_bound
-from ddlopt.models.aggregation.evaluate_graph import evaluate_graph
-from ddlopt.models.aggregation.graph_network import routes_of
+from ddlopt.models.aggregation.graph.bounds import graph_bound
+from ddlopt.models.aggregation.graph.evaluate import evaluate_graph
+from ddlopt.models.aggregation.graph.network import routes_of
 from ddlopt.models.errors import InfeasibleError, InstanceError, SolutionError, SolverError
 
 ALONE = ((3, 0, 1, 6), (4, 0, 1, 6), (5, 1, 6))

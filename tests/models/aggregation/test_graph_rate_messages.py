@@ -9,12 +9,12 @@ import pytest
 from aggregation_graph_cases import optimum, random_instance, star
 from volume import spread
 
-from ddlopt.instances.generators.aggregation_graph import leaf_spine
+from ddlopt.instances.generators.aggregation.graph import leaf_spine
 from ddlopt.models.aggregation import GraphInstance, evaluate
-from ddlopt.models.aggregation.bounds_graph import graph_bound, most_rates
-from ddlopt.models.aggregation.graph_network import job_network
-from ddlopt.models.aggregation.rate_messages import RateMessages, job_levels
-from ddlopt.solvers.aggregation.graph_methods import best
+from ddlopt.models.aggregation.graph.bounds import graph_bound, most_rates
+from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages, job_levels
+from ddlopt.models.aggregation.graph.network import job_network
+from ddlopt.solvers.aggregation.graph.methods import best
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

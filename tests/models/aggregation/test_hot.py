@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 from volume import seeds
 
 from ddlopt.models.aggregation import AggregationProblem, HotInstance, evaluate
-from ddlopt.models.aggregation.bounds_hot import hot_bound
-from ddlopt.models.aggregation.hot_items import items_of
-from ddlopt.models.aggregation.hot_values import groups_of, saved_messages
+from ddlopt.models.aggregation.hot.bounds import hot_bound
+from ddlopt.models.aggregation.hot.items import items_of
+from ddlopt.models.aggregation.hot.values import groups_of, saved_messages
 from ddlopt.models.errors import InstanceError, SolutionError
 
 DATA = {

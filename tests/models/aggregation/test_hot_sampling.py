@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ddlopt.models.aggregation.hot_values import saved_messages
-from ddlopt.models.aggregation.sampling import expected_share, samples_for_set, samples_for_share
+from ddlopt.models.aggregation.hot.sampling import expected_share, samples_for_set, samples_for_share
+from ddlopt.models.aggregation.hot.values import saved_messages
 from ddlopt.models.errors import OptionError
 
 ZIPF = np.arange(1.0, 301.0) ** -1.1

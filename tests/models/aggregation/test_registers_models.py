@@ -8,17 +8,17 @@ import pytest
 from register_cases import optimum, small
 
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
-from ddlopt.models.aggregation.bounds_registers import registers_bound
-from ddlopt.models.aggregation.register_batches import heat, hottest_first, merged
-from ddlopt.models.aggregation.register_counts import CountPlacement, twins_of
-from ddlopt.models.aggregation.register_pairs import PairPlacement
-from ddlopt.models.aggregation.register_relaxation import (
+from ddlopt.models.aggregation.registers.batches import heat, hottest_first, merged
+from ddlopt.models.aggregation.registers.bounds import registers_bound
+from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement, twins_of
+from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement
+from ddlopt.models.aggregation.registers.instance import Goal
+from ddlopt.models.aggregation.registers.relaxation import (
     PlacementRelaxation,
     RelaxationArrays,
     RelaxationPrices,
     relaxation_bound,
 )
-from ddlopt.models.aggregation.registers import Goal
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.backends.highs import Highs

@@ -12,10 +12,10 @@ from volume import seeds
 
 from ddlopt.models.aggregation import AggregationProblem, SlotPlan, SlotsInstance, evaluate
 from ddlopt.models.aggregation.bounds import bound
-from ddlopt.models.aggregation.slot_arrays import SlotArrays
-from ddlopt.models.aggregation.slot_prices import price_bound
-from ddlopt.models.aggregation.slot_shares import SlotShares
-from ddlopt.models.aggregation.slot_tangents import SlotTangents
+from ddlopt.models.aggregation.slots.arrays import SlotArrays
+from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
+from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents
+from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.errors import InstanceError, SolutionError, SolverError
 from ddlopt.models.ports import ports_of
 from ddlopt.solvers.backends import Highs

@@ -12,8 +12,8 @@ from table_cases import optimum, several, staircase_of
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupFunction, LookupTables, TableInstance, evaluate
-from ddlopt.models.aggregation.bounds_table import least_errors, table_bound
-from ddlopt.models.aggregation.table_values import DIGITS, Name, best_values, exact_value, float_values
+from ddlopt.models.aggregation.table.bounds import least_errors, table_bound
+from ddlopt.models.aggregation.table.values import DIGITS, Name, best_values, exact_value, float_values
 from ddlopt.models.errors import InstanceError
 
 RAMP = {"name": "ramp", "function": "samples", "high": 7, "samples": [0, 1, 2, 3, 4, 5, 6, 7]}

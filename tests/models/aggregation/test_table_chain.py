@@ -7,9 +7,9 @@ import pytest
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupTables, TableInstance
-from ddlopt.models.aggregation.table_chain import largest_error, sum_chain
+from ddlopt.models.aggregation.table.chain import largest_error, sum_chain
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.aggregation.table_exact import OptimalTables
+from ddlopt.solvers.aggregation.table.exact import OptimalTables
 from ddlopt.solvers.contracts import Limits
 
 

@@ -6,8 +6,8 @@ from table_cases import optimum, several
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import GraphInstance, LookupTables, TableInstance
-from ddlopt.models.aggregation.table_path import TablePath, error_unit
-from ddlopt.solvers.aggregation.table_exact import OptimalTables
+from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit
+from ddlopt.solvers.aggregation.table.exact import OptimalTables
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

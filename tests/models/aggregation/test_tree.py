@@ -8,11 +8,11 @@ import pytest
 from tree_cases import answer, optimum, random_tree
 from volume import seeds
 
-from ddlopt.instances.library.aggregation_tree import example
+from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.models.aggregation import AggregationProblem, TreeInstance, evaluate
 from ddlopt.models.aggregation.bounds import bound
-from ddlopt.models.aggregation.tree_placement import TreeAggregation, states_of
-from ddlopt.models.aggregation.tree_plain import PlainTreeAggregation
+from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, states_of
+from ddlopt.models.aggregation.tree.formulations.tree_message_flow import PlainTreeAggregation
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits

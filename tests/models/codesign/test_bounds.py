@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from volume import seeds
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.codesign.bounds import lower_bound, refuse_too_large
 from ddlopt.models.codesign.demand import demand_of
-from ddlopt.models.codesign.min_sum import Elimination, min_sum
-from ddlopt.models.codesign.prices import PricedSum, Prices, best_prices
-from ddlopt.models.codesign.strategy_bound import StrategyBound
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.prices.min_sum import Elimination, min_sum
+from ddlopt.models.codesign.prices.prices import PricedSum, Prices, best_prices
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status

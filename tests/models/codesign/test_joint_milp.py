@@ -9,15 +9,15 @@ import pyomo.environ as pyo
 import pytest
 from volume import spread
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, evaluate, job_of
-from ddlopt.models.codesign.coupling import cycle_loads, cycle_time_s, plan_of, template_of
-from ddlopt.models.codesign.joint_milp import JointStrategyTopology, least_congestion
-from ddlopt.models.codesign.strategy_bound import StrategyBound
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology, least_congestion
+from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads, cycle_time_s, plan_of, template_of
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.errors import InfeasibleError, OptionError
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation

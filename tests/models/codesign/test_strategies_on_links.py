@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
-from ddlopt.models.codesign.strategies_on_links import StrategiesOnLinks
-from ddlopt.models.topology.fixed_links import FixedLinks
+from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from volume import seeds
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
+from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes, heaviest_rows
 from ddlopt.models.codesign.solution import CodesignPlan
-from ddlopt.models.codesign.strategies_on_routes import StrategiesOnRoutes, heaviest_rows
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status

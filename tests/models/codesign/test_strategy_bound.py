@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from volume import seeds, slow, spread
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.demand import demand_of
-from ddlopt.models.codesign.strategy_bound import StrategyBound
-from ddlopt.models.codesign.twins import twin_layers
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.symmetry.twins import twin_layers
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
@@ -250,7 +250,7 @@ def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed, scales):
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_numbers_tell_when_rounding_could_hide_it(monkeypatch, seed):
     # With this margin bytes alone would let every figure of the cut's own choice be less than the cut's.
-    monkeypatch.setattr("ddlopt.models.codesign.congestion_cuts._MARGIN", -0.5)
+    monkeypatch.setattr("ddlopt.models.codesign.formulations.rows.congestion_cuts._MARGIN", -0.5)
     instance = random_job(np.random.default_rng(seed), layers=2, strategies=2, twins=seed, density=1.0)
     cut = next(c for c in all_choices(instance) if np.concatenate(instance.tables.bytes_of(c)).sum() > 5)
     assert all(len({cut[layer] for layer in layers}) == 1 for layers in twin_layers(instance.tables))

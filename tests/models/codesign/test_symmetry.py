@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
-from ddlopt.models.codesign.strategy_bound import StrategyBound
-from ddlopt.models.codesign.symmetry import is_automorphism, server_symmetry, translation_groups
-from ddlopt.models.codesign.twins import single_layers, spread, twin_layers
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.symmetry.servers import is_automorphism, server_symmetry, translation_groups
+from ddlopt.models.codesign.symmetry.twins import single_layers, spread, twin_layers
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.backends.highs import Highs

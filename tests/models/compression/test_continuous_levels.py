@@ -18,9 +18,9 @@ from ddlopt.models.compression import (
     evaluate,
 )
 from ddlopt.models.compression.bounds import bound as bound_of_family
-from ddlopt.models.compression.continuous_levels import ContinuousLevels
-from ddlopt.models.compression.level_arrays import LevelArrays, arrays_of
-from ddlopt.models.compression.level_prices import LevelPrices, PricedLevels, price_bound, sharpest_prices
+from ddlopt.models.compression.levels.arrays import LevelArrays, arrays_of
+from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels
+from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels, price_bound, sharpest_prices
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status

@@ -10,11 +10,11 @@ from timeline_brute_force import brute_force, every_plan, random_levels_case, ra
 
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Operator, Option, SfbInstance
 from ddlopt.models.compression import evaluate as check
-from ddlopt.models.compression.alike_gradients import alike_gradients, in_order
-from ddlopt.models.compression.candidate_messages import candidate_messages
-from ddlopt.models.compression.choices import choices_of
-from ddlopt.models.compression.overlap_timeline import OverlapTimeline
-from ddlopt.models.compression.timeline_units import time_unit_s
+from ddlopt.models.compression.timeline.candidate_messages import candidate_messages
+from ddlopt.models.compression.timeline.choices import choices_of
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
+from ddlopt.models.compression.timeline.units import time_unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation

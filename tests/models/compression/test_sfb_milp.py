@@ -9,9 +9,9 @@ from sfb_brute_force import all_best
 from volume import slow
 
 import ddlopt
-from ddlopt.instances.generators.compression_sfb_random import random_graph
+from ddlopt.instances.generators.compression.sfb_random import random_graph
 from ddlopt.models.compression import Operator, SfbInstance, SfbSelection, Tensor
-from ddlopt.models.compression.sfb_milp import SfbMilp, unit_s
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp, unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status

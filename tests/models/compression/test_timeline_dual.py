@@ -10,9 +10,9 @@ from timeline_brute_force import brute_force, random_levels_case, random_timelin
 from volume import seeds
 
 from ddlopt.models.compression.bounds import bound, level_bound, timeline_bound
-from ddlopt.models.compression.choices import Choices, as_timeline, choices_of
-from ddlopt.models.compression.timeline_dual import dual_bound
-from ddlopt.models.compression.timeline_relaxation import option_prices
+from ddlopt.models.compression.timeline.choices import Choices, as_timeline, choices_of
+from ddlopt.models.compression.timeline.dual.bound import dual_bound
+from ddlopt.models.compression.timeline.dual.relaxation import option_prices
 from ddlopt.models.errors import InfeasibleError
 
 

@@ -9,14 +9,14 @@ from deployment_plans import random_deployment, random_instance
 from volume import seeds
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, PartitionInstance
-from ddlopt.models.deployment.bounds_plan import plan_bound
-from ddlopt.models.deployment.disjunctive_makespan import DisjunctiveMakespan
-from ddlopt.models.deployment.makespan_bound import MakespanBound
-from ddlopt.models.deployment.plan_figures import PlanFigures
-from ddlopt.models.deployment.shares import placed
+from ddlopt.models.deployment.plan.bounds import plan_bound
+from ddlopt.models.deployment.plan.figures import PlanFigures
+from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
+from ddlopt.models.deployment.plan.shares import placed
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.fast_simulator import Simulator
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.exact import build_model, lp_relaxation
 
 

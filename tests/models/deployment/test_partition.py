@@ -7,9 +7,9 @@ import pytest
 from partition_cases import optimum, several
 
 from ddlopt.models.deployment import DeploymentProblem, evaluate
-from ddlopt.models.deployment.bounds_partition import partition_bound
-from ddlopt.models.deployment.evaluate_partition import evaluate_partition
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
+from ddlopt.models.deployment.partition.bounds import partition_bound
+from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import InfeasibleError, InstanceError
 
 

@@ -7,16 +7,16 @@ import pytest
 from partition_cases import optimum, several
 from volume import slow
 
-from ddlopt.models.deployment.evaluate_partition import evaluate_partition
-from ddlopt.models.deployment.latency_partition import LatencyPartition
-from ddlopt.models.deployment.latency_plain import PlainLatency
-from ddlopt.models.deployment.latency_sets import pieces_of
-from ddlopt.models.deployment.max_load import MaxLoadPartition
-from ddlopt.models.deployment.max_load_plain import PlainMaxLoad
-from ddlopt.models.deployment.partition import Partition, PartitionInstance
-from ddlopt.models.deployment.partition_blocks import blocks_of
-from ddlopt.models.deployment.partition_contraction import contracted
-from ddlopt.models.deployment.partition_packing import crowd_of, packing_rows
+from ddlopt.models.deployment.partition.blocks import blocks_of
+from ddlopt.models.deployment.partition.contraction import contracted
+from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
+from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
+from ddlopt.models.deployment.partition.formulations.tarnawski_latency import PlainLatency
+from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import PlainMaxLoad
+from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
+from ddlopt.models.deployment.partition.latency_sets import pieces_of
+from ddlopt.models.deployment.partition.packing import crowd_of, packing_rows
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation

@@ -3,12 +3,12 @@ import pytest
 from deployment_plans import random_deployment, random_instance
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, evaluate
-from ddlopt.models.deployment.bounds_plan import plan_bound
-from ddlopt.models.deployment.least_times import least_figures, least_units
-from ddlopt.models.deployment.shares import UNITS, placed, time_at
-from ddlopt.models.deployment.simulate import simulate
+from ddlopt.models.deployment.plan.bounds import plan_bound
+from ddlopt.models.deployment.plan.least_times import least_figures, least_units
+from ddlopt.models.deployment.plan.shares import UNITS, placed, time_at
+from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.models.errors import InfeasibleError, InstanceError, SolutionError
-from ddlopt.solvers.deployment.fast_simulator import Simulator
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 TWO = {
     "name": "two",

@@ -7,9 +7,9 @@ from deployment_reference import Slow
 from volume import seeds
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan
-from ddlopt.models.deployment.shares import UNITS, borders, parts, time_at
-from ddlopt.models.deployment.simulate import simulate
-from ddlopt.models.deployment.tasks import Resource
+from ddlopt.models.deployment.plan.shares import UNITS, borders, parts, time_at
+from ddlopt.models.deployment.plan.simulator.simulate import simulate
+from ddlopt.models.deployment.plan.simulator.tasks import Resource
 
 
 def instance(operators, tensors=(), device_groups=(("a", 2), ("b", 1)), **more):

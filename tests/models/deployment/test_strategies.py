@@ -7,13 +7,13 @@ import pytest
 from strategy_cases import enumerated, random_case
 from volume import slow
 
-from ddlopt.models.deployment.bounds_strategies import strategies_bound
-from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
-from ddlopt.models.deployment.strategies import StrategyAssignment, StrategyInstance
-from ddlopt.models.deployment.strategy_core import core_of
-from ddlopt.models.deployment.strategy_dual import Dual
-from ddlopt.models.deployment.strategy_elimination import without_passages
-from ddlopt.models.deployment.strategy_selection import StrategySelection, arrays_of
+from ddlopt.models.deployment.strategies.bounds import strategies_bound
+from ddlopt.models.deployment.strategies.core import core_of
+from ddlopt.models.deployment.strategies.dual import Dual
+from ddlopt.models.deployment.strategies.elimination import without_passages
+from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
+from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection, arrays_of
+from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.errors import InfeasibleError, InstanceError
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.exact import build_model

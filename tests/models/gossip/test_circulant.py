@@ -10,8 +10,8 @@ import pytest
 
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.gossip import CirculantGraph, CirculantInstance, evaluate
-from ddlopt.models.gossip.bounds_circulant import circulant_bound
-from ddlopt.models.gossip.circulant_symmetry import leaders, led, unit_images
+from ddlopt.models.gossip.circulant.bounds import circulant_bound
+from ddlopt.models.gossip.circulant.symmetry import leaders, led, unit_images
 
 
 def instance(nodes, degree, goal="gap"):

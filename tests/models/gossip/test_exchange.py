@@ -10,8 +10,8 @@ import pytest
 from ddlopt.models.errors import InstanceError, SolutionError
 from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, GossipProblem, evaluate
 from ddlopt.models.gossip.bounds import bound
-from ddlopt.models.gossip.exchange_drift import drifts_away, quadrangles_hold
-from ddlopt.models.gossip.exchange_path import ExchangePath
+from ddlopt.models.gossip.exchange.drift import drifts_away, quadrangles_hold
+from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.exact import build_model, lp_relaxation
 
 DATA = {"family": "gossip", "problem": "exchange", "name": "x", "points": [[0], [1], [3]], "sends": 1}

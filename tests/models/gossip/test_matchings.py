@@ -11,9 +11,9 @@ import pytest
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.gossip import MatchingPlan, MatchingsInstance, Network, evaluate
 from ddlopt.models.gossip.bounds import bound
-from ddlopt.models.gossip.edge_colouring import EdgeColouring
-from ddlopt.models.gossip.fractional_matchings import FractionalMatchings
-from ddlopt.models.gossip.second_moments import SecondMoment, activation_bound
+from ddlopt.models.gossip.matchings.edge_colouring import EdgeColouring
+from ddlopt.models.gossip.matchings.formulations.fractional_matchings import FractionalMatchings
+from ddlopt.models.gossip.matchings.second_moments import SecondMoment, activation_bound
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -10,10 +10,10 @@ from volume import seeds
 
 from ddlopt.models.errors import InstanceError, SolutionError
 from ddlopt.models.gossip import GossipWeights, Network, WeightsInstance, evaluate
-from ddlopt.models.gossip.automorphisms import automorphisms
 from ddlopt.models.gossip.bounds import bound
-from ddlopt.models.gossip.spectral_certificates import spectral_bound
-from ddlopt.models.gossip.verified import largest_below
+from ddlopt.models.gossip.spectral.certificates import spectral_bound
+from ddlopt.models.gossip.spectral.verified import largest_below
+from ddlopt.models.gossip.weights.automorphisms import automorphisms
 
 PATH = {"nodes": 3, "edges": [[0, 1], [1, 2]]}
 

@@ -20,12 +20,12 @@ from ddlopt.models.scheduling import (
     Schedule,
     SchedulingInstance,
     ServerGroup,
-    concave,
     evaluate,
 )
-from ddlopt.models.scheduling.bandwidth_shares import BandwidthShares
-from ddlopt.models.scheduling.concave import largest_less_price
-from ddlopt.models.scheduling.rings_on_links import RingsOnLinks
+from ddlopt.models.scheduling.concave import concave
+from ddlopt.models.scheduling.concave.concave import largest_less_price
+from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
+from ddlopt.models.scheduling.rings.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 

@@ -20,14 +20,14 @@ from ddlopt.models.scheduling import (
     ServerGroup,
 )
 from ddlopt.models.scheduling import bounds as bounds_module
-from ddlopt.models.scheduling import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
-from ddlopt.models.scheduling.job_plans import PlanPricing
-from ddlopt.models.scheduling.lagrangian import PricedJobs, lagrangian_bound, quick_bound
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.priced_jobs import jobs_as_arrays
+from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
+from ddlopt.models.scheduling.prices.job_plans import PlanPricing
+from ddlopt.models.scheduling.prices.lagrangian import PricedJobs, lagrangian_bound, quick_bound
+from ddlopt.models.scheduling.prices.priced_jobs import jobs_as_arrays
 
 FEATURES = {
     "plain": {},

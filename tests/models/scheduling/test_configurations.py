@@ -9,7 +9,7 @@ from scheduling_brute_force import brute_force, random_instance
 from volume import spread
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, Network, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.configurations import (
+from ddlopt.models.scheduling.formulations.configurations import (
     Configurations,
     PatternPlan,
     all_patterns,
@@ -17,7 +17,7 @@ from ddlopt.models.scheduling.configurations import (
     patterns_of,
     widths_of,
 )
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation

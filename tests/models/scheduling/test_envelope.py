@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 from ddlopt.models.scheduling import Job, PolluxTiming, RingTiming
-from ddlopt.models.scheduling.envelope import envelope_widths, numeric_corners
+from ddlopt.models.scheduling.concave.envelope import envelope_widths, numeric_corners
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from ddlopt.models.scheduling import (
     SchedulingInstance,
     ServerGroup,
 )
-from ddlopt.models.scheduling.fair_shares import Columns, FairShares
-from ddlopt.models.scheduling.lagrangian import lagrangian_bound
+from ddlopt.models.scheduling.formulations.fair_shares import Columns, FairShares
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.prices.lagrangian import lagrangian_bound
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from volume import seeds
 
-from ddlopt.models.scheduling.knapsack import best_widths, scarce_resources, whole_costs
 from ddlopt.models.scheduling.pool import Pool
+from ddlopt.models.scheduling.prices.knapsack import best_widths, scarce_resources, whole_costs
 
 
 def _brute(gains, costs, capacity):

@@ -10,8 +10,8 @@ from volume import slow
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.dual_feasible import counting, transformed
-from ddlopt.models.scheduling.makespan_bounds import completion_bound, makespan_bound, makespan_bound_slots
+from ddlopt.models.scheduling.makespan.bounds import completion_bound, makespan_bound, makespan_bound_slots
+from ddlopt.models.scheduling.makespan.dual_feasible import counting, transformed
 from ddlopt.models.scheduling.needs import needs, whole_resources
 
 

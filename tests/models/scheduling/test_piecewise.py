@@ -7,7 +7,7 @@ import pytest
 from volume import spread
 
 from ddlopt.models.scheduling import Capped, Fair, Logarithmic, LossCurve
-from ddlopt.models.scheduling.piecewise import ERROR, outer_pieces
+from ddlopt.models.scheduling.concave.piecewise import ERROR, outer_pieces
 
 CURVED = [
     Logarithmic(),

@@ -9,8 +9,14 @@ from volume import slow, some
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance, evaluate
-from ddlopt.models.scheduling.gangs import earliest_starts, gangs, quick_starts, schedule_of_starts, useful_starts
-from ddlopt.models.scheduling.rigid_gangs import RigidGangs
+from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
+    earliest_starts,
+    gangs,
+    quick_starts,
+    schedule_of_starts,
+    useful_starts,
+)
+from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

@@ -10,7 +10,7 @@ from volume import seeds
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling import Job, Network, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.rings import euler_ring, find_ring, ring_rate, separating_links, tree_ring
+from ddlopt.models.scheduling.rings.rings import euler_ring, find_ring, ring_rate, separating_links, tree_ring
 
 RING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.01)
 

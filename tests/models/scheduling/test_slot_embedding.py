@@ -10,8 +10,8 @@ from slot_cases import PLACES, RING, changed, close, cluster, job, solve, star
 from volume import seeds
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Network, PolluxTiming, ServerGroup, evaluate
-from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
-from ddlopt.models.scheduling.slot_widths import slot_data, width_gains
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data, width_gains
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

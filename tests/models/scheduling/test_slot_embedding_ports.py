@@ -9,7 +9,7 @@ from volume import slow
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling import AllOrNothing, Capped, Contention, Network, Run, Schedule
-from ddlopt.models.scheduling.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model

@@ -24,8 +24,8 @@ from ddlopt.models.scheduling import (
     ServerGroup,
     evaluate,
 )
-from ddlopt.models.scheduling.knapsack import best_widths
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status

@@ -23,9 +23,9 @@ from ddlopt.models.topology.certificate.format import (
     UNCOLOURABLE,
 )
 from ddlopt.models.topology.certificate.statement import neighbour_sets, statement_of
-from ddlopt.models.topology.neighbour_sets import always_filled, number_of_sets, task_of, unit_of
+from ddlopt.models.topology.integer_instance import always_filled, number_of_sets, task_of, unit_of
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
 
 def uneven(n=4):

@@ -9,7 +9,7 @@ import pytest
 from volume import seeds
 
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.concave_matching import ConcaveMatching
+from ddlopt.models.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.models.topology.planes import colour_planes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from topology_cases import all_to_all, job
 
 from ddlopt.models.topology import AllReduceGroup, evaluate
-from ddlopt.models.topology.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 

@@ -9,6 +9,7 @@ from brute_force import link_choices, routed_congestion
 from volume import slow
 
 from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.metric_cuts import (
     LinkCut,
     cut_set_lengths,
@@ -18,7 +19,6 @@ from ddlopt.models.topology.metric_cuts import (
     neighbourhoods,
     rounded_cut,
 )
-from ddlopt.models.topology.min_congestion import MinCongestion
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

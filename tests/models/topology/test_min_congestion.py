@@ -14,9 +14,9 @@ from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverErro
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.min_congestion import MinCongestion
-from ddlopt.models.topology.min_volume import MinVolume
-from ddlopt.models.topology.server_symmetry import interchangeable, renumbering
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.min_volume import MinVolume
+from ddlopt.models.topology.symmetry.server_symmetry import interchangeable, renumbering
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation

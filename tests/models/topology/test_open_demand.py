@@ -11,9 +11,9 @@ from volume import spread
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.fixed_links import FixedLinks
-from ddlopt.models.topology.open_demand import scale_bytes
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.open_demand import scale_bytes
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model, lp_relaxation

@@ -8,8 +8,8 @@ from sympy.combinatorics import Permutation, PermutationGroup
 from volume import spread
 
 from ddlopt.models.topology.bounds import abelian_ball
-from ddlopt.models.topology.cayley import AbelianGroup, abelian_groups, generator_orbits, smallest_images
 from ddlopt.models.topology.permutations import coset, coset_generators, is_coset, ring, totient_perms, totients
+from ddlopt.models.topology.symmetry.cayley import AbelianGroup, abelian_groups, generator_orbits, smallest_images
 
 
 def closed(group, generators):

@@ -11,9 +11,9 @@ from volume import seeds, slow, some, spread
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import Ring, TopologyDesign, evaluate
-from ddlopt.models.topology.min_congestion import MinCongestion
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
-from ddlopt.models.topology.throughput import unit_bytes
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

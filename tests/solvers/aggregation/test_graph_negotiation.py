@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from aggregation_graph_cases import optimum, random_instance, star
 
-from ddlopt.instances.generators.aggregation_graph import fat_tree
+from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.instances.library import load
 from ddlopt.models.aggregation import evaluate
-from ddlopt.solvers.aggregation import graph_routers
-from ddlopt.solvers.aggregation.graph_negotiation import GraphNegotiation
+from ddlopt.solvers.aggregation.graph import routers as graph_routers
+from ddlopt.solvers.aggregation.graph.negotiation import GraphNegotiation
 from ddlopt.solvers.contracts import Limits, Status
 
 LIMITS = Limits(time_s=600)

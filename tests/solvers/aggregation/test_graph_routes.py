@@ -10,14 +10,14 @@ from volume import slow
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.solvers.aggregation.graph_arrays import case_of
-from ddlopt.solvers.aggregation.graph_greedy import TakahashiMatsuyama, WaterFilling, max_min
-from ddlopt.solvers.aggregation.graph_relaxation import Program
-from ddlopt.solvers.aggregation.graph_ring import Ring
-from ddlopt.solvers.aggregation.graph_rounding import RelaxedRounding
-from ddlopt.solvers.aggregation.graph_search import GraphSearch
-from ddlopt.solvers.aggregation.graph_search_methods import ENTRIES, strategy
-from ddlopt.solvers.aggregation.graph_strategies import STRATEGIES, ShortestRoutes, aggregated
+from ddlopt.solvers.aggregation.graph.arrays import case_of
+from ddlopt.solvers.aggregation.graph.greedy import TakahashiMatsuyama, WaterFilling, max_min
+from ddlopt.solvers.aggregation.graph.relaxation import Program
+from ddlopt.solvers.aggregation.graph.ring import Ring
+from ddlopt.solvers.aggregation.graph.rounding import RelaxedRounding
+from ddlopt.solvers.aggregation.graph.search import GraphSearch
+from ddlopt.solvers.aggregation.graph.search_methods import ENTRIES, strategy
+from ddlopt.solvers.aggregation.graph.strategies import STRATEGIES, ShortestRoutes, aggregated
 from ddlopt.solvers.contracts import Limits, Status, better
 
 LIMITS = Limits(time_s=600)

@@ -9,14 +9,14 @@ import pytest
 from aggregation_graph_cases import answers, optimum, random_instance, star
 from volume import slow
 
-from ddlopt.instances.generators.aggregation_graph import fat_tree
+from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.models.aggregation import GraphInstance, evaluate
-from ddlopt.models.aggregation.graph_network import job_network
-from ddlopt.solvers.aggregation import graph_trees
-from ddlopt.solvers.aggregation.graph_master import Prices
-from ddlopt.solvers.aggregation.graph_methods import best, milp
-from ddlopt.solvers.aggregation.graph_pricing import Pricing, tree_of
-from ddlopt.solvers.aggregation.graph_trees import GraphTrees
+from ddlopt.models.aggregation.graph.network import job_network
+from ddlopt.solvers.aggregation.graph.column_generation import trees as graph_trees
+from ddlopt.solvers.aggregation.graph.column_generation.master import Prices
+from ddlopt.solvers.aggregation.graph.column_generation.pricing import Pricing, tree_of
+from ddlopt.solvers.aggregation.graph.column_generation.trees import GraphTrees
+from ddlopt.solvers.aggregation.graph.methods import best, milp
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 

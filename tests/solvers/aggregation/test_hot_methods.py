@@ -11,12 +11,12 @@ from volume import seeds
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library import load
 from ddlopt.models.aggregation import HotInstance, evaluate
-from ddlopt.models.aggregation.hot_parameters import HotParameters
-from ddlopt.models.aggregation.hot_values import groups_of
+from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
+from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.solvers.aggregation.hot_greedy import HotDensity, HotFrequency, HotPrices, HotSampled
-from ddlopt.solvers.aggregation.hot_knapsack import HotKnapsack
-from ddlopt.solvers.aggregation.hot_methods import ENTRIES, best, milp
+from ddlopt.solvers.aggregation.hot.greedy import HotDensity, HotFrequency, HotPrices, HotSampled
+from ddlopt.solvers.aggregation.hot.knapsack import HotKnapsack
+from ddlopt.solvers.aggregation.hot.methods import ENTRIES, best, milp
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

@@ -7,24 +7,24 @@ from volume import some
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
-from ddlopt.models.aggregation.bounds_registers import registers_bound
-from ddlopt.models.aggregation.register_batches import merged
-from ddlopt.models.aggregation.register_counts import CountPlacement
-from ddlopt.models.aggregation.registers import Goal
+from ddlopt.models.aggregation.registers.batches import merged
+from ddlopt.models.aggregation.registers.bounds import registers_bound
+from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
+from ddlopt.models.aggregation.registers.instance import Goal
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.aggregation import register_kernels as kernels
-from ddlopt.solvers.aggregation import register_tree_kernels as tree_kernels
-from ddlopt.solvers.aggregation.register_dealing import (
+from ddlopt.solvers.aggregation.registers.dealing import (
     Block,
     GreedyCooccurrence,
     HeatBalance,
     HeatRoundRobin,
     RandomArrays,
 )
-from ddlopt.solvers.aggregation.register_rounding import RelaxationRounding
-from ddlopt.solvers.aggregation.register_search import RegisterSearch, work_of
-from ddlopt.solvers.aggregation.register_tree import RegisterTree
-from ddlopt.solvers.aggregation.registers_methods import ENTRIES, best, milp
+from ddlopt.solvers.aggregation.registers.enumeration import RegisterTree
+from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
+from ddlopt.solvers.aggregation.registers.kernels import enumeration as tree_kernels
+from ddlopt.solvers.aggregation.registers.methods import ENTRIES, best, milp
+from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
+from ddlopt.solvers.aggregation.registers.search import RegisterSearch, work_of
 from ddlopt.solvers.contracts import Limits, Method, Result, Status
 from ddlopt.solvers.exact import Exact
 

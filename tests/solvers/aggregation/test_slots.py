@@ -6,16 +6,16 @@ from slots_cases import optimum_by_enumeration, slots_instance
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, evaluate
-from ddlopt.models.aggregation.slot_arrays import SlotArrays
-from ddlopt.models.aggregation.slot_prices import price_bound
-from ddlopt.models.aggregation.slot_shares import SlotShares
+from ddlopt.models.aggregation.slots.arrays import SlotArrays
+from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
+from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.aggregation.priced_slots import PricedSlots, SlowestSlots, relaxation
-from ddlopt.solvers.aggregation.slot_interior import Costs, best_rates
-from ddlopt.solvers.aggregation.slot_rates import max_min_rates, whole_shares
-from ddlopt.solvers.aggregation.slot_rules import RULES, SlotRule, _shared
-from ddlopt.solvers.aggregation.slots_exact import opened
-from ddlopt.solvers.aggregation.slots_methods import best
+from ddlopt.solvers.aggregation.slots.exact import opened
+from ddlopt.solvers.aggregation.slots.interior_point import Costs, best_rates
+from ddlopt.solvers.aggregation.slots.methods import best
+from ddlopt.solvers.aggregation.slots.priced import PricedSlots, SlowestSlots, relaxation
+from ddlopt.solvers.aggregation.slots.rates import max_min_rates, whole_shares
+from ddlopt.solvers.aggregation.slots.rules import RULES, SlotRule, _shared
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 

@@ -10,11 +10,11 @@ from table_cases import optimum, random_tables, several, staircase_of
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.generators.deployment import generate as layered
 from ddlopt.models.aggregation import LookupFunction, LookupTables, TableInstance
-from ddlopt.models.aggregation.evaluate_table import evaluate_table
-from ddlopt.solvers.aggregation import table_methods
+from ddlopt.models.aggregation.table.evaluate import evaluate_table
 from ddlopt.solvers.aggregation.methods import ENTRIES
-from ddlopt.solvers.aggregation.table_exact import OptimalTables
-from ddlopt.solvers.aggregation.table_heuristics import (
+from ddlopt.solvers.aggregation.table import methods as table_methods
+from ddlopt.solvers.aggregation.table.exact import OptimalTables
+from ddlopt.solvers.aggregation.table.heuristics import (
     EvenTables,
     LogarithmicTables,
     SplitTables,
@@ -22,7 +22,7 @@ from ddlopt.solvers.aggregation.table_heuristics import (
     VariationTables,
     equal_bytes,
 )
-from ddlopt.solvers.aggregation.table_staircase import above, staircase
+from ddlopt.solvers.aggregation.table.staircase import above, staircase
 from ddlopt.solvers.contracts import Limits, Method, Status
 from ddlopt.solvers.heuristic import Clock
 

@@ -8,20 +8,20 @@ from tree_cases import answer, optima, optimum, random_tree
 from volume import seeds
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.library.aggregation_tree import example
+from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.models.aggregation import TreeInstance, evaluate
-from ddlopt.models.aggregation.tree_placement import TreeAggregation
-from ddlopt.models.aggregation.tree_tables import tables
+from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
+from ddlopt.models.aggregation.tree.tables import tables
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.aggregation.tree_congestion import TreeCongestion
-from ddlopt.solvers.aggregation.tree_exact import TreeIntegerProgram
-from ddlopt.solvers.aggregation.tree_greedy import Gains, TreeGreedy, all_pairs
-from ddlopt.solvers.aggregation.tree_limits import TreeLimits
-from ddlopt.solvers.aggregation.tree_methods import best, milp, strategy
-from ddlopt.solvers.aggregation.tree_prices import TreePrices
-from ddlopt.solvers.aggregation.tree_program import JobTree, TreeProgram
-from ddlopt.solvers.aggregation.tree_soar import Soar, job_program, shared
-from ddlopt.solvers.aggregation.tree_strategies import Strategy
+from ddlopt.solvers.aggregation.tree.congestion import TreeCongestion
+from ddlopt.solvers.aggregation.tree.dynamic_program import JobTree, TreeProgram
+from ddlopt.solvers.aggregation.tree.exact import TreeIntegerProgram
+from ddlopt.solvers.aggregation.tree.greedy import Gains, TreeGreedy, all_pairs
+from ddlopt.solvers.aggregation.tree.limits import TreeLimits
+from ddlopt.solvers.aggregation.tree.methods import best, milp, strategy
+from ddlopt.solvers.aggregation.tree.prices import TreePrices
+from ddlopt.solvers.aggregation.tree.soar import Soar, job_program, shared
+from ddlopt.solvers.aggregation.tree.strategies import Strategy
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 

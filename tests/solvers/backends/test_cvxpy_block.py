@@ -4,12 +4,12 @@ import cvxpy as cp
 import pytest
 
 import ddlopt
-from ddlopt.models.compression.overlap_timeline import OverlapTimeline
-from ddlopt.models.compression.sfb_milp import SfbMilp
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.errors import OptionError
-from ddlopt.models.scheduling.time_indexed import TimeIndexed
-from ddlopt.models.topology.concave_matching import ConcaveMatching
-from ddlopt.models.topology.rings_and_routes import RingsAndRoutes
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
+from ddlopt.models.topology.formulations.concave_matching import ConcaveMatching
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.cvxpy_block import CvxpyBlock
 from ddlopt.solvers.contracts import Limits

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from volume import seeds
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import TopologyDesign
-from ddlopt.solvers.codesign import alternating
-from ddlopt.solvers.codesign.alternating import Alternating, _Run
-from ddlopt.solvers.codesign.alternating_released import AlternatingReleased, _LinkTest, _Loop
 from ddlopt.solvers.codesign.data_parallel import DataParallel
 from ddlopt.solvers.codesign.expander import Expander
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes
+from ddlopt.solvers.codesign.joint.half_rounds import best_on_links, best_on_routes
 from ddlopt.solvers.codesign.planes import answer_topology
+from ddlopt.solvers.codesign.topoopt import alternating
+from ddlopt.solvers.codesign.topoopt.alternating import Alternating, _Run
+from ddlopt.solvers.codesign.topoopt.alternating_released import AlternatingReleased, _LinkTest, _Loop
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
+from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 GENTLE = {"alpha": 1e-4}
 """For instances whose iterations take seconds."""

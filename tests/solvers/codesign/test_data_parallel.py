@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import ddlopt
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.codesign.data_parallel import DataParallel, data_parallel, usual
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
+from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 
 def instance_of(layers, memory_bytes=None):

@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
-from ddlopt.models.codesign.coupling import plan_of
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.link_exchange import LinkExchange
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 
 def drawn(seed, **options):

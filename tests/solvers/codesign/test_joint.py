@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from volume import slow
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
-from ddlopt.models.codesign.coupling import plan_of
 from ddlopt.models.codesign.demand import demand_of
-from ddlopt.models.codesign.whole_ports import WholePorts, server_classes
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
+from ddlopt.models.codesign.formulations.whole_ports import WholePorts, server_classes
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.codesign.joint import Joint
-from ddlopt.solvers.codesign.joint_estimate import Estimate
-from ddlopt.solvers.codesign.joint_links import constructed
-from ddlopt.solvers.codesign.joint_master import Master, Proposal
-from ddlopt.solvers.codesign.joint_topology import deepened, first_answer
+from ddlopt.solvers.codesign.joint.estimate import Estimate
+from ddlopt.solvers.codesign.joint.joint import Joint
+from ddlopt.solvers.codesign.joint.links import constructed
+from ddlopt.solvers.codesign.joint.master import Master, Proposal
+from ddlopt.solvers.codesign.joint.topology import deepened, first_answer
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.mcmc import Metropolis, Walker
-from ddlopt.solvers.codesign.mcmc_kernels import propose, seed_walk
+from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Walker
+from ddlopt.solvers.codesign.topoopt.mcmc_kernels import propose, seed_walk
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 

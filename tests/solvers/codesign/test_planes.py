@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, evaluate, job_of
-from ddlopt.models.codesign.coupling import plan_of
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds

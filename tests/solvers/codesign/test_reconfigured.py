@@ -7,12 +7,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.codesign.reconfigured import OcsReconfig, SipMl
-from ddlopt.solvers.codesign.reconfigured_kernels import times_on_trees
-from ddlopt.solvers.codesign.reconfigured_windows import Windows, greedy_circuits
+from ddlopt.solvers.codesign.reconfigured.kernels import times_on_trees
+from ddlopt.solvers.codesign.reconfigured.reconfigured import OcsReconfig, SipMl
+from ddlopt.solvers.codesign.reconfigured.windows import Windows, greedy_circuits
 from ddlopt.solvers.codesign.switches import IdealSwitch
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.draft import Draft

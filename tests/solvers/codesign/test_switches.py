@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ddlopt.instances.generators.codesign_random import random_job
+from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.codesign.evaluate import _job
 from ddlopt.models.errors import OptionError

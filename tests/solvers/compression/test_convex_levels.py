@@ -15,11 +15,11 @@ from ddlopt.models.compression import (
     PointCurve,
     evaluate,
 )
-from ddlopt.models.compression.level_arrays import LevelArrays
+from ddlopt.models.compression.levels.arrays import LevelArrays
 from ddlopt.models.errors import SolutionError, UnknownNameError
-from ddlopt.solvers.compression.convex_levels import ConvexLevels
-from ddlopt.solvers.compression.level_rounding import Rounding
-from ddlopt.solvers.compression.water_filling import WaterFilling
+from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
+from ddlopt.solvers.compression.levels.rounding import Rounding
+from ddlopt.solvers.compression.levels.water_filling import WaterFilling
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 

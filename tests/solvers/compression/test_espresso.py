@@ -17,7 +17,7 @@ from ddlopt.models.compression import (
     evaluate,
 )
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.espresso import Espresso
+from ddlopt.solvers.compression.timeline.espresso import Espresso
 from ddlopt.solvers.contracts import Limits, Status
 
 BOTH = (True, False)

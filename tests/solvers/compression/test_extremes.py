@@ -13,7 +13,7 @@ from ddlopt.models.compression import (
     Tensor,
     evaluate,
 )
-from ddlopt.solvers.compression.extremes import Everything, Nothing
+from ddlopt.solvers.compression.trivial_plans import Everything, Nothing
 from ddlopt.solvers.contracts import Limits, Status
 
 MENU = (

@@ -8,7 +8,7 @@ from timeline_brute_force import brute_force, random_levels_case, random_timelin
 
 from ddlopt.models.compression import CompressionInstance, Gradient, Operator, Option, SfbInstance
 from ddlopt.models.errors import NotApplicableError, OptionError
-from ddlopt.solvers.compression.lgreco import LGreco, knapsack
+from ddlopt.solvers.compression.timeline.lgreco import LGreco, knapsack
 from ddlopt.solvers.contracts import Limits
 
 

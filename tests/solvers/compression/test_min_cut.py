@@ -9,14 +9,15 @@ import pytest
 from sfb_brute_force import all_best
 from volume import seeds, slow
 
-from ddlopt.instances.generators.compression_sfb_random import random_graph
-from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, cut_network, evaluate
-from ddlopt.models.compression.cut_network import CutNetwork, minimum_cut
-from ddlopt.models.compression.max_flow import LARGEST_TOTAL, FlowNetwork
-from ddlopt.models.compression.sfb_milp import SfbMilp
+from ddlopt.instances.generators.compression.sfb_random import random_graph
+from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, evaluate
+from ddlopt.models.compression.sfb import cut_network
+from ddlopt.models.compression.sfb.cut_network import CutNetwork, minimum_cut
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
+from ddlopt.models.compression.sfb.max_flow import LARGEST_TOTAL, FlowNetwork
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.min_cut import MinCut
-from ddlopt.solvers.compression.sfb_lp import SfbLp
+from ddlopt.solvers.compression.sfb.min_cut import MinCut
+from ddlopt.solvers.compression.sfb.sfb_lp import SfbLp
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 

@@ -10,13 +10,13 @@ from volume import seeds
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import SfbSelection, evaluate
-from ddlopt.models.compression.cut_network import minimum_cut
-from ddlopt.models.compression.sfb_milp import SfbMilp
-from ddlopt.solvers.compression.budget_kernel import budgets_of, kernel
-from ddlopt.solvers.compression.budget_search import BudgetSearch, Part
-from ddlopt.solvers.compression.nested_cuts import CostGraph, contract, costs_of
-from ddlopt.solvers.compression.parametric_cut import ParametricCut, frontier
-from ddlopt.solvers.compression.sfb_moves import Moves
+from ddlopt.models.compression.sfb.cut_network import minimum_cut
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
+from ddlopt.solvers.compression.sfb.budget_kernel import budgets_of, kernel
+from ddlopt.solvers.compression.sfb.budget_search import BudgetSearch, Part
+from ddlopt.solvers.compression.sfb.moves import Moves
+from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, contract, costs_of
+from ddlopt.solvers.compression.sfb.parametric_cut import ParametricCut, frontier
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import lp_relaxation
 from ddlopt.solvers.heuristic import Clock

@@ -13,8 +13,8 @@ from ddlopt.models.compression import (
     SfbInstance,
 )
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
-from ddlopt.solvers.compression.priced_choices import PricedChoices
-from ddlopt.solvers.compression.priced_node import Found, Question
+from ddlopt.solvers.compression.timeline.priced_choices.node import Found, Question
+from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices
 from ddlopt.solvers.contracts import Limits, Status
 
 EXACT = Limits(gap=1e-9)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_timeline_case
 
-from ddlopt.instances.workloads.planner_costs import hipress_menu
+from ddlopt.instances.workloads.compression.planner_costs import hipress_menu
 from ddlopt.models.compression import CompressionInstance, Gradient, Option, SfbInstance
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.secopa import Secopa
+from ddlopt.solvers.compression.timeline.secopa import Secopa
 from ddlopt.solvers.contracts import Limits, Status
 
 

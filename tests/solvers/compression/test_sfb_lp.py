@@ -5,13 +5,13 @@ import pyomo.environ as pyo
 import pytest
 from sfb_brute_force import all_best
 
-from ddlopt.instances.generators.compression_sfb_random import random_graph
+from ddlopt.instances.generators.compression.sfb_random import random_graph
 from ddlopt.models.compression import LevelInstance
-from ddlopt.models.compression.cut_network import minimum_cut
-from ddlopt.models.compression.sfb_milp import SfbMilp
+from ddlopt.models.compression.sfb.cut_network import minimum_cut
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.solvers.compression import sfb_lp
-from ddlopt.solvers.compression.sfb_lp import SfbLp, priced_bound
+from ddlopt.solvers.compression.sfb import sfb_lp
+from ddlopt.solvers.compression.sfb.sfb_lp import SfbLp, priced_bound
 from ddlopt.solvers.contracts import Limits, Status
 
 

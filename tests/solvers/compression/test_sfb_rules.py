@@ -5,9 +5,9 @@ import pytest
 from sfb_cases import changed, dense, drawn
 
 from ddlopt.models.compression import SfbSelection, Tensor, evaluate
-from ddlopt.models.compression.cut_network import minimum_cut
+from ddlopt.models.compression.sfb.cut_network import minimum_cut
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.compression.sfb_rules import FactorRule, Poseidon, Tag
+from ddlopt.solvers.compression.sfb.rules import FactorRule, Poseidon, Tag
 from ddlopt.solvers.contracts import Limits
 
 RULES = (Tag(), Poseidon(), FactorRule())

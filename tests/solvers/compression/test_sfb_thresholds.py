@@ -9,9 +9,9 @@ from sfb_cases import changed, dense, drawn, optima
 from volume import seeds
 
 from ddlopt.models.compression import Operator, SfbInstance
-from ddlopt.models.compression.cut_network import minimum_cut
+from ddlopt.models.compression.sfb.cut_network import minimum_cut
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.sfb_thresholds import prices, scaled, thresholds
+from ddlopt.solvers.compression.sfb.sfb_thresholds import prices, scaled, thresholds
 
 QUANTITIES = ("bandwidth", "batch")
 

@@ -6,9 +6,9 @@ from level_cases import random_levels, with_budget
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import GradedGradient, LevelInstance, LevelPlan, PointCurve, evaluate
-from ddlopt.models.compression.level_arrays import LevelArrays
-from ddlopt.models.compression.uniform import uniform_coordinates
-from ddlopt.solvers.compression.uniform_levels import UniformLevels
+from ddlopt.models.compression.levels.arrays import LevelArrays
+from ddlopt.models.compression.levels.uniform import uniform_coordinates
+from ddlopt.solvers.compression.levels.uniform_levels import UniformLevels
 from ddlopt.solvers.contracts import Limits
 
 CURVE = PointCurve(levels=(1, 2, 4), errors=(4.0, 2.0, 0.0))

@@ -5,11 +5,11 @@ import pytest
 from level_cases import brute_force, random_levels, with_budget
 
 from ddlopt.models.compression import ExponentialCurve, GradedGradient, LevelInstance
-from ddlopt.models.compression.level_arrays import LevelArrays
-from ddlopt.models.compression.level_prices import PricedLevels
+from ddlopt.models.compression.levels.arrays import LevelArrays
+from ddlopt.models.compression.levels.prices import PricedLevels
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.convex_levels import ConvexLevels
-from ddlopt.solvers.compression.water_filling import WaterFilling
+from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
+from ddlopt.solvers.compression.levels.water_filling import WaterFilling
 from ddlopt.solvers.contracts import Limits
 
 GOALS = ("time", "error")

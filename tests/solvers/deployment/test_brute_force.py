@@ -6,10 +6,10 @@ from deployment_plans import random_instance
 
 from ddlopt.models.deployment import evaluate
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.brute_force import SCOPE, BruteForce
-from ddlopt.solvers.deployment.certified_plan import CertifiedPlan
-from ddlopt.solvers.deployment.plan_actions import actions, as_deployment
-from ddlopt.solvers.deployment.plan_methods import best
+from ddlopt.solvers.deployment.plan.actions import actions, as_deployment
+from ddlopt.solvers.deployment.plan.brute_force import SCOPE, BruteForce
+from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
+from ddlopt.solvers.deployment.plan.methods import best
 
 
 def small(seed, memory_bytes=1e9):

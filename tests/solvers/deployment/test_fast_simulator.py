@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from deployment_plans import random_deployment, random_instance
 
-from ddlopt.models.deployment.simulate import simulate
-from ddlopt.solvers.deployment import fast_simulator
-from ddlopt.solvers.deployment.fast_simulator import Simulator
+from ddlopt.models.deployment.plan.simulator.simulate import simulate
+from ddlopt.solvers.deployment.plan.simulator import fast as fast_simulator
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 
 @pytest.mark.parametrize("seed", range(30))

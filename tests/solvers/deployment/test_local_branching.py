@@ -9,13 +9,13 @@ from volume import seeds, some
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
-from ddlopt.models.deployment.makespan_bound import MakespanBound
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.brute_force import BruteForce
-from ddlopt.solvers.deployment.fast_simulator import Simulator
-from ddlopt.solvers.deployment.local_branching import Judge, LocalBranching, Neighbourhood, PartOfTime
-from ddlopt.solvers.deployment.plan_search import PlanSearch
+from ddlopt.solvers.deployment.plan.brute_force import BruteForce
+from ddlopt.solvers.deployment.plan.local_branching import Judge, LocalBranching, Neighbourhood, PartOfTime
+from ddlopt.solvers.deployment.plan.search import PlanSearch
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import Clock
 
 QUICK = LocalBranching(rounds=6, program_s=5.0)

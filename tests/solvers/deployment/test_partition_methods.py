@@ -11,16 +11,16 @@ from shared_data import shared_data
 from volume import slow
 
 from ddlopt.instances.generators.deployment import generate
-from ddlopt.instances.readers.dnn_partitioning import read_dnn_partitioning
+from ddlopt.instances.readers.graphs.dnn_partitioning import read_dnn_partitioning
 from ddlopt.models.deployment.graph_cut import partition
-from ddlopt.models.deployment.partition import PartitionInstance
+from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.solvers.contracts import Limits, Method, Status
-from ddlopt.solvers.deployment import partition_methods
-from ddlopt.solvers.deployment.latency_search import LatencyGreedy, LatencySearch
-from ddlopt.solvers.deployment.partition_dynamic import IdealProgram
-from ddlopt.solvers.deployment.partition_exact import MaxLoad, latency, limited_max_load
-from ddlopt.solvers.deployment.partition_linear import Linear, PipeDream
-from ddlopt.solvers.deployment.partition_search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
+from ddlopt.solvers.deployment.partition import methods as partition_methods
+from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
+from ddlopt.solvers.deployment.partition.exact import MaxLoad, latency, limited_max_load
+from ddlopt.solvers.deployment.partition.latency_search import LatencyGreedy, LatencySearch
+from ddlopt.solvers.deployment.partition.linear import Linear, PipeDream
+from ddlopt.solvers.deployment.partition.search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
 
 HEURISTICS = (Linear(), PipeDream(), HeaviestFirst(), LocalSearch(), GraphCut(), PartitionSearch(rounds=40))
 

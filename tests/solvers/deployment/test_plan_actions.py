@@ -5,7 +5,7 @@ import pytest
 from deployment_plans import random_instance
 
 from ddlopt.models.deployment import DeploymentInstance, evaluate
-from ddlopt.solvers.deployment.plan_actions import Action, actions, as_deployment, spread
+from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deployment, spread
 
 
 def cluster(*groups):

@@ -11,13 +11,13 @@ from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.data_parallel import DataParallel
-from ddlopt.solvers.deployment.list_scheduling import Costs, ListScheduling, favourite_children
-from ddlopt.solvers.deployment.plan_mcmc import PlanMcmc
-from ddlopt.solvers.deployment.plan_rater import PlanRater
-from ddlopt.solvers.deployment.plan_search import PlanSearch, forward_order
-from ddlopt.solvers.deployment.priors import uniform
-from ddlopt.solvers.deployment.tag import Tag, TreeSearch
+from ddlopt.solvers.deployment.plan.data_parallel import DataParallel
+from ddlopt.solvers.deployment.plan.list_scheduling import Costs, ListScheduling, favourite_children
+from ddlopt.solvers.deployment.plan.mcmc import PlanMcmc
+from ddlopt.solvers.deployment.plan.prior.priors import uniform
+from ddlopt.solvers.deployment.plan.rater import PlanRater
+from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
+from ddlopt.solvers.deployment.plan.tag import Tag, TreeSearch
 
 SEARCHES = (Tag(by_speed=True, playouts=3000), PlanMcmc(steps=3000, beta=10), PlanSearch())
 

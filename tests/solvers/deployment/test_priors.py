@@ -10,12 +10,12 @@ from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment import priors
-from ddlopt.solvers.deployment.plan_actions import Action, actions
-from ddlopt.solvers.deployment.plan_rater import PlanRater
-from ddlopt.solvers.deployment.prior_features import ACTION_FEATURES, NODE_FEATURES, features
-from ddlopt.solvers.deployment.prior_network import probabilities, trained
-from ddlopt.solvers.deployment.tag import Tag
+from ddlopt.solvers.deployment.plan.actions import Action, actions
+from ddlopt.solvers.deployment.plan.prior import priors
+from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES, NODE_FEATURES, features
+from ddlopt.solvers.deployment.plan.prior.network import probabilities, trained
+from ddlopt.solvers.deployment.plan.rater import PlanRater
+from ddlopt.solvers.deployment.plan.tag import Tag
 from ddlopt.solvers.heuristic import Clock
 
 

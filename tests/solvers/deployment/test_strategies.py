@@ -6,22 +6,22 @@ from shared_data import shared_data
 from strategy_cases import enumerated, random_case
 from volume import slow
 
-from ddlopt.instances.generators.deployment_strategies import training, tree
-from ddlopt.instances.readers.iopddl import read_iopddl
-from ddlopt.models.deployment.evaluate_strategies import evaluate_strategies
-from ddlopt.models.deployment.strategies import StrategyInstance
-from ddlopt.models.deployment.strategy_core import core_of
-from ddlopt.models.deployment.strategy_dual import Dual
-from ddlopt.models.deployment.strategy_elimination import without_passages
-from ddlopt.models.deployment.strategy_selection import StrategySelection
+from ddlopt.instances.generators.deployment.strategies import training, tree
+from ddlopt.instances.readers.graphs.iopddl import read_iopddl
+from ddlopt.models.deployment.strategies.core import core_of
+from ddlopt.models.deployment.strategies.dual import Dual
+from ddlopt.models.deployment.strategies.elimination import without_passages
+from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
+from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
+from ddlopt.models.deployment.strategies.instance import StrategyInstance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.strategies_methods import ENTRIES, best
-from ddlopt.solvers.deployment.strategy_dp import StrategyDynamicProgram
-from ddlopt.solvers.deployment.strategy_forest import add_range, random_forest, solve_forest, tree_of
-from ddlopt.solvers.deployment.strategy_milp import narrowed
-from ddlopt.solvers.deployment.strategy_search import StrategySearch
-from ddlopt.solvers.deployment.strategy_state import SearchState
+from ddlopt.solvers.deployment.strategies.kernels.forest import add_range, random_forest, solve_forest, tree_of
+from ddlopt.solvers.deployment.strategies.methods import ENTRIES, best
+from ddlopt.solvers.deployment.strategies.milp import narrowed
+from ddlopt.solvers.deployment.strategies.search import StrategySearch
+from ddlopt.solvers.deployment.strategies.state import SearchState
+from ddlopt.solvers.deployment.strategies.tree_decomposition import StrategyDynamicProgram
 from ddlopt.solvers.exact import lp_relaxation
 
 EXACT = Limits(gap=0.0)

@@ -8,8 +8,8 @@ import pytest
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, evaluate
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan_rater import PlanRater
-from ddlopt.solvers.deployment.sufficient_factors import WithFactors, duplicated_by_cut, factor_instance
+from ddlopt.solvers.deployment.plan.rater import PlanRater
+from ddlopt.solvers.deployment.plan.sufficient_factors import WithFactors, duplicated_by_cut, factor_instance
 
 
 def dense_layer(batch_bytes: float) -> DeploymentInstance:

@@ -9,13 +9,13 @@ from volume import slow
 
 import ddlopt
 from ddlopt.models.gossip import CirculantInstance, Network, WeightsInstance, evaluate
-from ddlopt.models.gossip.circulant_generators import CirculantGenerators, CirculantWeights
+from ddlopt.models.gossip.circulant.formulations.circulant_generators import CirculantGenerators, CirculantWeights
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.gossip.circulant_enumeration import CirculantEnumeration
-from ddlopt.solvers.gossip.circulant_kernel import extend
-from ddlopt.solvers.gossip.circulant_weights import best_weights
+from ddlopt.solvers.gossip.circulant.enumeration import CirculantEnumeration
+from ddlopt.solvers.gossip.circulant.kernels import extend
+from ddlopt.solvers.gossip.circulant.weights import best_weights
 
 TIGHT = Limits(gap=1e-7)
 RULES = ("powers", "geometric-rings", "random-generators", "generator-exchange")

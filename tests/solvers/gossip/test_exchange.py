@@ -10,13 +10,13 @@ from volume import seeds, some
 import ddlopt
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, evaluate
-from ddlopt.models.gossip.exchange_path import ExchangePath
+from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
-from ddlopt.solvers.gossip import exchange_kernels as kernels
-from ddlopt.solvers.gossip.exchange_exact import DynamicProgram, OptimalTimes
-from ddlopt.solvers.gossip.exchange_rules import _RULES, ExchangeRule
-from ddlopt.solvers.gossip.exchange_search import Search, Trajectory, spliced
+from ddlopt.solvers.gossip.exchange.exact import DynamicProgram, OptimalTimes
+from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
+from ddlopt.solvers.gossip.exchange.rules import _RULES, ExchangeRule
+from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, spliced
 from ddlopt.solvers.heuristic import Clock
 
 EXACT = Limits(gap=0)
@@ -233,8 +233,8 @@ def test_long_trajectories():
 def test_a_first_price_comes_from_fewer_points(monkeypatch):
     given = ddlopt.generate("gossip", "exchange-drift", steps=6000, width=1, sends=40, decay=600.0)
     whole = OptimalTimes().solve(given, EXACT)
-    monkeypatch.setattr("ddlopt.solvers.gossip.exchange_search._SUBSAMPLED", 1000)
-    monkeypatch.setattr("ddlopt.solvers.gossip.exchange_search._LONG", 20)
+    monkeypatch.setattr("ddlopt.solvers.gossip.exchange.search._SUBSAMPLED", 1000)
+    monkeypatch.setattr("ddlopt.solvers.gossip.exchange.search._LONG", 20)
     search = Search(Trajectory(given.points, False, False, Clock(EXACT, None)), 40)
     first = search._first_price()
     assert first == pytest.approx(whole.details["price"], rel=0.3)
@@ -309,7 +309,7 @@ def test_rules_by_hand():
 
 
 def kernels_times(name, *arguments):
-    from ddlopt.solvers.gossip import exchange_rule_kernels
+    from ddlopt.solvers.gossip.exchange.kernels import rules as exchange_rule_kernels
 
     return getattr(exchange_rule_kernels, name)(*arguments).tolist()
 

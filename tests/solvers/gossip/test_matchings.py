@@ -8,16 +8,16 @@ from scipy.optimize import minimize
 from volume import seeds
 
 import ddlopt
-from ddlopt.instances.library.gossip_matchings import matcha_8
+from ddlopt.instances.library.gossip.matchings import matcha_8
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import MatchingsInstance, Network, evaluate
-from ddlopt.models.gossip.second_moments import SecondMoment
+from ddlopt.models.gossip.matchings.second_moments import SecondMoment
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.activation import Plan, most_connected
-from ddlopt.solvers.gossip.decompositions import Kempe, coloured, colours_of, fewest_matchings, grouped
-from ddlopt.solvers.gossip.matchings_search import MatchingsSearch
-from ddlopt.solvers.gossip.moment_newton import _Path, best_weights
+from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
+from ddlopt.solvers.gossip.matchings.decompositions import Kempe, coloured, colours_of, fewest_matchings, grouped
+from ddlopt.solvers.gossip.matchings.moment_newton import _Path, best_weights
+from ddlopt.solvers.gossip.matchings.search import MatchingsSearch
 
 LIMITS = Limits(gap=1e-8)
 

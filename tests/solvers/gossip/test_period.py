@@ -11,13 +11,13 @@ import ddlopt
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import evaluate
-from ddlopt.models.gossip.period import PeriodInstance
-from ddlopt.models.gossip.time_to_target import TimeToTarget
+from ddlopt.models.gossip.period.instance import PeriodInstance
+from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.gossip.period_rounds import Mixing
-from ddlopt.solvers.gossip.period_rules import adacomm_period
-from ddlopt.solvers.gossip.period_search import best_period
+from ddlopt.solvers.gossip.period.rounds import Mixing
+from ddlopt.solvers.gossip.period.rules import adacomm_period
+from ddlopt.solvers.gossip.period.search import best_period
 
 TIGHT = Limits(gap=1e-8)
 POSYNOMIAL = {0.2: (0.04015, 5.507, 2715.76), 0.6538: (0.02506, 4.860, 4506.20), 0.9: (0.01358, 4.437, 8549.54)}

@@ -11,9 +11,9 @@ from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import Network, WeightsInstance, evaluate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.interior_point import solve
-from ddlopt.solvers.gossip.weights_exact import FastestWeights
-from ddlopt.solvers.gossip.weights_programs import WeightsProgram
+from ddlopt.solvers.gossip.spectral.interior_point import solve
+from ddlopt.solvers.gossip.weights.exact import FastestWeights
+from ddlopt.solvers.gossip.weights.programs import WeightsProgram
 
 TIGHT = Limits(gap=1e-8)
 

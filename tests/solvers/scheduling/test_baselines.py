@@ -9,10 +9,10 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance, evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.allox import AlloX
-from ddlopt.solvers.scheduling.baselines import Fifo, LeastAttainedService, ShortestRemainingTime
-from ddlopt.solvers.scheduling.gavel import Gavel
-from ddlopt.solvers.scheduling.worker_by_worker import DominantResourceFairness, Optimus
+from ddlopt.solvers.scheduling.online.allox import AlloX
+from ddlopt.solvers.scheduling.online.baselines import Fifo, LeastAttainedService, ShortestRemainingTime
+from ddlopt.solvers.scheduling.online.gavel import Gavel
+from ddlopt.solvers.scheduling.online.worker_by_worker import DominantResourceFairness, Optimus
 
 ALL = (
     Fifo(),

@@ -8,7 +8,7 @@ from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.engine import UnfinishedError, simulate
+from ddlopt.solvers.scheduling.online.engine import UnfinishedError, simulate
 
 LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
 RING = RingTiming(gradient_bytes=3.0, bandwidth_bytes_per_s=4.0, forward_s_per_sample=0.5, overhead_s=0.1)

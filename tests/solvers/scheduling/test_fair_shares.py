@@ -8,7 +8,7 @@ from volume import some
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError, SolutionError
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, Run, Schedule, SchedulingInstance, ServerGroup, evaluate
-from ddlopt.models.scheduling.fair_shares import TimeShare
+from ddlopt.models.scheduling.formulations.fair_shares import TimeShare
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.contracts import Limits, Method, Status

@@ -22,11 +22,11 @@ from ddlopt.models.scheduling import (
 )
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.embedding_oracles import SlotChoice
-from ddlopt.solvers.scheduling.engine import simulate
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.oracles import Knapsack, Modelled, Packing, PoolBound
-from ddlopt.solvers.scheduling.worth import SlotGains, Utilities
+from ddlopt.solvers.scheduling.online.engine import simulate
+from ddlopt.solvers.scheduling.slot.embedding_oracles import SlotChoice
+from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Modelled, Packing, PoolBound
+from ddlopt.solvers.scheduling.slot.worth import SlotGains, Utilities
 
 LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
 RING = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)

@@ -11,12 +11,13 @@ from volume import slow
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.gangs import earliest_starts, gangs
+from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import earliest_starts, gangs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling import gang_dispatch, gang_kernels
-from ddlopt.solvers.scheduling.gang_search import GangSearch, placing
-from ddlopt.solvers.scheduling.list_scheduling import ListScheduling, ranks
+from ddlopt.solvers.scheduling.gangs import dispatch as gang_dispatch
+from ddlopt.solvers.scheduling.gangs import kernels as gang_kernels
+from ddlopt.solvers.scheduling.gangs.gang_search import GangSearch, placing
+from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling, ranks
 
 FLAGS = (gang_dispatch.SPLIT, gang_dispatch.HOLD, gang_dispatch.CALM)
 

@@ -10,9 +10,9 @@ from volume import slow
 from ddlopt.models.scheduling import Schedule, evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.engine import simulate
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee, minibatches_done, refusal
+from ddlopt.solvers.scheduling.online.engine import simulate
 
 
 def greedy(instance, oracle="auto"):

@@ -9,11 +9,11 @@ from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.scheduling import job_plans
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.job_plans import JobPlans, _Packer
+from ddlopt.solvers.scheduling.job_plans import job_plans
+from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, _Packer
+from ddlopt.solvers.scheduling.job_plans.master import Plan, PlanMaster
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
-from ddlopt.solvers.scheduling.plan_master import Plan, PlanMaster
 
 FEATURES = {
     "plain": {},

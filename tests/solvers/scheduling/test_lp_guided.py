@@ -12,8 +12,8 @@ from ddlopt.models.scheduling import evaluate
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.gadget import Gadget
+from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps, SlotSweeps
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
-from ddlopt.solvers.scheduling.slot_sweeps import CellSweeps, SlotSweeps
 
 
 def contended(seed):

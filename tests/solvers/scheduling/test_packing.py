@@ -8,8 +8,8 @@ from ddlopt.models.scheduling import Contention, Job, Network, RingTiming, Sched
 from ddlopt.models.scheduling.pool import schedule_of_places
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.engine import simulate
-from ddlopt.solvers.scheduling.packing import Packer, Place
+from ddlopt.solvers.scheduling.online.engine import simulate
+from ddlopt.solvers.scheduling.slot.packing import Packer, Place
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=2.0, forward_s_per_sample=1.0)
 

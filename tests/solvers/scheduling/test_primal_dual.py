@@ -20,9 +20,9 @@ from ddlopt.models.scheduling import (
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.engine import State
-from ddlopt.solvers.scheduling.primal_dual import PrimalDual, _Prices
-from ddlopt.solvers.scheduling.rates import Rates
+from ddlopt.solvers.scheduling.online.engine import State
+from ddlopt.solvers.scheduling.online.primal_dual import PrimalDual, _Prices
+from ddlopt.solvers.scheduling.slot.rates import Rates
 
 LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
 RING = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)

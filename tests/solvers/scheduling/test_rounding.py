@@ -10,10 +10,10 @@ from slot_cases import RING, changed, cluster, job, star
 from volume import seeds
 
 from ddlopt.models.scheduling import Contention, Run, Schedule, evaluate
-from ddlopt.models.scheduling.slot_widths import slot_data
-from ddlopt.solvers.scheduling.embedding_oracles import NOTHING, EmbeddingOracle, SlotState, slot_problem
-from ddlopt.solvers.scheduling.mapping_kernels import best_places
-from ddlopt.solvers.scheduling.rounding import RoundingOracle, relax
+from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data
+from ddlopt.solvers.scheduling.slot.embedding_oracles import NOTHING, EmbeddingOracle, SlotState, slot_problem
+from ddlopt.solvers.scheduling.slot.mapping_kernels import best_places
+from ddlopt.solvers.scheduling.slot.rounding import RoundingOracle, relax
 
 CLUSTERS = {
     "pool": {"places": (4, 2)},

@@ -11,8 +11,8 @@ from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.models.scheduling import SchedulingInstance, evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.list_scheduling import ListScheduling, ranks
-from ddlopt.solvers.scheduling.sjf_bco import SjfBco, _Balanced, _Planner, _plans
+from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling, ranks
+from ddlopt.solvers.scheduling.gangs.sjf_bco import SjfBco, _Balanced, _Planner, _plans
 
 LISTS = (
     ListScheduling(),

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.scheduling.gavel_makespan import bisection, jobs
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.scheduling.time_shares import makespan_shares, max_min_shares
+from ddlopt.solvers.scheduling.online.time_shares import makespan_shares, max_min_shares
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -10,11 +10,11 @@ from topology_cases import job as make_job
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import evaluate
-from ddlopt.solvers.topology.balance import Balance, Effort, Job, balance, heads_of
-from ddlopt.solvers.topology.balance_kernel import seed_kernels
-from ddlopt.solvers.topology.balance_lp import polish
-from ddlopt.solvers.topology.kernels import Net, all_trees, capacities
-from ddlopt.solvers.topology.ring_kernels import shorten_ring
+from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance, heads_of
+from ddlopt.solvers.topology.balance.exact import polish
+from ddlopt.solvers.topology.balance.kernel import seed_kernels
+from ddlopt.solvers.topology.balance.path_kernels import Net, all_trees, capacities
+from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
 
 
 def random_traffic(n, rng, density=1.0):

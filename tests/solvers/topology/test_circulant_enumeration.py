@@ -5,9 +5,9 @@ from volume import seeds
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.cayley import AbelianGroup
-from ddlopt.models.topology.circulant import CirculantDesign
+from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology.permutations import coset
+from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact

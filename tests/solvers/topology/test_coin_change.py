@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddlopt.solvers.topology.coin_change import coin_change_mod
 from ddlopt.solvers.topology.routing import UNREACHABLE, Network
+from ddlopt.solvers.topology.topoopt.coin_change import coin_change_mod
 
 
 def test_a_table_by_hand():

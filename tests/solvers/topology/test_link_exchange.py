@@ -9,11 +9,11 @@ from ddlopt.instances import load
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.topology.balance import Job
-from ddlopt.solvers.topology.exchange_moves import MOST_CHANGES, follow, hop_volume, move, undo
-from ddlopt.solvers.topology.link_exchange import LinkExchange
-from ddlopt.solvers.topology.link_starts import circulant_starts, cycles_of, random_start
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
+from ddlopt.solvers.topology.balance.balance import Job
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.link_exchange.moves import MOST_CHANGES, follow, hop_volume, move, undo
+from ddlopt.solvers.topology.link_exchange.starts import circulant_starts, cycles_of, random_start
+from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 
 def make_instance(n, d, traffic=None, groups=(), **options):

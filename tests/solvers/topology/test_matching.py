@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.topology.draft import Draft
-from ddlopt.solvers.topology.matching import heaviest_matching, repeated_matching
+from ddlopt.solvers.topology.topoopt.matching import heaviest_matching, repeated_matching
 
 
 def instance(n, degree, optics="duplex", parallel_links=True):

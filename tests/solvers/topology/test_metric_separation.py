@@ -12,13 +12,13 @@ from volume import slow
 import ddlopt
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.min_congestion import MinCongestion
-from ddlopt.models.topology.min_volume import MinVolume
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation
-from ddlopt.solvers.topology.metric_cuts import MetricCuts
-from ddlopt.solvers.topology.metric_separation import MetricSeparation
-from ddlopt.solvers.topology.root_relaxation import RootRelaxation, safe_bound
+from ddlopt.solvers.topology.metric.metric_cuts import MetricCuts
+from ddlopt.solvers.topology.metric.root_relaxation import RootRelaxation, safe_bound
+from ddlopt.solvers.topology.metric.separation import MetricSeparation
 
 KINDS = ("rounded", "split", "neighbourhood")
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import linprog
 
 from ddlopt.models.topology.permutations import totients
-from ddlopt.solvers.topology.select_permutations import choose_geometric, select_permutations
+from ddlopt.solvers.topology.topoopt.select_permutations import choose_geometric, select_permutations
 
 
 @pytest.mark.parametrize(

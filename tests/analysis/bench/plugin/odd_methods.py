@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ddlopt.solvers.heuristic import Heuristic
-from ddlopt.solvers.topology.topology_finder import TopologyFinder
+from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 
 class _Odd(Heuristic):

@@ -1,0 +1,1 @@
+"""Decentralised SGD that is really run, under policies of exchange, and studies of them."""

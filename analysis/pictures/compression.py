@@ -1,0 +1,119 @@
+"""Pictures of compression answers: the lanes of an iteration, and which gradients travel as factors."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.collections import PatchCollection
+from matplotlib.patches import Patch, Rectangle
+
+from ddlopt.models.compression import CompressionInstance, CompressionPlan, LevelInstance, SfbInstance, SfbSelection
+from ddlopt.models.compression.timeline.choices import as_timeline, plain_option, plan_of
+from ddlopt.models.compression.timeline.evaluate import messages
+
+MOST_BARS = 40
+"""Gradients that a picture of a selection names; the smallest are left out."""
+
+_COMPUTE, _ENCODE = "#b9d3e8", "#444444"
+_WIRE = {
+    "none": "#1f6fb4", "fp16": "#17a2b8", "top_k": "#d95f02", "dgc": "#d95f02", "random_k": "#b8860b",
+    "qsgd": "#7f9f3f", "sign": "#8c4a9e", "onebit": "#8c4a9e", "powersgd": "#3a9d5d", "sfb": "#c0392b",
+}  # fmt: skip
+_LANES = ("backward", "encode", "wire")
+
+
+class Bar(NamedTuple):
+    """A stretch of time in a lane; ``compressor`` is None for computation."""
+
+    lane: str
+    start_s: float
+    end_s: float
+    compressor: str | None = None
+
+
+def bars(instance: CompressionInstance, plan: CompressionPlan) -> Iterator[Bar]:
+    """What happens when, by lane: the backward pass between two gradients, encoding, and messages on the wire."""
+    clock = before = 0.0
+    options = [instance.option(i, choice) for i, choice in enumerate(plan.choices)]
+    for gradient, option in zip(instance.gradients, options, strict=True):
+        computed = clock + gradient.ready_s - before
+        yield Bar("backward", clock, computed)
+        clock, before = computed + option.encode_s, gradient.ready_s
+        if option.encode_s > 0:
+            yield Bar("encode", computed, clock)
+    for message in messages(instance, plan):
+        yield Bar("wire", float(message.start_s), float(message.end_s), options[message.last].compressor)
+
+
+def plain_plan(instance: CompressionInstance) -> CompressionPlan:
+    """Nothing compressed, each gradient by itself; where a menu has no such option, the one with the least error."""
+    places = []
+    for menu in instance.menus:
+        plain = plain_option(menu)
+        places.append(min(range(len(menu)), key=lambda o: menu[o].error) if plain is None else plain)
+    return CompressionPlan(instance=instance.name, choices=tuple(places[each.menu] for each in instance.gradients))
+
+
+def draw(axes: Any, instance: Any, solution: Any) -> None:
+    """Draw an answer to any problem of the family.
+
+    A timeline: the lanes of the backward pass, of encoding and of the wire, above without compression, below as
+    planned. A selection: the all-reduce time of every gradient, and which are spared.
+    """
+    if isinstance(instance, SfbInstance):
+        _draw_selection(axes, instance, solution)
+    else:
+        _draw_timelines(axes, instance, solution)
+
+
+def _draw_timelines(axes: Any, instance: CompressionInstance | LevelInstance, solution: Any) -> None:
+    timeline, plan = as_timeline(instance), plan_of(instance, solution)
+    seen: dict[str, None] = {}
+    ends = []
+    for floor, shown, said in ((4.0, plain_plan(timeline), "without compression"), (0.0, plan, "as planned")):
+        drawn = list(bars(timeline, shown))
+        ends.append(max(bar.end_s for bar in drawn))
+        seen |= {bar.compressor: None for bar in drawn if bar.compressor is not None}
+        shapes = [
+            Rectangle((1e3 * bar.start_s, floor + 2 - _LANES.index(bar.lane)), 1e3 * (bar.end_s - bar.start_s), 0.8)
+            for bar in drawn
+        ]
+        paints = [_paint(bar) for bar in drawn]
+        line = 0.3 if len(drawn) <= 300 else 0.0
+        axes.add_collection(PatchCollection(shapes, facecolors=paints, edgecolors="white", linewidths=line))
+        axes.plot([1e3 * ends[-1]] * 2, [floor - 0.1, floor + 2.9], color="black", linewidth=1)
+        # One text: two would be printed over each other where the plan ends early.
+        axes.text(0, floor + 2.95, f"{said}: {1e3 * ends[-1]:.4g} ms", va="bottom", fontsize=8)
+    names = [f"{lane}" for lane in reversed(_LANES)]
+    axes.set_yticks([0.4, 1.4, 2.4, 4.4, 5.4, 6.4], names + names, fontsize=7)
+    axes.set_xlim(0, 1.02e3 * max(ends))
+    axes.set_ylim(-0.2, 7.6)
+    axes.set_xlabel("time since the start of the backward pass [ms]", fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.legend(
+        handles=[Patch(color=_WIRE[name], label=name) for name in seen], fontsize=7, ncols=len(seen) or 1,
+        loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False,
+    )  # fmt: skip
+
+
+def _paint(bar: Bar) -> str:
+    if bar.compressor is not None:
+        return _WIRE[bar.compressor]
+    return _ENCODE if bar.lane == "encode" else _COMPUTE
+
+
+def _draw_selection(axes: Any, instance: SfbInstance, selection: SfbSelection) -> None:
+    chosen = set(selection.duplicated)
+    order: Sequence[int] = np.argsort(-instance.sync_s, kind="stable")[:MOST_BARS].tolist()
+    shown = [node for node in order if instance.sync_s[node] > 0]
+    places = np.arange(len(shown))[::-1]
+    paints = [_WIRE["sfb"] if node in chosen else _WIRE["none"] for node in shown]
+    axes.barh(places, 1e3 * instance.sync_s[shown], color=paints, height=0.8)
+    axes.set_yticks(places, [instance.operators[node].name for node in shown], fontsize=6)
+    axes.set_xlabel("all-reduce of the gradient [ms]", fontsize=8)
+    axes.tick_params(axis="x", labelsize=7)
+    handles = [
+        Patch(color=_WIRE["none"], label="all-reduced"),
+        Patch(color=_WIRE["sfb"], label="spared: computed from factors on every device"),
+    ]
+    axes.legend(handles=handles, fontsize=7, loc="lower right")

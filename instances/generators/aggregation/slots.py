@@ -1,0 +1,125 @@
+"""Jobs of a cluster that share aggregating switches: kind ``slots``."""
+
+from typing import Any
+
+import numpy as np
+
+from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.instances.workloads.cluster_models import CLUSTER_MODELS, cluster_model
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
+from ddlopt.models.aggregation.slots.instance import SlotsInstance
+
+HARDWARE: dict[str, tuple[int, float]] = {"switchml": (8192, 256.0), "atp": (40_000, 128.0)}
+"""Slots and payload bytes of published programs for one pipeline of a Tofino switch.
+
+SwitchML (p4lang/p4app-switchML, ``configuration.p4`` and README): 16 384 registers of 64 bits in each of 32 arrays,
+half of them a shadow copy, 64 values of 32 bits a packet. ATP (in-ATP/ATP, ``registers.p4``, ``headers.p4``): 40 000
+registers of 32 bits in each of 32 arrays.
+"""
+
+
+def shared(
+    rng: np.random.Generator,
+    jobs: int = 12,
+    racks: int = 4,
+    workers: int = 8,
+    spread: float = 0.5,
+    hardware: str = "switchml",
+    memory: float = 0.25,
+    nic_gbit_per_s: float = 100.0,
+    uplink_gbit_per_s: float = 400.0,
+    rtt_us: float = 10.0,
+    servers: float = 0.0,
+    goal: str = "total",
+    whole: bool = False,
+) -> SlotsInstance:
+    """Jobs in racks whose switches aggregate, and where a job has several racks the switch above them too.
+
+    A job trains a network of :data:`~ddlopt.instances.workloads.cluster_models.CLUSTER_MODELS`; gradient bytes and
+    compute seconds are that module's. Each rack of a job sends one sum over the rack's link to the switch above.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    jobs, racks : int
+    workers : int
+        Mean number of a job; numbers are powers of two about it.
+    spread : float
+        Part of the jobs with workers in several racks.
+    hardware : {"switchml", "atp"}
+        See :data:`HARDWARE`.
+    memory : float
+        Part of the slots that there is for these jobs.
+    nic_gbit_per_s, uplink_gbit_per_s : float
+    rtt_us : float
+        Geometric mean; drawn up to a factor of two about it.
+    servers : float
+        Part of the jobs that may fall back on a server, whose network card the gradients of all workers share.
+    goal : {"total", "slowest"}
+    whole : bool
+
+    Returns
+    -------
+    SlotsInstance
+    """
+    for option, value in (("jobs", jobs), ("racks", racks), ("workers", workers)):
+        at_least(option, value, 1)
+    for option, number in (
+        ("memory", memory), ("nic_gbit_per_s", nic_gbit_per_s), ("uplink_gbit_per_s", uplink_gbit_per_s),
+        ("rtt_us", rtt_us),
+    ):  # fmt: skip
+        positive(option, number)
+    at_least("spread", spread, 0)
+    at_least("servers", servers, 0)
+    one_of("hardware", hardware, tuple(HARDWARE))
+    one_of("goal", goal, ("total", "slowest"))
+    slots, payload = HARDWARE[hardware]
+    names = [f"rack{k}" for k in range(racks)] + (["spine"] if racks > 1 else [])
+    drawn = [_job(rng, number, racks, workers, spread, nic_gbit_per_s, rtt_us, servers) for number in range(jobs)]
+    return SlotsInstance.from_data(
+        {
+            "name": f"slots-{hardware}-n{jobs}-r{racks}",
+            "switches": [
+                {"name": name, "slots": max(1, round(memory * slots)), "payload_bytes": payload} for name in names
+            ],
+            "links": [
+                {"name": f"rack{k} up", "bandwidth_bytes_per_s": uplink_gbit_per_s * GIGABIT_PER_S}
+                for k in range(racks if racks > 1 else 0)
+            ],
+            "jobs": drawn,
+            "goal": goal,
+            "whole": whole,
+        }
+    )
+
+
+def _job(
+    rng: np.random.Generator,
+    number: int,
+    racks: int,
+    workers: int,
+    spread: float,
+    nic_gbit_per_s: float,
+    rtt_us: float,
+    servers: float,
+) -> dict[str, Any]:
+    model = cluster_model(str(rng.choice(CLUSTER_MODELS)))
+    count = max(2, workers * 2 ** int(rng.integers(-1, 2)))
+    wide = racks > 1 and rng.random() < spread
+    own = sorted(rng.choice(racks, int(rng.integers(2, min(racks, count) + 1)) if wide else 1, replace=False).tolist())
+    nic = nic_gbit_per_s * GIGABIT_PER_S
+    return {
+        "name": f"{model.name}-{number}",
+        "iterations": round(10 ** rng.uniform(2, 4)),
+        "compute_s": _rounded(model.forward_s_per_sample * model.batch_samples + model.backward_s),
+        "gradient_bytes": model.gradient_bytes,
+        "nic_bytes_per_s": nic,
+        "rtt_s": _rounded(1e-6 * rtt_us * 2 ** rng.uniform(-1, 1)),
+        "switches": [*own, racks] if wide else own,
+        "links": own if wide else [],
+        "fallback_bytes_per_s": _rounded(nic / count) if rng.random() < servers else None,
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

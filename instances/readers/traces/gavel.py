@@ -1,0 +1,249 @@
+"""Traces of Gavel and of what grew from it, with its table of measured throughputs.
+
+A trace has a line for each job, with tabs between the fields: 7 of them in Gavel's traces made from Philly's, 10 in
+those of its physical cluster, 11 and 12 in Shockwave's. The table (``simulation_throughputs.json``) gives mini-batches
+per second, of all workers together, by type of GPU, and by job type and number of workers. See
+https://github.com/stanford-futuredata/gavel (MIT) and https://github.com/uw-mad-dash/shockwave (MIT).
+"""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ddlopt.instances.generators.scheduling.jobs import NETWORK_BYTES_PER_S, figure
+from ddlopt.instances.options import checked, one_of, positive
+from ddlopt.instances.readers.traces.csv_rows import Row, text_of_file
+from ddlopt.instances.readers.traces.trace_jobs import Setting, TraceJob, seconds
+from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.models.scheduling import RingTiming, SchedulingInstance
+from ddlopt.models.scheduling.fitting import Measurement, fit_ring
+
+_LONG = (
+    "job_type",
+    "command",
+    "working_directory",
+    "num_steps_arg",
+    "needs_data_dir",
+    "total_steps",
+    "scale_factor",
+    "mode",
+    "priority_weight",
+    "SLO",
+    "duration",
+    "arrival_time",
+)
+_LAYOUTS = {
+    7: ("job_type", "command", "num_steps_arg", "needs_data_dir", "total_steps", "arrival_time", "scale_factor"),
+    10: tuple(field for field in _LONG if field not in ("mode", "duration")),
+    11: tuple(field for field in _LONG if field != "duration"),
+    12: _LONG,
+}
+
+Throughputs = dict[tuple[str, int], float]
+"""Mini-batches per second by job type and workers, on one type of GPU."""
+
+
+@checked
+def read_gavel(
+    path: str | Path,
+    throughputs: str | Path,
+    *,
+    worker_type: str = "v100",
+    start: str | float | None = None,
+    hours: float | None = None,
+    tail_hours: float | None = None,
+    slot_s: float = 360.0,
+    gpus: int | None = None,
+    gpus_per_server: int = 8,
+    busy_quantile: float = 0.9,
+    elastic: bool = False,
+    deadlines: bool = True,
+    missing: str = "refuse",
+    preemptive: bool = True,
+    network: str = "none",
+    bandwidth_bytes_per_s: float = NETWORK_BYTES_PER_S,
+    nic_bytes_per_s: float = 50e9,
+    objective: str = "utility",
+    utility: str = "capped",
+    name: str | None = None,
+) -> SchedulingInstance:
+    """An instance of the jobs of a trace, all on one type of GPU.
+
+    A job wants its steps and is worth its priority. It has the trace's number of workers or none, at the throughput of
+    the table exactly, whatever its place and the network. With ``elastic`` it may have fewer, and its timing is the
+    ring model fitted to the throughputs at all numbers of workers in the table (non-negative least squares), which is
+    our reading of them.
+
+    Parameters
+    ----------
+    path : str or Path
+        The trace.
+    throughputs : str or Path
+        The table.
+    worker_type : str
+        A key of the table: ``v100``, ``p100``, ``k80``, or one of these with ``_unconsolidated``.
+    start : float, optional
+        Second in the trace; None: the first arrival.
+    hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s : optional
+        See :class:`~ddlopt.instances.readers.traces.trace_jobs.Setting`. The slot is Gavel's round.
+    deadlines : bool
+        A positive SLO is a deadline so many times the job's duration after its arrival.
+    missing : {"refuse", "skip"}
+        What becomes of jobs that the table does not have: Gavel's traces made from Philly's have many.
+    bandwidth_bytes_per_s : float
+        Reserved for an elastic job on every link of its ring; its gradient is what then explains the fit.
+    objective, preemptive
+        Fields of the instance.
+    utility : str
+        Of every job.
+    name : str, optional
+        None: the file's.
+
+    Raises
+    ------
+    InstanceError
+        If a file cannot be read, a line makes no sense, or the table does not have a job.
+    OptionError
+        If an option is out of range.
+    """
+    path = Path(path)
+    positive("bandwidth_bytes_per_s", bandwidth_bytes_per_s)
+    one_of("missing", missing, ("refuse", "skip"))
+    setting = Setting(
+        path,
+        start_s=seconds("start", start),
+        hours=hours,
+        tail_hours=tail_hours,
+        slot_s=slot_s,
+        gpus=gpus,
+        gpus_per_server=gpus_per_server,
+        busy_quantile=busy_quantile,
+        network=network,
+        nic_bytes_per_s=nic_bytes_per_s,
+        objective=objective,
+        utility=utility,
+        preemptive=preemptive,
+    )
+    rows = list(_rows(path))
+    table = _table(Path(throughputs), worker_type)
+    made = _Maker(table, worker_type, bandwidth_bytes_per_s, elastic, deadlines)
+    known = [row for row in rows if missing == "refuse" or made.knows(row)]
+    if len(known) < len(rows):
+        setting.notes.append(f"left out {len(rows) - len(known)} jobs of the file that the table does not have")
+    taken, start_s = setting.window([made.job(row) for row in known])
+    kind = "ring model fitted to" if elastic else "gangs at"
+    source = f"{path.name}: a trace of Gavel, {kind} the throughputs of {Path(throughputs).name} on {worker_type}"
+    return setting.instance(taken, start_s, name or path.name.removesuffix(".gz").removesuffix(".trace"), source)
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(text_of_file(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) not in _LAYOUTS:
+            known = ", ".join(map(str, _LAYOUTS))
+            raise InstanceError(f"{path}: row {number} has {len(cells)} fields between tabs; a trace has {known}")
+        yield Row(path, number, dict(zip(_LAYOUTS[len(cells)], cells, strict=True)))
+
+
+def _table(path: Path, worker_type: str) -> Throughputs:
+    try:
+        data = json.loads(text_of_file(path))
+    except (ValueError, RecursionError) as problem:
+        if isinstance(problem, InstanceError):
+            raise
+        raise InstanceError(f"{path}: not valid JSON: {problem}") from None
+    if not isinstance(data, Mapping) or not all(isinstance(each, Mapping) for each in data.values()):
+        raise InstanceError(f"{path}: is no table of throughputs: an object by type of GPU and by job is expected")
+    if worker_type not in data:
+        raise OptionError(f"worker_type is {worker_type!r}, but {path} has: {', '.join(data)}")
+    found = {}
+    for key, value in data[worker_type].items():
+        place = f"{path}: {worker_type}, {key}"
+        alone = value.get("null") if isinstance(value, Mapping) else None
+        if isinstance(alone, bool) or not isinstance(alone, int | float) or not 0 <= alone < 1e12:
+            raise InstanceError(f"{place}: 'null', the throughput of the job alone, is {alone!r}; expected a number")
+        found[_key(key, place)] = float(alone)
+    return found
+
+
+def _key(text: str, place: str) -> tuple[str, int]:
+    """Keys are written ``('ResNet-18 (batch size 16)', 2)``."""
+    try:
+        key: Any = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        key = None
+    match key:
+        case (str(job_type), int(workers)):
+            return job_type, workers
+    raise InstanceError(f"{place}: a key is written ('job type', workers)")
+
+
+class _Maker:
+    """Jobs of rows; fits are made once for each job type and number of workers."""
+
+    def __init__(
+        self, table: Throughputs, worker_type: str, bandwidth_bytes_per_s: float, elastic: bool, deadlines: bool
+    ) -> None:
+        self.table = table
+        self.worker_type = worker_type
+        self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
+        self.elastic = elastic
+        self.deadlines = deadlines
+        self.timings: dict[tuple[str, int], RingTiming] = {}
+
+    def _key(self, row: Row) -> tuple[str, int]:
+        return row.cells["job_type"], row.count_of("scale_factor", 1)
+
+    def knows(self, row: Row) -> bool:
+        """Whether the table has a throughput of the job."""
+        return self.table.get(self._key(row), 0.0) > 0
+
+    def job(self, row: Row) -> TraceJob:
+        """The job of a line."""
+        key = self._key(row)
+        if not self.knows(row):
+            what = "no throughput" if key not in self.table else "a throughput of 0"
+            raise row.wrong("job_type", f"the table has {what} of it with {key[1]} workers on {self.worker_type}")
+        if key not in self.timings:
+            self.timings[key] = self._fitted(*key) if self.elastic else self._exact(*key)
+        steps = row.count_of("total_steps", 1)
+        arrival_s, duration_s = row.number_of("arrival_time", 0), steps / self.table[key]
+        slo = row.number_of("SLO") if row.has("SLO") else -1.0
+        return TraceJob(
+            row=row.number,
+            name=f"row-{row.number}",
+            arrival_s=arrival_s,
+            duration_s=duration_s,
+            min_workers=1 if self.elastic else key[1],
+            max_workers=key[1],
+            timing=self.timings[key],
+            minibatches=float(steps),
+            value=row.number_of("priority_weight", positive=True) if row.has("priority_weight") else 1.0,
+            due_s=arrival_s + slo * duration_s if self.deadlines and slo > 0 else None,
+        )
+
+    def _exact(self, job_type: str, workers: int) -> RingTiming:
+        iteration_s = workers / self.table[job_type, workers]
+        return RingTiming(
+            gradient_bytes=0, bandwidth_bytes_per_s=self.bandwidth_bytes_per_s, forward_s_per_sample=iteration_s
+        )
+
+    def _fitted(self, job_type: str, workers: int) -> RingTiming:
+        measured = [
+            Measurement(count, 1.0, count / speed)
+            for (each, count), speed in self.table.items()
+            if each == job_type and speed > 0
+        ]
+        if workers == 1 or len(measured) < 2:
+            return self._exact(job_type, workers)
+        fit = fit_ring(measured)
+        return RingTiming(
+            gradient_bytes=figure(self.bandwidth_bytes_per_s / fit.bandwidth_bytes_per_s, 6),
+            bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
+            forward_s_per_sample=figure(fit.overhead_s, 6),
+            latency_s=figure(fit.latency_s, 6),
+        )

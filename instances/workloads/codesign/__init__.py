@@ -1,0 +1,1 @@
+"""Layers of training jobs under each parallelization strategy."""

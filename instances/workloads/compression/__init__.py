@@ -1,0 +1,1 @@
+"""What compressing, sending and losing gradients costs."""

@@ -1,0 +1,1 @@
+"""Neural networks, layer by layer, and what a training step of theirs consists of."""

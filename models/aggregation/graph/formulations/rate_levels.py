@@ -1,0 +1,331 @@
+"""Rates of jobs that share links equally, as an integer program."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import pyomo.environ as pyo
+
+from ddlopt.models.aggregation.graph.formulations.graph_aggregation import Row, Terms, add_rows, limit_rows
+from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
+from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, linear, routes_of
+
+_HAIR = 1e-9
+
+
+@dataclass(frozen=True)
+class RateLevels:
+    r"""Trees of merged messages, and of each job the level of its rate.
+
+    With merging a job has at most one message on an arc and one way out of every node: :math:`x_{ja} = 1` if arc a is
+    in its tree, :math:`a_{jv} = 1` if two messages or more meet in v, or a worker's own with another. Rates can only be
+    capacities over numbers of jobs, :math:`L_\ell`; :math:`Y_{j\ell} = 1` for that of job j:
+
+    .. math::
+        \max\ & \textstyle\sum_{j \ell} L_\ell Y_{j\ell}, \qquad \sum_\ell Y_{j\ell} = 1 \\
+        & x_j(\delta^+(v)) \le 1, \qquad x_{ja} \le x_j(\delta^+(v)) && a \in \delta^-(v) \\
+        & x_j(\delta^-(v)) + [v \in W_j] \le 1 + (|W_j| - [v \notin W_j]) a_{jv} \\
+        & \textstyle\sum_k x_{ka} \le \sum_\ell \lfloor c_a / L_\ell \rfloor Y_{j\ell} + n_{ja} (1 - x_{ja}),
+
+    and the last row with a for switches with an aggregation rate; :math:`\lfloor \cdot \rfloor` is at most the number
+    of jobs that can be there, and :math:`n_{ja}` counts the others that can, less what any rate of j allows. Where all
+    capacities are alike these are the levels c / n.
+
+    A flow of all gradients on the arcs used, at most :math:`|W_j|` on each, leads to the server. With ``flows`` (ours)
+    instead each group of workers has a flow of one, at most :math:`x_{ja}` on each arc, and one of its job's rate,
+    :math:`\varphi_{jga} \le s_{ja}`, where :math:`s_{ja} \le x_{ja} \max_\ell L_\ell` is the rate that the job takes
+    of arc a and :math:`\sum_j s_{ja} \le c_a`; likewise of switches
+    :math:`s_{jv} \ge \lambda_j - (1 - a_{jv}) \max_\ell L_\ell`.
+
+    Parameters
+    ----------
+    flows : bool
+
+    Ports
+    -----
+    ``uses[j, u, v]``
+        x; 1 if job j sends from u to v.
+    ``aggregates[j, v]``
+        a; 1 if switch v aggregates for job j.
+    ``level[j, l]``
+        Y; levels of all rates that are possible, in falling order.
+    ``objective``
+        Sum of rates in units of the largest level, to be maximised.
+
+    References
+    ----------
+    The public instances of jianglong-nie/INARouting and the bilinear program in its code, of which this is a linear
+    form.
+    """
+
+    flows: bool = True
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
+    outer: ClassVar[bool] = True
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems and goals, and jobs whose messages need not merge."""
+        if not isinstance(instance, GraphInstance):
+            return f"it answers a {GraphInstance.kind}, and this is a {instance.kind}"
+        if instance.goal != "rates":
+            return f"it is for rates, and the goal is {instance.goal}"
+        if not instance.merging:
+            return (
+                "merging is not set, and without it a job may have several messages on a link; rate-messages is for it"
+            )
+        for place, node in enumerate(instance.nodes):
+            if node.slots and not node.forwards:
+                return f"nodes[{place}] ('{node.name}') has slots and does not forward"
+        return None
+
+    def scope(self, instance: GraphInstance) -> str | None:
+        """All trees."""
+        return None
+
+    def build(self, block: pyo.Block, instance: GraphInstance) -> None:
+        """Fill ``block``."""
+        networks = [job_network(instance, job) for job in instance.jobs]
+        levels = rate_levels(instance)
+        arcs = [(j, *arc) for j, network in enumerate(networks) for arc in network.arcs]
+        able = [(j, v) for j, network in enumerate(networks) for v in network.able]
+        pairs = [(j, number) for j in range(len(networks)) for number in range(len(levels))]
+        block.uses = pyo.Var(arcs, domain=pyo.Binary, doc="1 if the job sends on the arc")
+        block.aggregates = pyo.Var(able, domain=pyo.Binary, doc="1 if the switch aggregates for the job")
+        block.level = pyo.Var(pairs, domain=pyo.Binary, doc="1 if the job has this rate")
+        rows: list[Row] = [
+            (1.0, [(1.0, block.level[j, number]) for number in range(len(levels))], 1.0) for j in range(len(networks))
+        ]
+        for j, network in enumerate(networks):
+            rows += _tree_rows(block, j, network)
+        rates = [[(level, block.level[j, number]) for number, level in enumerate(levels)] for j in range(len(networks))]
+        rows += share_rows([*_arc_shares(block, instance, networks), *switch_shares(block, instance, networks)], rates)
+        if self.flows:
+            rows += _flow_rows(block, instance, networks, levels)
+        else:
+            rows += _single_flow_rows(block, networks)
+        on = [{arc: [(1.0, block.uses[j, *arc])] for arc in network.arcs} for j, network in enumerate(networks)]
+        rows += limit_rows(block, instance, networks, on)
+        add_rows(block, "trees_share", rows, "trees, levels, shares, limits")
+        block.objective = pyo.Expression(
+            expr=linear([(levels[number] / levels[0], block.level[j, number]) for j, number in pairs])
+        )
+
+    def start(self, block: pyo.Block, instance: GraphInstance, solution: AggregationTrees) -> None:
+        """Set trees and which switches aggregate."""
+        used = [{(one, two) for r in tree for one, two in pairwise(r)} for tree in solution.trees]
+        for (j, one, other), variable in block.uses.items():
+            variable.set_value(int((one, other) in used[j]))
+        for (j, v), variable in block.aggregates.items():
+            variable.set_value(int(any(route[-1] == v for route in solution.trees[j])))
+
+    def read(self, block: pyo.Block, instance: GraphInstance) -> AggregationTrees:
+        """The routes, followed from the workers.
+
+        Raises
+        ------
+        SolverError
+            If messages do not reach the server.
+        """
+        trees = []
+        for j, job in enumerate(instance.jobs):
+            network = job_network(instance, job)
+            follows = dict(network.sent)
+            follows |= {one: two for one, two in network.arcs if round(pyo.value(block.uses[j, one, two]))}
+            reached: dict[int, int] = {}
+            for worker in job.workers:
+                node = worker
+                while node in follows and node not in reached:
+                    reached[node] = node = follows[node]
+            messages = dict.fromkeys(reached.items(), 1)
+            met = {v: sum(two == v for two in reached.values()) for v in network.able}
+            ended = {v: n for v, n in met.items() if n + int(v in job.workers) >= 2}
+            trees.append(routes_of(job, messages, ended))
+        return AggregationTrees(instance=instance.name, trees=tuple(trees))
+
+    def objective_value(self, instance: GraphInstance, value: float) -> float:
+        """Bytes per second."""
+        return value * rate_levels(instance)[0]
+
+
+def rate_levels(instance: GraphInstance) -> tuple[float, ...]:
+    """Rates that a job can have: any capacity over any number of jobs, the largest first."""
+    capacities = {link.bandwidth_bytes_per_s for link in instance.links}
+    capacities |= {n.aggregation_bytes_per_s for n in instance.nodes if n.aggregation_bytes_per_s is not None}
+    rates = {capacity / number for capacity in capacities for number in range(1, len(instance.jobs) + 1)}
+    return tuple(sorted(rates, reverse=True))
+
+
+def _tree_rows(block: pyo.Block, j: int, network: JobNetwork) -> list[Row]:
+    rows: list[Row] = []
+    into: dict[int, list[Any]] = {v: [] for v in network.nodes}
+    out: dict[int, list[Any]] = {v: [] for v in network.nodes}
+    for arc in network.arcs:
+        out[arc[0]].append(block.uses[j, *arc])
+        if arc[1] in into:
+            into[arc[1]].append(block.uses[j, *arc])
+    workers = len(network.job.workers)
+    for v in network.nodes:
+        leaving = [(1.0, each) for each in out[v]]
+        starting = network.groups.get(v, 0)
+        rows.append((1.0 if starting else None, leaving, 1.0))
+        if not starting:
+            rows += [(0.0, [*leaving, (-1.0, each)], None) for each in into[v]]
+            # Nothing leaves where nothing arrives.
+            rows.append((None, [*leaving, *((-1.0, each) for each in into[v])], 0.0))
+        most = float(workers if v in network.job.workers else workers - 1)
+        meeting: Terms = [(1.0, each) for each in into[v]]
+        if v in network.able:
+            meeting.append((-most, block.aggregates[j, v]))
+        if v in network.able or starting + len(into[v]) > 1:
+            rows.append((None, meeting, 1.0 - starting))
+    return rows
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A capacity that jobs share.
+
+    Parameters
+    ----------
+    capacity : float
+        Bytes per second.
+    users : mapping of int to (variable, int)
+        Jobs that may be there, each with the binary that says so and the most messages of it.
+    load : list of (float, variable)
+        Messages of these jobs.
+    always : mapping of int to int
+        Jobs that are there whatever is decided, and their messages.
+    """
+
+    capacity: float
+    users: Mapping[int, tuple[Any, int]]
+    load: Terms
+    always: Mapping[int, int]
+
+    @property
+    def most(self) -> int:
+        """Messages that can be there."""
+        return sum(self.always.values()) + sum(most for _, most in self.users.values())
+
+
+def share_rows(shared: Sequence[Shared], rates: Sequence[Terms]) -> list[Row]:
+    """A job is only where there are no more messages than its rate allows; ``rates``: levels and their binaries."""
+    rows: list[Row] = []
+    for each in shared:
+        fixed = float(sum(each.always.values()))
+        for j in (*each.users, *each.always):
+            within = [min(each.most, math.floor(each.capacity / rate * (1 + _HAIR))) for rate, _ in rates[j]]
+            pairs = zip(within, rates[j], strict=True)
+            terms = [*each.load, *((-float(most), variable) for most, (_, variable) in pairs if most)]
+            if j in each.always:
+                rows.append((None, terms, -fixed))
+                continue
+            uses, own = each.users[j]
+            # Without job j there are at most `slack` messages more than its rate would allow.
+            slack = float(max(0, each.most - own - min(within)))
+            rows.append((None, [*terms, (slack, uses)], slack - fixed))
+    return rows
+
+
+def switch_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[Shared]:
+    """The rates of switches, which jobs share that they aggregate for."""
+    found = []
+    for v, node in enumerate(instance.nodes):
+        users = {j: (block.aggregates[j, v], 1) for j, network in enumerate(networks) if v in network.able}
+        if node.aggregation_bytes_per_s is not None and users:
+            load = [(1.0, variable) for variable, _ in users.values()]
+            found.append(Shared(node.aggregation_bytes_per_s, users, load, {}))
+    return found
+
+
+def _arc_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[Shared]:
+    users: dict[Arc, dict[int, tuple[Any, int]]] = {}
+    always: dict[Arc, dict[int, int]] = {}
+    for j, network in enumerate(networks):
+        for arc in network.arcs:
+            users.setdefault(arc, {})[j] = (block.uses[j, *arc], 1)
+        for arc in network.sent:
+            always.setdefault(arc, {})[j] = 1
+    return [
+        Shared(
+            bandwidth(instance, arc),
+            users.get(arc, {}),
+            [(1.0, variable) for variable, _ in users.get(arc, {}).values()],
+            always.get(arc, {}),
+        )
+        for arc in dict.fromkeys((*users, *always))
+    ]
+
+
+def _single_flow_rows(block: pyo.Block, networks: list[JobNetwork]) -> list[Row]:
+    """All gradients of a job reach the server."""
+    block.gradients = pyo.Var(list(block.uses), domain=pyo.NonNegativeReals, doc="gradients of a job on an arc")
+    rows: list[Row] = []
+    for j, network in enumerate(networks):
+        workers = float(len(network.job.workers))
+        for v in network.nodes:
+            terms = [(1.0, block.gradients[j, *arc]) for arc in network.arcs if arc[0] == v]
+            terms += [(-1.0, block.gradients[j, *arc]) for arc in network.arcs if arc[1] == v]
+            starting = float(network.groups.get(v, 0))
+            rows.append((starting, terms, starting))
+        for arc in network.arcs:
+            rows.append((None, [(1.0, block.gradients[j, *arc]), (-workers, block.uses[j, *arc])], 0.0))
+    return rows
+
+
+def _flow_rows(
+    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], levels: tuple[float, ...]
+) -> list[Row]:
+    """Flows of one and of the rate of each group, in units of the largest level."""
+    flows = [(j, g, *arc) for j, network in enumerate(networks) for g in network.groups for arc in network.arcs]
+    block.flow = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="flow of one from a group to the server")
+    block.rate_flow = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="flow of the rate from a group to the server")
+    arcs = list(block.uses)
+    block.share = pyo.Var(arcs, domain=pyo.NonNegativeReals, doc="rate of a job on an arc")
+    rows: list[Row] = []
+    for j, network in enumerate(networks):
+        rate = [(level / levels[0], block.level[j, number]) for number, level in enumerate(levels)]
+        rows += _job_flow_rows(block, j, network, rate)
+    by_arc: dict[Arc, Terms] = {}
+    for j, one, two in arcs:
+        by_arc.setdefault((one, two), []).append((1.0, block.share[j, one, two]))
+    rows += [(None, terms, bandwidth(instance, arc) / levels[0]) for arc, terms in by_arc.items()]
+    return rows + _switch_share_rows(block, instance, networks, levels)
+
+
+def _job_flow_rows(block: pyo.Block, j: int, network: JobNetwork, rate: Terms) -> list[Row]:
+    rows: list[Row] = []
+    minus_rate = [(-value, variable) for value, variable in rate]
+    for g in network.groups:
+        for v in network.nodes:
+            for flow, source in ((block.flow, []), (block.rate_flow, minus_rate)):
+                terms = [(1.0, flow[j, g, *arc]) for arc in network.arcs if arc[0] == v]
+                terms += [(-1.0, flow[j, g, *arc]) for arc in network.arcs if arc[1] == v]
+                amount = 1.0 if v == g and not source else 0.0
+                rows.append((amount, [*terms, *(source if v == g else [])], amount))
+        for arc in network.arcs:
+            rows.append((None, [(1.0, block.flow[j, g, *arc]), (-1.0, block.uses[j, *arc])], 0.0))
+            rows.append((None, [(1.0, block.rate_flow[j, g, *arc]), (-1.0, block.share[j, *arc])], 0.0))
+            rows.append((None, [(1.0, block.rate_flow[j, g, *arc]), (-1.0, block.flow[j, g, *arc])], 0.0))
+    rows += [(None, [(1.0, block.share[j, *arc]), (-1.0, block.uses[j, *arc])], 0.0) for arc in network.arcs]
+    return rows
+
+
+def _switch_share_rows(
+    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], levels: tuple[float, ...]
+) -> list[Row]:
+    able = list(block.aggregates)
+    block.switch_share = pyo.Var(able, domain=pyo.NonNegativeReals, doc="rate of a job in a switch")
+    rows: list[Row] = []
+    by_switch: dict[int, Terms] = {}
+    for j, v in able:
+        if instance.nodes[v].aggregation_bytes_per_s is None:
+            continue
+        by_switch.setdefault(v, []).append((1.0, block.switch_share[j, v]))
+        rate = [(-level / levels[0], block.level[j, number]) for number, level in enumerate(levels)]
+        rows.append((-1.0, [(1.0, block.switch_share[j, v]), *rate, (-1.0, block.aggregates[j, v])], None))
+    for v, terms in by_switch.items():
+        rows.append((None, terms, (instance.nodes[v].aggregation_bytes_per_s or 0.0) / levels[0]))
+    return rows

@@ -1,0 +1,178 @@
+"""Few collisions as a minimum partition of a graph: an integer program with a variable for every pair."""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar, Literal
+
+import pyomo.environ as pyo
+from pyomo.core.expr import LinearExpression
+
+from ddlopt.models.aggregation.registers.batches import hottest_first, merged, pairs, spread_counts
+from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
+from ddlopt.models.errors import SolverError
+
+_FRACTIONAL = 1e-3
+_MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class PairPlacement:
+    r"""Pairs of parameters that share a batch, and whether they share an array.
+
+    With :math:`c_{ij}` the weight of the batches that have both i and j, R arrays, and :math:`x_{ir} = 1` if i is in
+    array r,
+
+    .. math::
+        \min \sum_{i<j} c_{ij} y_{ij} \quad\text{s.t.}\quad \sum_r x_{ir} = 1, \quad \sum_i x_{ir} \le C_r, \quad
+        y_{ij} \ge x_{ir} + x_{jr} - 1 .
+
+    The relaxation of this alone is 0. For sets Q any two parameters of which share a batch, pairs are at least those of
+    :math:`|Q|` parameters spread evenly over the arrays:
+
+    .. math:: \sum_{i < j \in Q} y_{ij} \ge \sum_r \binom{|Q_r|}{2}, \qquad |Q_r| = \lfloor |Q| / R \rfloor \text{ or }
+              \lceil |Q| / R \rceil ;
+
+    Q are the batches with more than R parameters, and cliques of R + 1 that are found greedily, one through each pair.
+    Array r has no parameter before the r-th hottest, where all arrays are alike.
+
+    Parameters
+    ----------
+    cliques : bool
+        With the rows for sets Q.
+
+    Ports
+    -----
+    ``on[i, r]``
+        x.
+    ``together[i, j]``
+        y, for pairs that share a batch, i < j.
+    ``objective``
+        Weighted pairs, to be minimised.
+
+    References
+    ----------
+    S. Chopra, M. Rao, "The partition problem", Mathematical Programming 59, 1993, for the rows of cliques.
+    """
+
+    cliques: bool = True
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems; goal ``packets``; graphs with too many pairs."""
+        reason = refusal(instance, "collisions")
+        if reason is not None:
+            return reason
+        rows = len(weights_of_pairs(instance)) * instance.arrays
+        if rows > _MOST_ROWS:
+            return f"pairs times arrays are {rows}, more than {_MOST_ROWS}; use register-counts"
+        return None
+
+    def scope(self, instance: RegisterInstance) -> str | None:
+        """All placements."""
+        return None
+
+    def build(self, block: pyo.Block, instance: RegisterInstance) -> None:
+        """Fill ``block``."""
+        weights = weights_of_pairs(instance)
+        block.PARAMETERS = pyo.RangeSet(0, instance.parameters - 1)
+        block.ARRAYS = pyo.RangeSet(0, instance.arrays - 1)
+        block.PAIRS = pyo.Set(dimen=2, initialize=list(weights))
+        block.on = pyo.Var(block.PARAMETERS, block.ARRAYS, domain=pyo.Binary, doc="1 if the parameter is in the array")
+        block.together = pyo.Var(block.PAIRS, bounds=(0, 1), doc="1 if both are in one array")
+        if len(set(instance.capacities)) == 1:
+            for place, i in enumerate(hottest_first(instance)[: instance.arrays]):
+                for r in range(place + 1, instance.arrays):
+                    block.on[i, r].fix(0)
+
+        @block.Constraint(block.PARAMETERS, doc="every parameter is in an array")
+        def parameters_are_placed(b: Any, i: int) -> Any:
+            return 1, _sum([(1.0, b.on[i, r]) for r in b.ARRAYS]), 1
+
+        @block.Constraint(block.ARRAYS, doc="no array holds too much")
+        def arrays_have_room(b: Any, r: int) -> Any:
+            return None, _sum([(1.0, b.on[i, r]) for i in b.PARAMETERS]), instance.capacities[r]
+
+        @block.Constraint(block.PAIRS, block.ARRAYS, doc="what is in one array is together")
+        def pairs_are_noticed(b: Any, i: int, j: int, r: int) -> Any:
+            return -1, _sum([(1.0, b.together[i, j]), (-1.0, b.on[i, r]), (-1.0, b.on[j, r])]), None
+
+        sets = _sets(instance, weights) if self.cliques else []
+
+        @block.Constraint(range(len(sets)), doc="sets have at least the pairs of even counts")
+        def sets_have_pairs(b: Any, row: int) -> Any:
+            members, least = sets[row]
+            return least, _sum([(1.0, b.together[pair]) for pair in combinations(members, 2)]), None
+
+        block.objective = pyo.Expression(
+            expr=_sum([(weight, block.together[pair]) for pair, weight in weights.items()])
+        )
+
+    def start(self, block: pyo.Block, instance: RegisterInstance, solution: Placement) -> None:
+        """Set ``on``, with arrays numbered by their hottest parameter; the rest follows."""
+        number = {r: r for r in range(instance.arrays)}
+        if len(set(instance.capacities)) == 1:
+            used = [solution.arrays[i] for i in hottest_first(instance)]
+            number = {r: place for place, r in enumerate(dict.fromkeys([*used, *range(instance.arrays)]))}
+        for (i, r), variable in block.on.items():
+            variable.set_value(int(number[solution.arrays[i]] == r))
+
+    def read(self, block: pyo.Block, instance: RegisterInstance) -> Placement:
+        """The array of each parameter.
+
+        Raises
+        ------
+        SolverError
+            If a parameter is in an array in part.
+        """
+        arrays = [-1] * instance.parameters
+        for (i, r), variable in block.on.items():
+            value = variable.value or 0.0
+            if _FRACTIONAL < value < 1 - _FRACTIONAL:
+                raise SolverError(f"'{instance.name}': parameter {i} is in array {r} in part: {value:g}")
+            if value > 0.5:
+                arrays[i] = r
+        if -1 in arrays:
+            raise SolverError(f"'{instance.name}': parameter {arrays.index(-1)} is in no array")
+        return Placement(instance=instance.name, arrays=tuple(arrays))
+
+    def objective_value(self, instance: RegisterInstance, value: float) -> float:
+        """As it is."""
+        return value
+
+
+def weights_of_pairs(instance: RegisterInstance) -> dict[tuple[int, int], float]:
+    """Weight of the batches that have both parameters of a pair i < j, where there is one."""
+    found: dict[tuple[int, int], float] = {}
+    for batch, weight in zip(instance.batches, instance.batch_weights, strict=True):
+        for pair in combinations(sorted(batch), 2):
+            found[pair] = found.get(pair, 0.0) + weight
+    return dict(sorted(found.items()))
+
+
+def _sets(instance: RegisterInstance, weights: dict[tuple[int, int], float]) -> list[tuple[tuple[int, ...], int]]:
+    """Sets whose pairs all share batches, and how many pairs are in one array at least."""
+    room = [capacity for capacity in instance.capacities if capacity]
+    found = {batch for batch in merged(instance).batches if len(batch) > len(room)}
+    near: dict[int, set[int]] = {i: set() for i in range(instance.parameters)}
+    for i, j in weights:
+        near[i].add(j)
+        near[j].add(i)
+    shared: Counter[int] = Counter()
+    for i, j in weights:
+        clique, open_ = [i, j], near[i] & near[j]
+        while open_ and len(clique) <= len(room):
+            chosen = max(open_, key=lambda k: (len(near[k] & open_), -shared[k], -k))
+            clique.append(chosen)
+            open_ &= near[chosen]
+        if len(clique) > len(room):
+            shared.update(clique)
+            found.add(tuple(sorted(clique)))
+    return [(members, sum(map(pairs, spread_counts(len(members), room)))) for members in sorted(found)]
+
+
+def _sum(terms: list[tuple[float, Any]]) -> LinearExpression:
+    return LinearExpression(
+        constant=0.0, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
+    )

@@ -1,0 +1,31 @@
+"""A bound on what jobs that share switches can reach, by one switch or link at a time."""
+
+import numpy as np
+
+from ddlopt.models.aggregation.slots.arrays import SlotArrays
+from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.aggregation.slots.prices import price_bound
+from ddlopt.models.aggregation.slots.slowest import least_slowest_s
+
+_MOST = 20
+"""Rows that are tried."""
+_ROUNDING = 1e-11
+"""Relative margin for what floats make of the rows."""
+
+
+def slots_bound(instance: SlotsInstance) -> float:
+    r"""Goal ``slowest``: the optimum. Goal ``total``: the best bound of a price for a single row.
+
+    Were row k all there is, its price would be :math:`(\sum_j \sqrt{W_j g_j a_{kj}} / b_k)^2` (Cauchy and Schwarz).
+    """
+    arrays = SlotArrays(instance)
+    if instance.goal == "slowest":
+        return least_slowest_s(arrays)[0] * (1 - _ROUNDING)
+    sums = np.sqrt(arrays.rows * arrays.cost).sum(axis=1)
+    prices = (sums / arrays.limits) ** 2
+    found = price_bound(arrays, np.zeros(len(prices)))
+    for row in np.argsort(-prices * arrays.limits)[:_MOST]:
+        single = np.zeros(len(prices))
+        single[row] = prices[row]
+        found = max(found, price_bound(arrays, single))
+    return found

@@ -1,0 +1,129 @@
+"""The independent check of slots and rates, from the problem statement."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.contracts import Evaluation, Number, Violation
+
+
+def evaluate_slots(instance: SlotsInstance, solution: SlotPlan, exact: bool = False) -> Evaluation:
+    """Total or longest time in seconds, and what the plan violates.
+
+    Details are ``total_s`` and ``slowest_s`` (both goals), ``fallbacks`` (jobs on parameter servers), and the fullest
+    ``memory_share`` and ``link_share``.
+    """
+    broken = _malformed(instance, solution)
+    if broken:
+        return Evaluation(None, tuple(broken))
+    check = _Check(instance, solution, exact)
+    violations = [*check.jobs(), *check.switches(), *check.links()]
+    times = check.times()
+    total, slowest = check.sum(times), max(times)
+    objective = total if instance.goal == "total" else slowest
+    details = {
+        "total_s": total,
+        "slowest_s": slowest,
+        "fallbacks": sum(rate is None for rate in solution.rates_bytes_per_s),
+        "memory_share": check.memory_share,
+        "link_share": check.link_share,
+    }
+    return Evaluation(objective, tuple(violations), details)
+
+
+def _malformed(instance: SlotsInstance, solution: SlotPlan) -> list[Violation]:
+    count = len(instance.jobs)
+    for name in ("slots", "rates_bytes_per_s"):
+        given = len(getattr(solution, name))
+        if given != count:
+            return [Violation("every job has slots and a rate", name, given, count)]
+    found = []
+    for place, (job, slots) in enumerate(zip(instance.jobs, solution.slots, strict=True)):
+        if len(slots) != len(job.switches):
+            found.append(Violation("slots are given at every switch", f"slots[{place}]", len(slots), len(job.switches)))
+        for number, each in enumerate(slots):
+            if each < 0:
+                found.append(Violation("slots are not negative", f"slots[{place}][{number}]", each, 0))
+        rate = solution.rates_bytes_per_s[place]
+        if rate is None and job.fallback_bytes_per_s is None:
+            found.append(Violation("job that falls back has a server", f"rates_bytes_per_s[{place}]", 1, 0))
+        if rate is not None and rate <= 0:
+            found.append(Violation("rate is positive", f"rates_bytes_per_s[{place}]", rate, 0))
+    return found
+
+
+class _Check:
+    def __init__(self, instance: SlotsInstance, solution: SlotPlan, exact: bool) -> None:
+        self._instance = instance
+        self._solution = solution
+        self._number = Fraction if exact else float
+        self.memory_share: Number = 0
+        self.link_share: Number = 0
+
+    def sum(self, values: Iterable[Number]) -> Number:
+        """Exact, or rounded once."""
+        if self._number is Fraction:
+            return sum((Fraction(value) for value in values), Fraction(0))
+        return math.fsum(values)
+
+    def times(self) -> list[Number]:
+        """Weighted seconds of each job."""
+        number, found = self._number, []
+        for job, rate in zip(self._instance.jobs, self._solution.rates_bytes_per_s, strict=True):
+            used = job.fallback_bytes_per_s if rate is None else rate
+            iteration = number(job.compute_s) + number(job.gradient_bytes) / number(used or 0)
+            found.append(number(job.weight) * number(job.iterations) * iteration)
+        return found
+
+    def jobs(self) -> list[Violation]:
+        """Rates above what the network card or the slots allow; slots that are not whole."""
+        number, found = self._number, []
+        for place, job in enumerate(self._instance.jobs):
+            rate, slots = self._solution.rates_bytes_per_s[place], self._solution.slots[place]
+            if self._instance.whole:
+                found += [
+                    Violation("slots are whole", f"slots[{place}][{k}]", each, round(each))
+                    for k, each in enumerate(slots)
+                    if each != round(each)
+                ]
+            if rate is None:
+                continue
+            if rate > job.nic_bytes_per_s:
+                where = f"job {place} ('{job.name}')"
+                found.append(Violation("rate within the network card's", where, rate, job.nic_bytes_per_s))
+            for switch, given in zip(job.switches, slots, strict=True):
+                needed = number(rate) * number(job.rtt_s) / number(self._instance.switches[switch].payload_bytes)
+                if needed > given:
+                    where = f"job {place} ('{job.name}') at switch {switch}"
+                    found.append(Violation("slots hold what is in flight", where, needed, given))
+        return found
+
+    def switches(self) -> list[Violation]:
+        """Switches that give more slots than they have, or complete more sums than they can."""
+        found = []
+        plans = list(zip(self._instance.jobs, self._solution.slots, self._solution.rates_bytes_per_s, strict=True))
+        for place, switch in enumerate(self._instance.switches):
+            where = f"switch {place} ('{switch.name}')"
+            own = [(slots[job.switches.index(place)], rate) for job, slots, rate in plans if place in job.switches]
+            given = self.sum(slots for slots, _ in own)
+            self.memory_share = max(self.memory_share, given / switch.slots)
+            if given > switch.slots:
+                found.append(Violation("switch has the slots", where, given, switch.slots))
+            rate = self.sum(rate for _, rate in own if rate is not None)
+            if switch.aggregation_bytes_per_s is not None and rate > switch.aggregation_bytes_per_s:
+                limit = switch.aggregation_bytes_per_s
+                found.append(Violation("switch aggregates as fast", where, rate, limit))
+        return found
+
+    def links(self) -> list[Violation]:
+        """Links that carry more than their bandwidth."""
+        found = []
+        rates = list(zip(self._instance.jobs, self._solution.rates_bytes_per_s, strict=True))
+        for place, link in enumerate(self._instance.links):
+            load = self.sum(rate for job, rate in rates if rate is not None for each in job.links if each == place)
+            bandwidth = self._number(link.bandwidth_bytes_per_s)
+            self.link_share = max(self.link_share, load / bandwidth)
+            if load > bandwidth:
+                found.append(Violation("link carries the load", f"link {place} ('{link.name}')", load, bandwidth))
+        return found

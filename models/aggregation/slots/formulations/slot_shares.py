@@ -1,0 +1,111 @@
+"""Rates and slots of jobs that share switches, as a conic program."""
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+
+from ddlopt.models.aggregation.family import AggregationProblem
+from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.errors import SolverError
+
+
+@dataclass(frozen=True)
+class SlotShares:
+    r"""Slots that need not be whole, and jobs that may fall back in part.
+
+    As :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`, memory is a row that is linear in the rates, like links and
+    aggregation rates. With rates :math:`z_j` in parts of their caps :math:`u_j`, rows :math:`B_{kj} = a_{kj} u_j /
+    b_k`, the part :math:`y_j` that falls back, and :math:`\alpha_j = W_j g_j / u_j`,
+
+    .. math::
+        \min \sum_j \alpha_j t_j + \frac{W_j g_j}{f_j} y_j \quad\text{s.t.}\quad
+        t_j z_j \ge (1 - y_j)^2, \quad \sum_j B_{kj} z_j \le 1, \quad z + y \le 1, \quad z, y \ge 0,
+
+    with y = 0 for jobs that cannot fall back: the cones are second-order ones. The perspective :math:`(1-y)^2/z` makes
+    the relaxation of the choice as tight as it can be for each job by itself: at a given rate its cost is the largest
+    convex function below that of both. For goal ``slowest`` the largest of :math:`W_j c_j` plus the job's term is
+    minimised. Times are counted in :math:`\sum_j \alpha_j`.
+
+    Without fallback and with ``whole`` false the optimum is that of the instance. The multiplier of a row is the price
+    of its resource: of all slots of a switch, of a link's bandwidth (:meth:`prices`);
+    :func:`~ddlopt.models.aggregation.slots.prices.price_bound` makes a bound of any such prices.
+
+    Ports
+    -----
+    ``part``
+        Variable: :math:`z_j`.
+    ``back``
+        Variable: :math:`y_j`.
+    ``inverse``
+        Variable: :math:`t_j`.
+    ``constraints[0]``
+        The rows: memory of every switch, links, aggregation rates.
+    ``objective``
+        Weighted communication time, for goal ``slowest`` with computation, in units; to be minimised.
+
+    References
+    ----------
+    Without switches, minimum potential delay of L. Massoulié and J. Roberts, "Bandwidth sharing: objectives and
+    algorithms", INFOCOM 1999; completion time as a function of switch memory: INAlloc, INFOCOM 2023. The perspective:
+    O. Günlük and J. Linderoth, "Perspective reformulations of mixed integer nonlinear programs with indicator
+    variables", Mathematical Programming 124, 2010.
+    """
+
+    def refuses(self, instance: AggregationProblem) -> str | None:
+        """Other problems of the family."""
+        return None if isinstance(instance, SlotsInstance) else f"it is a {instance.kind}, which has no slots"
+
+    def problem(self, instance: SlotsInstance) -> cp.Problem:
+        """The program; see the class for its ports."""
+        arrays = SlotArrays(instance)
+        count, unit = arrays.count, unit_s(arrays)
+        part, inverse = cp.Variable(count, name="part"), cp.Variable(count, name="inverse")
+        back = cp.Variable(count, name="back")
+        may = arrays.fallback > 0
+        sending = arrays.cost / arrays.cap / unit
+        falling = np.divide(arrays.cost, arrays.fallback, out=np.zeros(count), where=may) / unit
+        rows = arrays.rows * arrays.cap / arrays.limits[:, None]
+        constraints = [
+            rows @ part <= 1,
+            part >= 0,
+            part + back <= 1,
+            back >= 0,
+            back <= may.astype(float),
+            cp.SOC(inverse + part, cp.vstack([inverse - part, 2 * (1 - back)])),
+        ]
+        lost = cp.multiply(sending, inverse) + cp.multiply(falling, back)
+        if instance.goal == "slowest":
+            return cp.Problem(cp.Minimize(cp.max(lost + arrays.weight * arrays.compute_s / unit)), constraints)
+        return cp.Problem(cp.Minimize(cp.sum(lost)), constraints)
+
+    def read(self, problem: cp.Problem, instance: SlotsInstance) -> Floats:
+        """(n,) rates of a solved ``problem``, shrunk together where a row is passed by a solver's tolerance."""
+        value = problem.var_dict["part"].value
+        if value is None:
+            raise SolverError("the problem has no values; solve it first")
+        arrays = SlotArrays(instance)
+        rates: Floats = np.clip(np.nan_to_num(value), 1e-9, 1.0) * arrays.cap
+        used = arrays.rows @ rates / arrays.limits
+        return rates / max(1.0, float(used.max()))
+
+    def value(self, problem: cp.Problem, instance: SlotsInstance) -> float:
+        """The objective of a solved ``problem`` in seconds, right up to the solver's tolerances."""
+        arrays = SlotArrays(instance)
+        constant = 0.0 if instance.goal == "slowest" else arrays.compute_total_s
+        return float(problem.value) * unit_s(arrays) + constant
+
+    def prices(self, problem: cp.Problem, instance: SlotsInstance) -> Floats:
+        """(k,) seconds that one more slot, or byte per second of a link, would save; zeros if unsolved."""
+        arrays = SlotArrays(instance)
+        found = problem.constraints[0].dual_value
+        if found is None:
+            return np.zeros(len(arrays.limits))
+        prices: Floats = np.maximum(0.0, np.nan_to_num(found)) * unit_s(arrays) / arrays.limits
+        return prices
+
+
+def unit_s(arrays: SlotArrays) -> float:
+    """See :class:`SlotShares`."""
+    return float((arrays.cost / arrays.cap).sum())

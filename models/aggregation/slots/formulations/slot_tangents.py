@@ -1,0 +1,234 @@
+"""Whole slots and jobs that fall back, as an integer program with tangents of the times."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.expr import LinearExpression
+
+from ddlopt.models.aggregation.family import AggregationProblem
+from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.models.aggregation.slots.formulations.slot_shares import unit_s
+from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.aggregation.slots.prices import price_bound
+from ddlopt.models.contracts import Sense
+from ddlopt.models.errors import SolverError
+
+_HAIR = 1e-9
+_BISECTIONS = 40
+_WIDEST = 1e3
+"""Between the largest and the least rate with a tangent, where no plan is known."""
+
+
+@dataclass(frozen=True)
+class SlotTangents:
+    r"""Integer numbers of slots, and times above tangents of :math:`1 / \lambda`.
+
+    With rates :math:`z_j` in parts of their caps :math:`u_j`, slots :math:`x_{js}` (integer if whole), binary
+    :math:`y_j` where job j may fall back, and tangents at points :math:`\zeta`,
+
+    .. math::
+        \min\ & \textstyle\sum_j \tau_j + \frac{W_j g_j}{f_j} y_j \\
+        & \tau_j \ge \frac{W_j g_j}{u_j} \Bigl[ \frac{2}{\zeta} (1 - y_j) - \frac{z_j}{\zeta^2} \Bigr]
+          && \text{for every point} \\
+        & z_j \le 1 - y_j, \qquad x_{js} \ge \frac{u_j}{r_{js}} z_j, \qquad x_{js} \ge 1 - y_j
+          \ \text{(whole)} \\
+        & \textstyle\sum_j x_{js} \le M_s, \qquad \sum_j a_{kj} u_j z_j \le b_k .
+
+    Each tangent is multiplied by 1 - y (its perspective), so no big constant is needed. Points are so dense that times
+    are right up to ``tolerance``, which makes the model an outer approximation: its bound holds, and the rates read are
+    as good up to that. They lie where the rate of a better plan can be: with ``prices``, a rate at which the job by
+    itself takes the bound of the prices above ``limit_s`` is of no use.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest relative error of a time between two tangents.
+    limit_s : float, optional
+        Objective of a plan that is known.
+    prices : tuple of float
+        Of the rows of :class:`~ddlopt.models.aggregation.slots.arrays.SlotArrays`; none: all 0.
+
+    Ports
+    -----
+    ``rate[j]``
+        :math:`z_j`.
+    ``slots[j, s]``
+        :math:`x_{js}`, of the switches that aggregate for job j.
+    ``back[j]``
+        :math:`y_j`, of jobs that may fall back.
+    ``time[j]``
+        :math:`\tau_j` in units of :func:`~ddlopt.models.aggregation.slots.formulations.slot_shares.unit_s`.
+    ``objective``
+        Weighted communication time in these units.
+
+    References
+    ----------
+    See :class:`~ddlopt.models.aggregation.slots.formulations.slot_shares.SlotShares`.
+    """
+
+    sense: ClassVar[Sense] = "minimize"
+    outer: ClassVar[bool] = True
+
+    tolerance: float = 1e-5
+    limit_s: float | None = None
+    prices: tuple[float, ...] = ()
+
+    def refuses(self, instance: AggregationProblem) -> str | None:
+        """Other problems, and goal ``slowest``, whose optimum takes no model."""
+        if not isinstance(instance, SlotsInstance):
+            return f"it is a {instance.kind}, which has no slots"
+        return None if instance.goal == "total" else "it covers goal 'total'; 'slowest' is solved by bisection"
+
+    def scope(self, instance: SlotsInstance) -> str | None:
+        """All plans."""
+        return None
+
+    def build(self, block: pyo.Block, instance: SlotsInstance) -> None:
+        """See :class:`~ddlopt.models.contracts.Formulation`."""
+        arrays = SlotArrays(instance)
+        unit, may = unit_s(arrays), np.flatnonzero(arrays.fallback > 0).tolist()
+        pairs = [(j, s) for j, job in enumerate(instance.jobs) for s in job.switches]
+        block.JOBS = pyo.Set(initialize=range(arrays.count))
+        block.PAIRS = pyo.Set(dimen=2, initialize=pairs)
+        block.rate = pyo.Var(block.JOBS, bounds=(0, 1), doc="part of the largest rate")
+        domain = pyo.NonNegativeIntegers if instance.whole else pyo.NonNegativeReals
+        block.slots = pyo.Var(block.PAIRS, domain=domain, doc="slots of the job at the switch")
+        block.FALLING = pyo.Set(dimen=1, initialize=may)
+        block.back = pyo.Var(block.FALLING, domain=pyo.Binary, doc="1 if the job falls back on its server")
+        block.time = pyo.Var(block.JOBS, bounds=(0, None), doc="weighted time of communication through switches")
+        self._add_times(block, arrays, unit)
+        self._add_memory(block, arrays)
+        others = list(range(len(arrays.slots), len(arrays.limits)))
+
+        @block.Constraint(others, doc="links and aggregation rates suffice")
+        def rows_hold(b: Any, k: int) -> Any:
+            used = (arrays.rows[k] * arrays.cap / arrays.limits[k]).tolist()
+            return None, _linear([(a, b.rate[j]) for j, a in enumerate(used) if a]), 1.0
+
+        terms = [(1.0, time) for time in block.time.values()]
+        terms += [(float(arrays.cost[j] / arrays.fallback[j] / unit), block.back[j]) for j in may]
+        block.objective = pyo.Expression(expr=_linear(terms))
+
+    def _add_times(self, block: pyo.Block, arrays: SlotArrays, unit: float) -> None:
+        rows = []
+        for j, points in enumerate(self.points(arrays)):
+            weight = float(arrays.cost[j] / arrays.cap[j] / unit)
+            for point in points:
+                terms = [(1.0, block.time[j]), (weight / point**2, block.rate[j])]
+                if j in block.back:
+                    terms.append((2 * weight / point, block.back[j]))
+                rows.append((2 * weight / point, terms))
+
+        @block.Constraint(range(len(rows)), doc="times are above their tangents")
+        def times_are_taken(b: Any, row: int) -> Any:
+            least, terms = rows[row]
+            return least, _linear(terms), None
+
+        @block.Constraint(list(block.back), doc="who falls back sends nothing through switches")
+        def rates_need_switches(b: Any, j: int) -> Any:
+            return None, _linear([(1.0, b.rate[j]), (1.0, b.back[j])]), 1.0
+
+    def _add_memory(self, block: pyo.Block, arrays: SlotArrays) -> None:
+        @block.Constraint(block.PAIRS, doc="slots hold what is in flight")
+        def slots_suffice(b: Any, j: int, s: int) -> Any:
+            needed = float(arrays.cap[j] * arrays.memory[s, j])
+            return 0, _linear([(1.0, b.slots[j, s]), (-needed, b.rate[j])]), None
+
+        @block.Constraint(range(len(arrays.slots)), doc="switches have the slots")
+        def memory_suffices(b: Any, s: int) -> Any:
+            own = [(1.0, b.slots[j, s]) for j in np.flatnonzero(arrays.per_slot[s]).tolist()]
+            return (None, _linear(own), float(arrays.slots[s])) if own else pyo.Constraint.Skip
+
+        if arrays.instance.whole:
+
+            @block.Constraint(block.PAIRS, doc="who is aggregated has a slot")
+            def one_slot(b: Any, j: int, s: int) -> Any:
+                back = [(1.0, b.back[j])] if j in b.back else []
+                return 1, _linear([(1.0, b.slots[j, s]), *back]), None
+
+    def points(self, arrays: SlotArrays) -> list[list[float]]:
+        """Where tangents are, of each job, in parts of its cap."""
+        low, high = self._range(arrays)
+        # Between tangents at z and qz the error is (1 - q)^2 / (1 + q)^2 of the time.
+        root = math.sqrt(self.tolerance)
+        step = math.log((1 + root) / (1 - root))
+        found = []
+        for a, b in zip((low / arrays.cap).tolist(), (high / arrays.cap).tolist(), strict=True):
+            count = 1 + math.ceil(math.log(b / a) / step)
+            found.append(np.geomspace(a, b, count).tolist() if count > 1 else [b])
+        return found
+
+    def _range(self, arrays: SlotArrays) -> tuple[Floats, Floats]:
+        """(n,) rates between which those of better plans are: where the price of rates and times is not too high."""
+        prices = np.zeros(len(arrays.limits))
+        prices[: len(self.prices)] = np.maximum(0.0, self.prices)
+        limit_s = math.inf if self.limit_s is None else self.limit_s
+        asked = prices @ arrays.rows
+        with np.errstate(divide="ignore"):
+            best = np.minimum(arrays.cap, np.sqrt(arrays.cost / asked))
+        least = arrays.cost / best + asked * best
+        room = max(0.0, limit_s - price_bound(arrays, prices, whole=False)) * (1 + _HAIR) + _HAIR * least
+        if math.isinf(limit_s):
+            return arrays.cap / _WIDEST, arrays.cap
+        back = np.divide(arrays.cost, arrays.fallback, out=np.full(arrays.count, np.inf), where=arrays.fallback > 0)
+        worst = np.minimum(least, back) + room
+
+        def end(outside: Floats) -> Floats:
+            """Where the job begins to be too dear, between its best rate and one that is."""
+            inside = best
+            for _ in range(_BISECTIONS):
+                middle = np.sqrt(inside * outside)
+                dear = arrays.cost / middle + asked * middle > worst
+                inside, outside = np.where(dear, inside, middle), np.where(dear, middle, outside)
+            return outside
+
+        return end(np.minimum(arrays.cap / _WIDEST**2, best)), end(arrays.cap)
+
+    def start(self, block: pyo.Block, instance: SlotsInstance, solution: SlotPlan) -> None:
+        """Set slots, rates and who falls back."""
+        arrays = SlotArrays(instance)
+        for j, (job, rate) in enumerate(zip(instance.jobs, solution.rates_bytes_per_s, strict=True)):
+            block.rate[j].set_value(0.0 if rate is None else rate / float(arrays.cap[j]))
+            if j in block.back:
+                block.back[j].set_value(int(rate is None))
+            for s, slots in zip(job.switches, solution.slots[j], strict=True):
+                block.slots[j, s].set_value(0 if rate is None else slots)
+
+    def read(self, block: pyo.Block, instance: SlotsInstance) -> SlotPlan:
+        """Slots, and the rates that they and the rows allow.
+
+        Raises
+        ------
+        SolverError
+            If a job falls back in part.
+        """
+        arrays = SlotArrays(instance)
+        aggregated = np.ones(arrays.count, dtype=bool)
+        for j, variable in block.back.items():
+            value = pyo.value(variable)
+            if abs(value - round(value)) > 1e-5:
+                raise SolverError(f"job {j} falls back in part: {value:.6g}")
+            aggregated[j] = round(value) == 0
+        rates = np.array([max(pyo.value(block.rate[j]), 1e-12) for j in range(arrays.count)]) * arrays.cap
+        given = np.zeros_like(arrays.per_slot)
+        for (j, s), variable in block.slots.items():
+            given[s, j] = round(pyo.value(variable)) if instance.whole else pyo.value(variable)
+        if instance.whole:
+            held = np.where(arrays.per_slot > 0, arrays.per_slot * np.maximum(given, 1.0), np.inf).min(axis=0)
+            rates = np.minimum(rates, held)
+            given = arrays.slots_for(rates)
+        used = arrays.rows @ np.where(aggregated, rates, 0.0) / arrays.limits
+        rates = rates / max(1.0, float(used.max()))
+        return arrays.plan(rates, aggregated, given if instance.whole else None)
+
+    def objective_value(self, instance: SlotsInstance, value: float) -> float:
+        """Weighted seconds, computation included."""
+        arrays = SlotArrays(instance)
+        return value * unit_s(arrays) + arrays.compute_total_s
+
+
+def _linear(terms: list[tuple[float, Any]]) -> LinearExpression:
+    return LinearExpression(linear_coefs=[a for a, _ in terms], linear_vars=[v for _, v in terms])

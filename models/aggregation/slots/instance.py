@@ -1,0 +1,170 @@
+"""Memory of aggregating switches, in slots, and rates, shared among training jobs."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
+from ddlopt.models.contracts import Part
+
+SlotGoal = Literal["total", "slowest"]
+
+
+class SlotSwitch(Part):
+    """A switch that adds gradients up.
+
+    Parameters
+    ----------
+    name : str
+    slots : int
+        Aggregators; each holds one packet's sum until all workers have sent theirs.
+    payload_bytes : float
+        Of a packet, which one slot holds.
+    aggregation_bytes_per_s : float, optional
+        Sums that it completes in a second at most, of all jobs together; without, this is never in the way.
+    """
+
+    name: str
+    slots: int = Field(ge=1)
+    payload_bytes: float = Field(gt=0)
+    aggregation_bytes_per_s: float | None = Field(default=None, gt=0)
+
+
+class SlotLink(Part):
+    """One direction of a cable that jobs share."""
+
+    name: str
+    bandwidth_bytes_per_s: float = Field(gt=0)
+
+
+class SlotJob(Part):
+    """A training job whose workers all stream their gradients at one rate.
+
+    Parameters
+    ----------
+    name : str
+    weight : float
+        Importance.
+    iterations : float
+        That are left.
+    compute_s : float
+        Of an iteration, before the gradient is sent.
+    gradient_bytes : float
+        What each worker sends in an iteration.
+    nic_bytes_per_s : float
+        The rate at most.
+    rtt_s : float
+        From when a slot is taken until it is free for the next packet.
+    switches : tuple of int
+        That aggregate for the job.
+    links : tuple of int
+        That its messages cross; a link named several times carries as many messages.
+    fallback_bytes_per_s : float, optional
+        Rate at which a parameter server adds the gradients up, over other routes, if the job is given no slots.
+    """
+
+    name: str
+    weight: float = Field(default=1.0, gt=0)
+    iterations: float = Field(default=1.0, gt=0)
+    compute_s: float = Field(default=0.0, ge=0)
+    gradient_bytes: float = Field(gt=0)
+    nic_bytes_per_s: float = Field(gt=0)
+    rtt_s: float = Field(gt=0)
+    switches: tuple[int, ...] = ()
+    links: tuple[int, ...] = ()
+    fallback_bytes_per_s: float | None = Field(default=None, gt=0)
+
+
+class SlotsInstance(AggregationProblem):
+    r"""How many slots of each switch every job has, and how fast it sends.
+
+    What job j has in flight, :math:`\lambda_j \cdot \mathrm{RTT}_j` bytes at rate :math:`\lambda_j`, must be in slots
+    at every switch s that aggregates for it. With :math:`x_{js}` slots of payload :math:`p_s`, :math:`M_s` of which the
+    switch has,
+
+    .. math::
+        \lambda_j \le \frac{p_s}{\mathrm{RTT}_j}\, x_{js}, \qquad \sum_j x_{js} \le M_s, \qquad
+        \sum_j m_{jl} \lambda_j \le b_l, \qquad \sum_{j : s \in S_j} \lambda_j \le r_s, \qquad
+        0 < \lambda_j \le n_j,
+
+    for links l of bandwidth :math:`b_l` that :math:`m_{jl}` messages of job j cross, and aggregation rates
+    :math:`r_s`. A job that falls back on its parameter server has no slots, uses none of the links, and its rate is
+    :math:`f_j`. With :math:`W_j` the product of weight and iterations, minimised is the sum over jobs of
+    :math:`W_j (c_j + g_j / \lambda_j)` (goal ``total``) or the largest of these (``slowest``): compute and
+    communication follow each other.
+
+    Without fallback and with slots that need not be whole, :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`: the
+    constraints are linear in the rates, and both goals convex.
+
+    Parameters
+    ----------
+    switches : tuple of SlotSwitch
+    links : tuple of SlotLink
+    jobs : tuple of SlotJob
+        In the order in which they came.
+    goal : {"total", "slowest"}
+    whole : bool
+        Whether slots are given out whole. Otherwise a share of a slot is a share of its time.
+
+    References
+    ----------
+    Slots and what is in flight: A. Sapio et al., "Scaling distributed machine learning with in-network aggregation"
+    (SwitchML), NSDI 2021; C. Lao et al., "ATP: In-network aggregation for multi-tenant learning", NSDI 2021.
+    Completion time as a function of switch memory: INAlloc, INFOCOM 2023. Links, whole slots, fallback are ours.
+    """
+
+    kind: ClassVar[str] = "set of jobs that share switches"
+
+    problem: Literal["slots"] = "slots"
+    switches: tuple[SlotSwitch, ...] = Field(min_length=1)
+    links: tuple[SlotLink, ...] = ()
+    jobs: tuple[SlotJob, ...] = Field(min_length=1)
+    goal: SlotGoal = "total"
+    whole: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for place, job in enumerate(self.jobs):
+            where = f"jobs[{place}] ('{job.name}')"
+            for field, count in (("switches", len(self.switches)), ("links", len(self.links))):
+                for each in getattr(job, field):
+                    if not 0 <= each < count:
+                        raise ValueError(f"{where} names {field}[{each}], but there are {count} {field}")
+            if len(set(job.switches)) < len(job.switches):
+                twice = next(each for each in job.switches if job.switches.count(each) > 1)
+                raise ValueError(f"{where} names switches[{twice}] twice; each switch aggregates once for a job")
+        for place, switch in enumerate(self.switches):
+            needed = self.jobs_without_fallback(place)
+            if self.whole and needed > switch.slots:
+                raise ValueError(
+                    f"switches[{place}] ('{switch.name}') has {switch.slots} slots, but {needed} jobs without "
+                    "fallback_bytes_per_s need a whole one there; give it more slots, or jobs a fallback"
+                )
+        return self
+
+    @property
+    def size(self) -> int:
+        """Number of jobs."""
+        return len(self.jobs)
+
+    def jobs_without_fallback(self, switch: int) -> int:
+        """How many jobs cannot do without slots of a switch."""
+        return sum(job.fallback_bytes_per_s is None and switch in job.switches for job in self.jobs)
+
+
+class SlotPlan(AggregationAnswer):
+    """Slots and rate of every job.
+
+    Parameters
+    ----------
+    slots : tuple of tuples of float
+        Of each job, at the switches that aggregate for it, in their order in the job.
+    rates_bytes_per_s : tuple of float or None
+        None for a job that falls back on its parameter server.
+    """
+
+    kind: ClassVar[str] = "slot plan"
+
+    problem: Literal["slots"] = "slots"
+    slots: tuple[tuple[float, ...], ...]
+    rates_bytes_per_s: tuple[float | None, ...]

@@ -1,0 +1,185 @@
+"""Entries of lookup tables as paths: an integer program for small tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.expr import LinearExpression
+
+from ddlopt.models.aggregation.table.bounds import table_bound
+from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
+from ddlopt.models.aggregation.table.values import best_values
+from ddlopt.models.errors import SolverError
+
+MOST_ARCS = 30_000
+"""Beyond, the program is of no use: it takes longer than anybody waits."""
+
+
+@dataclass(frozen=True)
+class TablePath:
+    r"""Every table is a path through its operands, whose arcs are the possible entries.
+
+    An arc (a, b) of table k is the entry for operands a to b - 1, with error :math:`\epsilon_{kab}`; with prefixes only
+    aligned blocks are arcs. With :math:`x_{kab} = 1` where the path of k has the arc,
+
+    .. math::
+        \sum_b x_{kab} - \sum_b x_{kba} &= [a = \text{low}_k] \quad \text{for all operands } a \\
+        e_k &\ge \sum_{a \le z < b} \epsilon_{kab} x_{kab} \quad \text{for all operands } z \\
+        \sum_k c_k \sum_{a, b} x_{kab} &\le B ,
+
+    and :math:`\sum_k w_k e_k` or the largest :math:`w_k e_k` is minimised. Exactly one arc passes over an operand, so a
+    row for each operand says what a row for each arc would, and more of fractional paths. The paths alone are totally
+    unimodular; the memory that tables share, and the errors, are what makes solutions of the relaxation fractional.
+
+    Ports
+    -----
+    ``chosen[k, a, b]``
+        x; k is the place of the table, a and b are operands, b beyond the last one of the entry.
+    ``error[k]``
+        Weighted error of table k, :math:`w_k e_k`, in units of :func:`error_unit`.
+    ``objective``
+        Their sum or the largest of them, to be minimised.
+
+    References
+    ----------
+    Segmentation as a shortest path is folklore; rows by operand and the shared memory are ours.
+    """
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+    # Errors need not be tight at a gap.
+    outer: ClassVar[bool] = True
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, tables with too many possible entries."""
+        if not isinstance(instance, TableInstance):
+            return f"it is for lookup tables, and this is a {instance.kind}"
+        count = 0
+        for table in instance.tables:
+            n = table.operands
+            count += 2 * n if table.entries == "prefixes" else n * (n + 1) // 2
+        if count > MOST_ARCS:
+            return f"it has a variable for each possible entry, about {count}, at most {MOST_ARCS}; use table"
+        return None
+
+    def scope(self, instance: TableInstance) -> str | None:
+        """All tables."""
+        return None
+
+    def build(self, block: pyo.Block, instance: TableInstance) -> None:
+        """Fill ``block``."""
+        unit = error_unit(instance)
+        arcs = [_arcs(table) for table in instance.tables]
+        indices = [(k, a, b) for k, own in enumerate(arcs) for a, b in own]
+        block.ENTRIES = pyo.Set(dimen=3, initialize=indices)
+        block.TABLES = pyo.RangeSet(0, len(arcs) - 1)
+        block.chosen = pyo.Var(block.ENTRIES, domain=pyo.Binary, doc="1 if the table has the entry")
+        block.error = pyo.Var(block.TABLES, bounds=(0, None), doc="weighted error of the table")
+        flow: list[Any] = []
+        rows: list[Any] = []
+        for k, (table, own) in enumerate(zip(instance.tables, arcs, strict=True)):
+            errors = table.weight / unit * _errors(table, own)
+            variables = [block.chosen[k, a, b] for a, b in own]
+            balance: list[list[tuple[float, Any]]] = [[] for _ in range(table.operands + 1)]
+            over: list[list[tuple[float, Any]]] = [[(1.0, block.error[k])] for _ in range(table.operands)]
+            for (a, b), error, variable in zip(own, errors.tolist(), variables, strict=True):
+                balance[a - table.low].append((1.0, variable))
+                balance[b - table.low].append((-1.0, variable))
+                if error > 0:
+                    for z in range(a - table.low, b - table.low):
+                        over[z].append((-error, variable))
+            flow += [(float(place == 0), _sum(terms)) for place, terms in enumerate(balance[:-1])]
+            rows += [_sum(terms) for terms in over if len(terms) > 1]
+
+        @block.Constraint(range(len(flow)), doc="entries follow each other")
+        def entries_follow(b: Any, row: int) -> Any:
+            value, terms = flow[row]
+            return value, terms, value
+
+        @block.Constraint(range(len(rows)), doc="no operand has a larger error than its table")
+        def errors_are_bounded(b: Any, row: int) -> Any:
+            return 0, rows[row], None
+
+        sizes = [table.entry_bytes / instance.budget_bytes for table in instance.tables]
+        block.memory_suffices = pyo.Constraint(
+            expr=(None, _sum([(sizes[k], block.chosen[k, a, b]) for k, a, b in indices]), 1.0)
+        )
+        if instance.goal == "sum":
+            block.objective = pyo.Expression(expr=_sum([(1.0, error) for error in block.error.values()]))
+            return
+        block.largest = pyo.Var(bounds=(0, None), doc="the largest weighted error")
+
+        @block.Constraint(block.TABLES, doc="no error exceeds the largest")
+        def none_is_larger(b: Any, k: int) -> Any:
+            return 0, _sum([(1.0, b.largest), (-1.0, b.error[k])]), None
+
+        block.objective = pyo.Expression(expr=_sum([(1.0, block.largest)]))
+
+    def start(self, block: pyo.Block, instance: TableInstance, solution: LookupTables) -> None:
+        """Set ``chosen``; the rest follows."""
+        for variable in block.chosen.values():
+            variable.set_value(0)
+        for k, (table, starts) in enumerate(zip(instance.tables, solution.starts, strict=True)):
+            for a, b in zip(starts, (*starts[1:], table.high + 1), strict=True):
+                block.chosen[k, a, b].set_value(1)
+
+    def read(self, block: pyo.Block, instance: TableInstance) -> LookupTables:
+        """The entries of every table.
+
+        Raises
+        ------
+        SolverError
+            If the arcs chosen are no path.
+        """
+        found = []
+        ends = {(k, a): b for (k, a, b), variable in block.chosen.items() if (variable.value or 0.0) > 0.5}
+        for k, table in enumerate(instance.tables):
+            starts, place = [], table.low
+            while place <= table.high:
+                if (k, place) not in ends:
+                    raise SolverError(f"'{instance.name}': no entry of table '{table.name}' begins at operand {place}")
+                starts.append(place)
+                place = ends[k, place]
+            found.append(tuple(starts))
+        return LookupTables(instance=instance.name, starts=tuple(found))
+
+    def objective_value(self, instance: TableInstance, value: float) -> float:
+        """Weighted error."""
+        return value * error_unit(instance)
+
+
+def error_unit(instance: TableInstance) -> float:
+    """In what errors of the model are measured: the bound, or the largest error of tables with one entry."""
+    bound = table_bound(instance)
+    if bound > 0:
+        return bound
+    single = [table.weight * float(_errors(table, [(table.low, table.high + 1)])[0]) for table in instance.tables]
+    return max(single) or 1.0
+
+
+def _arcs(table: LookupFunction) -> list[tuple[int, int]]:
+    """Operands of every possible entry: the first, and the one beyond the last."""
+    if table.entries == "ranges":
+        return [(a, b) for a in range(table.low, table.high + 1) for b in range(a + 1, table.high + 2)]
+    found: dict[tuple[int, int], None] = {}
+    bits, whole = 0, False
+    while not whole:
+        for block in range(table.low >> bits, (table.high >> bits) + 1):
+            found[max(block << bits, table.low), min((block + 1) << bits, table.high + 1)] = None
+        whole = table.low >> bits == table.high >> bits
+        bits += 1
+    return sorted(found)
+
+
+def _errors(table: LookupFunction, arcs: Sequence[tuple[int, int]]) -> Any:
+    """Error of every entry, not weighted."""
+    own = [table.values[a - table.low : b - table.low] for a, b in arcs]
+    least, most = (np.array([combined(each) for each in own]) for combined in (np.min, np.max))
+    return best_values(least, most, table.relative, table.step)[1]
+
+
+def _sum(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
+    return LinearExpression(
+        constant=0.0, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
+    )

@@ -1,0 +1,245 @@
+"""Strategies, links, rings and routes in one mixed-integer linear program."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.formulations.rows.coupling import add_bytes, cycle_time_s, read_plan, template_of, tie
+from ddlopt.models.codesign.formulations.rows.rates import add_inverse, add_rates, add_volume_rate
+from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, read_choices, set_choices
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.errors import OptionError
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rows.throughput import RingChoice, all_bytes
+from ddlopt.models.topology.instance import TopologyInstance
+
+_SLACK = 1e-6
+"""What a known time is exceeded by, so that its own plan is feasible."""
+_LEAST_PART = 1e-2
+"""Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
+_FAINT_CONGESTION = 1e-4
+"""Least congestion, as a part of the most, where no bound says more."""
+
+
+@dataclass(frozen=True)
+class JointStrategyTopology:
+    r"""Which strategy every layer takes, which links to lay, which rings and which routes, all at once.
+
+    :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound` chooses strategies under bounds that hold
+    for every topology; here the topology itself is there, too:
+    :class:`~ddlopt.models.topology.formulations.rings_and_routes.RingsAndRoutes` with an open demand stands unchanged
+    in the block ``network``. The two meet in its ports only,
+
+    .. math::
+        a_k = \tfrac{2 (|G_k| - 1)}{|G_k|} \textstyle\sum_{q \ni k} r_q, \qquad b_{st} = \sum_p U_{p,st}\, m_p ,
+
+    hop bytes of groups and traffic on the left, gradient bytes r of group sets and bytes m of patterns on the right,
+    linear in the strategies x and the pairs y that they make along edges. T = C + z, or the larger of them, is to be
+    minimised. What is not linear is that the busiest link carries z: :math:`\sum_s f^s_{ij} \le z\, m_{ij}` with z and
+    the number of links :math:`m_{ij}` variable.
+
+    ``form="congestion"`` splits a pair's load over unary copies :math:`c = 1 \dots d` of its link, each loaded with at
+    most z, and with at most :math:`\bar z` if it is laid, else nothing. That is exact, and everything else is linear as
+    it stands.
+
+    ``form="throughput"`` scales the topology by λ = 1 / z, as ``RingsAndRoutes`` does by itself:
+    :math:`\sum_s f^s_{ij} \le m_{ij}` is linear, but what is sent is now λ times an expression in x and y. The products
+    v = λ x and u = λ y are
+
+    .. math::
+        \textstyle\sum_a v_{la} = \lambda, \quad \sum_b u_{eab} = v_{\mathrm{source}(e), a}, \quad
+        \sum_a u_{eab} = v_{\mathrm{target}(e), b}, \quad
+        \underline\lambda\, x \le v \le \bar\lambda\, x, \quad \underline\lambda\, y \le u \le \bar\lambda\, y ,
+
+    exact for binary x. In T stands 1/λ, convex: :math:`z \ge 2 / \lambda_i - \lambda / \lambda_i^2` for points
+    :math:`\lambda_i` in geometric progression, so close that the largest of the tangents is at least
+    (1 - ``tangent_gap``) / λ. So T is an outer approximation, and its bound holds.
+
+    **The congestion form is the default.** Where bytes are given the throughput form has the stronger relaxation, as it
+    knows ``load <= m`` where the other has only :math:`\bar z`. Here it is mostly the weaker one: a fractional x leaves
+    v anywhere from :math:`\underline\lambda x` to :math:`\bar\lambda x`, so that λ goes with the strategies that send
+    little and C with those that compute little. The rows of ``StrategyBound``, which bind z itself, raise its root to
+    that of the congestion form, or with ``strengthening="moore"`` now and then a little above, but not the nodes below.
+    It also forgets which layers are twins, as products with counts are not exact.
+
+    Parameters
+    ----------
+    rings : {"generators", "all", "relaxed"} or tuple of tuple of orders
+        As in ``RingsAndRoutes``; candidates are of the groups of
+        :func:`~ddlopt.models.codesign.formulations.rows.coupling.template_of`, in its order.
+    form : {"congestion", "throughput"}
+    strengthening : {"none", "moore", "two-hop"}
+        Of ``RingsAndRoutes``. With bytes that vary it hardly raises the bound, and costs time.
+    bounds : bool
+        Add the rows of ``StrategyBound``: what servers send and receive, and the volume of all links; in the throughput
+        form the volume also times λ.
+    achievable_s : float, optional
+        Iteration time of some plan in scope; worse ones are excluded. Default: that of a plan on one cycle of links,
+        :func:`~ddlopt.models.codesign.formulations.rows.coupling.cycle_time_s`. A host whose objective is another one
+        than ``objective`` gives ``inf``: then nothing is excluded.
+    tangent_gap : float
+        Relative error of 1/λ in the throughput form.
+    most_servers : int
+        More are refused. Symmetric links keep the bound low for long, and time grows by an order of magnitude for every
+        server or two.
+
+    Ports
+    -----
+    ``strategy[l, a]``, ``transition[e, a, b]``, ``compute``, ``reduced[q]``, ``moved[p]``
+        As of :func:`~ddlopt.models.codesign.formulations.rows.strategy_choice.add_strategies`: strategies of layers and
+        of the ends of edges, compute time, gradient bytes of group sets and bytes of patterns; all here in units of
+        :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`.
+    ``network``
+        A block with the ports of ``RingsAndRoutes``, in the same units; it is empty if no strategy sends anything.
+    ``congestion``
+        z over the bandwidth of a link.
+    ``time``, ``objective``
+        C + z or the larger of them, to be minimised.
+
+    References
+    ----------
+    W. Wang et al., "TopoOpt: Co-optimizing network topology and parallelization strategy for distributed training
+    jobs", NSDI 2023 (the problem, and its alternating answer). G. McCormick, "Computability of global solutions to
+    factorable nonconvex programs", Math. Program. 10, 1976 (products). The joint program is ours.
+    """
+
+    rings: RingChoice = "generators"
+    form: Literal["congestion", "throughput"] = "congestion"
+    strengthening: Literal["none", "moore", "two-hop"] = "none"
+    bounds: bool = True
+    achievable_s: float | None = None
+    tangent_gap: float = 1e-4
+    most_servers: int = 8
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def __post_init__(self) -> None:
+        if not 1e-7 <= self.tangent_gap < 1:
+            raise OptionError(f"tangent_gap is {self.tangent_gap:g}; expected 1e-7 or more, and less than 1")
+
+    @property
+    def outer(self) -> bool:
+        """Whether the model's T is only an outer approximation."""
+        return self.form == "throughput"
+
+    def refuses(self, instance: CodesignInstance) -> str | None:
+        """Too many servers, or rings that do not fit the groups."""
+        if instance.servers > self.most_servers:
+            return (
+                f"it has {instance.servers} servers, but one program for everything is for at most "
+                f"{self.most_servers}; raise most_servers, or use the method 'joint'"
+            )
+        template = template_of(instance)
+        return None if template is None else self._topology(instance, template).refuses(template)
+
+    def scope(self, instance: CodesignInstance) -> str | None:
+        """What of all rings is searched."""
+        template = template_of(instance)
+        return None if template is None else self._topology(instance, template).scope(template)
+
+    def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
+        """Fill ``block`` with strategies, links, rings and routes."""
+        collapse = self.form == "congestion"
+        if self.bounds:
+            StrategyBound(collapse=collapse).build(block, instance)
+        else:
+            add_strategies(block, instance, time_unit_s(instance), collapse)
+            block.congestion = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
+            add_iteration_time(block, instance, block.congestion)
+        block.network = pyo.Block()
+        template = template_of(instance)
+        if template is None:
+            return
+        topology = self._topology(instance, template)
+        topology.build(block.network, template)
+        if self.form == "congestion":
+            add_bytes(block)
+            tie(block, block.network, instance, block.reduced_bytes, block.moved_bytes)
+            block.network_is_congested = pyo.Constraint(expr=block.network.congestion <= block.congestion)
+        else:
+            add_rates(block, block.network.throughput)
+            tie(block, block.network, instance, block.reduced_rate, block.moved_rate)
+            least, most = self._congestion_range(instance, template)
+            add_inverse(block, block.network.throughput, self.tangent_gap, least >= _FAINT_CONGESTION * most)
+            if self.bounds:
+                add_volume_rate(block, instance)
+
+    def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan) -> None:
+        """Set strategies and links of a plan; the rest follows from them."""
+        set_choices(block, instance, solution.choices(instance))
+        template = template_of(instance)
+        if template is not None:
+            self._topology(instance, template).start(block.network, template, solution.design)
+
+    def read(self, block: pyo.Block, instance: CodesignInstance) -> CodesignPlan:
+        """The plan that the values describe.
+
+        Raises
+        ------
+        SolverError
+            If a strategy or a number of links is not integral, or relaxed hops are no mixture of rings.
+        """
+        choices, template = read_choices(block, instance), template_of(instance)
+        topology = None if template is None else self._topology(instance, template)
+        return read_plan(block, instance, choices, topology)
+
+    def objective_value(self, instance: CodesignInstance, value: float) -> float:
+        """Iteration time in seconds."""
+        return time_unit_s(instance) * value
+
+    def _topology(self, instance: CodesignInstance, template: TopologyInstance) -> RingsAndRoutes:
+        """The topology's formulation, with bounds on z that the strategies leave."""
+        least, most = self._congestion_range(instance, template)
+        return RingsAndRoutes(
+            rings=self.rings,
+            form=self.form,
+            strengthening=self.strengthening,
+            achievable_bytes=most,
+            demand="open",
+            least_bytes=max(least, _FAINT_CONGESTION * most) if self.form == "throughput" else None,
+            scale_bytes=time_unit_s(instance) * instance.link_bandwidth_bytes_per_s,
+        )
+
+    def _congestion_range(self, instance: CodesignInstance, template: TopologyInstance) -> tuple[float, float]:
+        """Least and most bytes on the busiest link of a plan that is no worse than a known one."""
+        known = self.achievable_s if self.achievable_s is not None else cycle_time_s(instance)
+        most = all_bytes(template)
+        if known is not None:
+            spared = _least_compute_s(instance) if instance.overlap == "none" else 0.0
+            left = known * (1 + _SLACK) - spared
+            most = min(most, max(left, _LEAST_PART * known) * instance.link_bandwidth_bytes_per_s)
+        return min(least_congestion(instance.tables), most), most
+
+
+def _least_compute_s(instance: CodesignInstance) -> float:
+    """Compute time that no choice is below: the longest path with every layer's fastest strategy."""
+    fastest = [float(times.min()) for times in instance.tables.compute_s]
+    finish = [0.0] * len(fastest)
+    for layer in instance.order:
+        before = max((finish[source] for source, target in instance.edges if target == layer), default=0.0)
+        finish[layer] = before + fastest[layer]
+    return max(finish)
+
+
+def least_congestion(tables: Tables) -> float:
+    """Bytes on the busiest link that no choice is below: least bytes times hops of each layer and edge by itself."""
+    demand = demand_of(tables)
+    sets = len(tables.groups_of)
+    hops = demand.hop_bytes.tolist()
+    total = 0.0
+    for reductions, sent in zip(tables.reductions, tables.sent, strict=True):
+        total += min(
+            sum(hops[q] * amount for q, amount in reduced.items())
+            + sum(hops[sets + p] * amount for p, amount in moved.items())
+            for reduced, moved in zip(reductions, sent, strict=True)
+        )
+    for moves, amount in zip(tables.moves, tables.edge_bytes.tolist(), strict=True):
+        total += amount * min(hops[sets + p] if p >= 0 else 0.0 for p in np.unique(moves).tolist())
+    return total / demand.capacity

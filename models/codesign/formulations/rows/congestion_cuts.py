@@ -1,0 +1,129 @@
+"""What is known about the congestion of single choices of strategies, lifted to all choices that send no less."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyomo.environ as pyo
+
+from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import Floats, Tables
+
+CongestionCut = tuple[tuple[int, ...], float]
+"""Index of each layer's strategy, and bytes that the busiest link then carries at least, in every topology."""
+
+_MARGIN = 1e-5
+"""Bytes a little below those of the cut count as no less, and the cut says as much less, so that rounding is on the
+safe side."""
+
+
+def add_cuts(
+    block: pyo.Block,
+    instance: CodesignInstance,
+    cuts: Sequence[CongestionCut],
+    scales: Sequence[float],
+    unit: float,
+    weights: Floats,
+) -> None:
+    r"""Constrain ``congestion``, beside what ``add_strategies`` has made, by cuts.
+
+    ``unit`` is the unit of ``congestion`` in bytes, and ``share[i]`` the i-th figure in that unit times ``weights[i]``.
+
+    Let m be the figures of a choice, gradient bytes by group set and bytes by pattern, and z(m) the congestion of the
+    best topology for them.
+
+    * z is *monotone*: a topology, rings and routes for m also serve any :math:`m' \le m`, with no more on any link.
+    * z is *homogeneous*: :math:`z(\lambda m) = \lambda z(m)`.
+
+    So a bound :math:`z(\hat m) \ge \hat z` proves :math:`z(m) \ge \lambda \hat z` for *every* choice with
+    :math:`m \ge \lambda \hat m`, whichever layers it is made of. Only the figures in which
+    :math:`\hat m` is positive matter. With a binary :math:`w_i` for each of them, that may be 1 only if
+    :math:`m_i \le \theta_i = \lambda (1 - \epsilon) \hat m_i`,
+
+    .. math::
+        z \ge \lambda (1 - \epsilon) \hat z \, \bigl(1 - \textstyle\sum_i w_i\bigr), \qquad
+        m_i \le \theta_i + (M_i - \theta_i)(1 - w_i), \qquad
+        w_i \le \textstyle\sum_l \sum_{b \notin D_{li}} x_{lb}
+
+    with :math:`M_i` the most that any choice has. The last rows, for λ = 1, say the same in whole numbers: figure i is
+    less only if some layer that adds to it takes a strategy that adds less or, at an end of an edge, another layout;
+    :math:`D_{li}` are those that do not.
+    """
+    tables = instance.tables
+    most = _most(tables)
+    figures = [np.concatenate(tables.bytes_of(choices)) for choices, _ in cuts]
+    stated = [(cut, scale) for cut in range(len(cuts)) for scale in sorted(set(scales), reverse=True)]
+    below = [(place, i) for place, (cut, _) in enumerate(stated) for i in np.flatnonzero(figures[cut] > 0).tolist()]
+    block.CUTS = pyo.RangeSet(0, len(stated) - 1, doc="cuts, each at every scale")
+    block.BELOW = pyo.Set(dimen=2, initialize=below, doc="(cut, figure)")
+    block.below = pyo.Var(block.BELOW, domain=pyo.Binary, doc="the figure may be less than the cut's")
+
+    @block.Constraint(block.BELOW, doc="what may be less is less")
+    def less_is_less(b: Any, place: int, i: int) -> Any:
+        cut, scale = stated[place]
+        threshold = scale * (1 - _MARGIN) * figures[cut][i]
+        room = most[i] - threshold
+        sent = (unit / (room * weights[i]), b.share[i])
+        return linear([sent, (1.0, b.below[place, i])]) <= 1 + threshold / room
+
+    at_scale_one = [(place, i) for place, i in below if stated[place][1] == 1.0]
+    block.REASONS = pyo.Set(dimen=2, initialize=at_scale_one, doc="(cut, figure), where the cut is not scaled")
+
+    @block.Constraint(block.REASONS, doc="a figure is less only if some layer adds less to it")
+    def less_has_a_reason(b: Any, place: int, i: int) -> Any:
+        reasons = _reasons(b, tables, cuts[stated[place][0]][0], i)
+        return linear([(1.0, b.below[place, i]), *((-1.0, x) for x in reasons)]) <= 0
+
+    @block.Constraint(block.CUTS, doc="with no less to send, the busiest link carries no less")
+    def no_less_is_carried(b: Any, place: int) -> Any:
+        cut, scale = stated[place]
+        known = scale * (1 - _MARGIN) * cuts[cut][1] / unit
+        terms = [(-known, b.below[place, i]) for i in np.flatnonzero(figures[cut] > 0).tolist()]
+        return linear([*terms, (-1.0, b.congestion)]) <= -known
+
+
+def _most(tables: Tables) -> Floats:
+    """(sets + patterns,) the most bytes that layer by layer and edge by edge could add up to."""
+    sets = len(tables.groups_of)
+    most = np.zeros(sets + len(tables.patterns))
+    for offset, kinds in ((0, tables.reductions), (sets, tables.sent)):
+        for strategies in kinds:
+            largest: dict[int, float] = {}
+            for amounts in strategies:
+                for i, amount in amounts.items():
+                    largest[i] = max(largest.get(i, 0.0), amount)
+            for i, amount in largest.items():
+                most[offset + i] += amount
+    for edge, moves in enumerate(tables.moves):
+        most[sets + np.unique(moves[moves >= 0])] += tables.edge_bytes[edge]
+    return most
+
+
+def _reasons(block: pyo.Block, tables: Tables, choices: Sequence[int], figure: int) -> list[Any]:
+    """Strategies, one of which is taken wherever the figure is less than that of the choices.
+
+    Layers that add to the figure have strategies with which they add no less, whatever their neighbours take of such.
+    Twins have those that are no less for each of them: whoever takes one stands for any of them.
+    """
+    sets = len(tables.groups_of)
+    kinds, i = (tables.reductions, figure) if figure < sets else (tables.sent, figure - sets)
+    first = {layer: layers[0] for layers in block.twins for layer in layers}
+    safe: dict[int, npt.NDArray[np.bool_]] = {}
+
+    def keep(layer: int, harmless: npt.NDArray[np.bool_]) -> None:
+        safe[first[layer]] = safe.get(first[layer], np.ones(len(harmless), dtype=bool)) & harmless
+
+    for layer, a in enumerate(choices):
+        own = np.array([amounts.get(i, 0.0) for amounts in kinds[layer]])
+        if own[a] > 0:
+            keep(layer, own >= own[a])
+    if figure >= sets:
+        for edge, (source, target) in enumerate(tables.instance.edges):
+            moves = tables.moves[edge]
+            a, b = choices[source], choices[target]
+            if moves[a, b] == i and tables.edge_bytes[edge] > 0:
+                keep(source, (moves == moves[a]).all(axis=1))
+                keep(target, (moves[:, b] == moves.T).all(axis=1))
+    return [block.strategy[layer, b] for layer, of_layer in safe.items() for b in np.flatnonzero(~of_layer).tolist()]

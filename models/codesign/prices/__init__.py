@@ -1,0 +1,1 @@
+"""Prices of what layers share, and the bound that they prove."""

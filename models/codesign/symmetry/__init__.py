@@ -1,0 +1,1 @@
+"""What a co-design instance does not tell apart."""

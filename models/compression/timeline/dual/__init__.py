@@ -1,0 +1,1 @@
+"""The dual bound of a timeline."""

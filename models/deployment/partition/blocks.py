@@ -1,0 +1,226 @@
+"""What formulations and methods for partition instances share: nodes that go together, and who pays for an output."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+from ddlopt.models.deployment.partition.instance import PartitionInstance
+from ddlopt.models.errors import SolverError
+
+_FRACTIONAL = 1e-4
+_NEGLIGIBLE = 2e-9
+FULL_MEMORY = 1e4
+"""Memory of an accelerator in rows: the tolerance of a solver is relative to it."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sets of nodes that are on one device in every feasible partition, with their sums.
+
+    An output is paid for by every accelerator that has some of its *pins*, the blocks of the node that makes it and of
+    those that need it, but not all of them. With the other pins elsewhere, it fetches the output or sends it.
+
+    Parameters
+    ----------
+    members : tuple of tuple of int
+        Nodes of each of n blocks; blocks are in an order that ``order`` allows.
+    accelerator_s, processor_s : (passes, n) array
+        Infinite where a block cannot run. There is one pass unless the instance counts them apart.
+    memory_bytes : (n,) array
+    pins : tuple of tuple of int
+        Blocks of each output, ascending, at least two; outputs with the same pins in the same pass are added up.
+    transfer_s : (outputs,) array
+    of_pass : (outputs,) int array
+    order : tuple of (int, int)
+        Blocks that must be on the same or an earlier device than others, if the instance is contiguous.
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    accelerator_s: Floats
+    processor_s: Floats
+    memory_bytes: Floats
+    pins: tuple[tuple[int, ...], ...]
+    transfer_s: Floats
+    of_pass: npt.NDArray[np.int64]
+    order: tuple[tuple[int, int], ...]
+
+    @property
+    def count(self) -> int:
+        """Number of blocks."""
+        return len(self.members)
+
+    def devices_of_nodes(self, devices: Iterable[int]) -> tuple[int, ...]:
+        """Device of each node, from that of each block."""
+        found = [0] * sum(map(len, self.members))
+        for device, nodes in zip(devices, self.members, strict=True):
+            for node in nodes:
+                found[node] = int(device)
+        return tuple(found)
+
+    def devices_of_blocks(self, devices: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Device of each block, from that of each node."""
+        return np.array([devices[nodes[0]] for nodes in self.members], dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def _blocks(key: "Key") -> Blocks:
+    return _made(key.instance)
+
+
+@dataclass(frozen=True, eq=False)
+class Key:
+    """An instance by identity: to compare instances takes a digest."""
+
+    instance: PartitionInstance
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and other.instance is self.instance
+
+    def __hash__(self) -> int:
+        return id(self.instance)
+
+
+def blocks_of(instance: PartitionInstance) -> Blocks:
+    """Colours, and in a contiguous instance also what no order of devices can take apart."""
+    return _blocks(Key(instance))
+
+
+def _made(instance: PartitionInstance) -> Blocks:
+    colours = instance.colours
+    colour_of = {node: number for number, nodes in enumerate(colours) for node in nodes}
+    forward = [any(not instance.nodes[node].backward for node in nodes) for nodes in colours]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(colours)))
+    for maker, user in instance.edges:
+        one, other = colour_of[maker], colour_of[user]
+        back = instance.nodes[maker].backward
+        if one == other or back != instance.nodes[user].backward:
+            continue
+        if not back:
+            graph.add_edge(one, other)
+        elif not (forward[one] and forward[other]):
+            graph.add_edge(other, one)
+    merged = nx.condensation(graph)
+    if instance.contiguous:
+        sets = [sorted(merged.nodes[each]["members"]) for each in _topological(merged)]
+    else:
+        # The order is for people and for heuristics only.
+        sets = [[colour] for each in _topological(merged) for colour in sorted(merged.nodes[each]["members"])]
+    members = tuple(tuple(sorted(node for colour in each for node in colours[colour])) for each in sets)
+    block_of = {node: number for number, nodes in enumerate(members) for node in nodes}
+    order = {(block_of[colours[one][0]], block_of[colours[other][0]]) for one, other in graph.edges}
+    pins, transfer_s, of_pass = _outputs(instance, block_of)
+    accelerator_s, processor_s = _times(instance, members)
+    return Blocks(
+        members,
+        accelerator_s,
+        processor_s,
+        np.array([sum(instance.nodes[node].memory_bytes for node in nodes) for nodes in members]),
+        pins,
+        transfer_s,
+        of_pass,
+        tuple(sorted((one, other) for one, other in order if one != other)) if instance.contiguous else (),
+    )
+
+
+def _topological(graph: nx.DiGraph) -> list[int]:
+    """Depth first: what follows on a block comes soon after it, which keeps boundaries between devices small."""
+    waiting = {each: graph.in_degree(each) for each in graph}
+    first = {each: min(graph.nodes[each]["members"]) for each in graph}
+    stack = sorted((each for each in graph if not waiting[each]), key=first.__getitem__, reverse=True)
+    found = []
+    while stack:
+        each = stack.pop()
+        found.append(each)
+        ready = []
+        for after in graph.successors(each):
+            waiting[after] -= 1
+            if not waiting[after]:
+                ready.append(after)
+        stack += sorted(ready, key=first.__getitem__, reverse=True)
+    return found
+
+
+def _outputs(
+    instance: PartitionInstance, block_of: dict[int, int]
+) -> tuple[tuple[tuple[int, ...], ...], Floats, npt.NDArray[np.int64]]:
+    found: dict[tuple[tuple[int, ...], int], float] = {}
+    for maker, users in enumerate(instance.consumers):
+        node = instance.nodes[maker]
+        pins = tuple(sorted({block_of[each] for each in (maker, *users)}))
+        if len(pins) > 1 and node.transfer_s > 0:
+            key = pins, int(instance.separate_passes and node.backward)
+            found[key] = found.get(key, 0.0) + node.transfer_s
+    return (
+        tuple(pins for pins, _ in found),
+        np.array(list(found.values()), dtype=np.float64),
+        np.array([number for _, number in found], dtype=np.int64),
+    )
+
+
+def _times(instance: PartitionInstance, members: tuple[tuple[int, ...], ...]) -> tuple[Floats, Floats]:
+    passes = 2 if instance.separate_passes else 1
+    accelerator_s, processor_s = np.zeros((passes, len(members))), np.zeros((passes, len(members)))
+    for block, nodes in enumerate(members):
+        for node in nodes:
+            data = instance.nodes[node]
+            number = int(instance.separate_passes and data.backward)
+            accelerator_s[number, block] += np.inf if data.accelerator_s is None else data.accelerator_s
+            processor_s[number, block] += np.inf if data.processor_s is None else data.processor_s
+    for times in (accelerator_s, processor_s):
+        times[:, ~np.isfinite(times).all(axis=0)] = np.inf
+    return accelerator_s, processor_s
+
+
+def load_unit_s(instance: PartitionInstance) -> float:
+    """A thousandth of the least that all devices together work, per device; models measure time in it."""
+    least = math.fsum(
+        min((time for time in (node.accelerator_s, node.processor_s) if time is not None), default=0.0)
+        for node in instance.nodes
+    )
+    return least / instance.devices / 1000 or 1.0
+
+
+def weighted(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
+    """A sum of variables with coefficients, without those so small that solvers drop them; loads are 1e3 or so."""
+    kept = [(value, variable) for value, variable in terms if abs(value) > _NEGLIGIBLE]
+    return LinearExpression(
+        constant=0.0, linear_coefs=[value for value, _ in kept], linear_vars=[variable for _, variable in kept]
+    )
+
+
+def rounded_devices(on: Any, count: int, instance: PartitionInstance) -> tuple[int, ...]:
+    """Device of each of ``count`` nodes or blocks by variables ``on[v, d]``.
+
+    Raises
+    ------
+    SolverError
+        If one is on a device in part.
+    """
+    devices = [-1] * count
+    for (v, d), variable in on.items():
+        value = variable.value or 0.0
+        if _FRACTIONAL < value < 1 - _FRACTIONAL:
+            raise SolverError(f"'{instance.name}': {v} is on device {d} in part: {value:g}")
+        if value > 0.5:
+            devices[v] = d
+    if -1 in devices:
+        raise SolverError(f"'{instance.name}': {devices.index(-1)} is on no device")
+    return tuple(devices)
+
+
+def as_contiguous(instance: PartitionInstance) -> PartitionInstance:
+    """The same instance where partitions must be contiguous; loads are of both passes together."""
+    if instance.contiguous and not instance.separate_passes:
+        return instance
+    # What is cached does not depend on these fields.
+    return instance.model_copy(update={"contiguous": True, "separate_passes": False})

@@ -1,0 +1,1 @@
+"""Ideals of the order of blocks, and dynamic programs over them."""

@@ -1,0 +1,220 @@
+"""The makespan bound of small graphs, with an order of operators on every device and of collectives."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ddlopt.models.deployment.family import DeploymentProblem
+from ddlopt.models.deployment.plan.figures import PlanFigures
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound, unit_s
+from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows, Terms, linear
+from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.deployment.plan.shares import UNITS, Replica
+
+_MOST_OPERATORS = 12
+_MOST_DEVICES = 8
+
+
+@dataclass(frozen=True)
+class DisjunctiveMakespan(MakespanBound):
+    r"""The rows of :class:`~.MakespanBound`, and a schedule of every replica.
+
+    Operator o starts on device i at :math:`S_{oi}` and takes :math:`q_{oi}` there, 0 if it is not there. For any two
+    operators one goes first on a device, and for any two gradients one on the collective channel, at :math:`R_o`:
+
+    .. math::
+        & S_{pi} \ge S_{oi} + q_{oi} - M (1 - b_{opi}), \qquad S_{oi} \ge S_{pi} + q_{pi} - M b_{opi} \\
+        & S_{ci} \ge S_{pk} + q_{pk} + D_{pk,ci} - M (1 - f_{pk,ci}) \\
+        & R_p \ge R_o + r_o - M (1 - b_{op}), \qquad R_o \ge R_p + r_p - M b_{op}, \qquad
+          R_o \ge S_{oi} + q_{oi} - M (1 - f_{oi}) \\
+        & T \ge S_{oi} + q_{oi}, \qquad T \ge R_o + r_o
+
+    with f = 1 (linear in x, y, z and in the device of what runs on a single one) where the replica of c on i needs
+    something of that of p on k, which takes D to send, or where o is reduced on i. M is the sum of all durations that
+    there can be; at any time of a step something runs, so no step takes longer.
+
+    The order is free, so the optimum is at most the time of the best plan in the order that the simulator has, first
+    come, first served. Links do not order their transfers here: their loads are those of the other rows. It is valid
+    for every deployment, as those are.
+
+    Ports
+    -----
+    ``decided[g, a]``, ``duplicated[o, l]``, ``time``, ``objective``
+        As there.
+    ``begins[o, i]``
+        S in units.
+
+    References
+    ----------
+    A. S. Manne, "On the job-shop scheduling problem", Operations Research 8(2), 1960, for the disjunctive rows.
+    """
+
+    method: ClassVar[str] = "disjunctive-makespan"
+
+    def refuses(self, instance: DeploymentProblem) -> str | None:
+        """Other problems; many operators or devices."""
+        if not isinstance(instance, DeploymentInstance):
+            return super().refuses(instance)
+        if not self.pairs:
+            return "it needs pairs"
+        for what, count, most in (
+            ("operators", len(instance.operators), _MOST_OPERATORS),
+            ("devices", instance.devices, _MOST_DEVICES),
+        ):
+            if count > most:
+                return f"it orders at most {most} {what}, and there are {count}; use makespan-bound"
+        return None
+
+    def build(self, block: pyo.Block, instance: DeploymentInstance) -> None:
+        """Fill ``block``."""
+        rows = Rows(block, PlanFigures(instance), unit_s(instance), self.pairs)
+        rows.build()
+        _Schedule(rows).build()
+
+
+class _Schedule:
+    """The rows that :class:`DisjunctiveMakespan` has besides."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.block, self.figures = rows, rows.block, rows.figures
+        self.instance, self.group, self.unit = rows.instance, rows.group, rows.unit
+        self.devices = range(self.instance.devices)
+        self.at = self.instance.device_group_of.tolist()
+        self.most = self._longest() / self.unit
+
+    def build(self) -> None:
+        block, operators = self.block, self.rows.operators
+        block.begins = pyo.Var(operators, self.devices, bounds=(0, None), doc="S")
+        block.single = pyo.Var(operators, self.devices, domain=pyo.Binary, doc="runs on this device only")
+        block.schedule = pyo.ConstraintList()
+        for o in operators:
+            for j in self.rows.places:
+                here = [(1.0, block.single[o, i]) for i in self.devices if self.at[i] == j]
+                runs = [(-1.0, block.runs[o, lay, j]) for lay in self.rows.spread if (o, lay, j) in block.runs]
+                block.schedule.add(linear([*here, *runs]) == 0)
+            for i in self.devices:
+                self._after([(1.0, block.time)], self._end(o, i))
+        pairs = list(combinations(operators, 2))
+        block.first = pyo.Var(pairs, self.devices, domain=pyo.Binary, doc="b")
+        for o, p in pairs:
+            for i in self.devices:
+                first = block.first[o, p, i]
+                self._after([(1.0, block.begins[p, i])], self._end(o, i), [(1.0, first)], 1)
+                self._after([(1.0, block.begins[o, i])], self._end(p, i), [(-1.0, first)], 0)
+        for edge, place in self.rows.largest.items():
+            self._needs(*edge, self.instance.tensors[place].size_bytes)
+        self._channel()
+
+    def _end(self, o: int, i: int) -> Terms:
+        """When an operator ends on a device."""
+        figures, block, j = self.figures, self.block, self.at[i]
+        terms: Terms = [(1.0, block.begins[o, i]), (figures.whole_s[o, j] / self.unit, block.single[o, i])]
+        for lay, layout in enumerate(figures.layouts):
+            if layout.split is None or j not in layout.device_groups:
+                continue
+            part = figures.part_s[o, lay, j] / self.unit
+            terms += [(part, variable) for _, variable in self.rows.decided(o, lay)]
+            if layout.replicas > 1:
+                terms.append((figures.whole_s[o, j] / self.unit - part, block.duplicated[o, lay]))
+        return terms
+
+    def _after(self, later: Terms, earlier: Terms, if_one: Terms | None = None, count: float = 0.0) -> None:
+        """``later`` is at least ``earlier`` if the terms ``if_one`` sum up to ``count``; they are at most that."""
+        condition = [(-self.most * value, variable) for value, variable in if_one or ()]
+        row = [*later, *((-value, variable) for value, variable in earlier), *condition]
+        self.block.schedule.add(linear(row) >= -self.most * count)
+
+    def _needs(self, p: int, c: int, size: float) -> None:
+        """Replicas of a consumer that wait for replicas of its producer."""
+        block = self.block
+        for k in self.devices:
+            for i in self.devices:
+                begins: Terms = [(1.0, block.begins[c, i])]
+                sent = self._sent_s(size, k, i, 1.0)
+                both = [(1.0, block.single[p, k]), (1.0, block.single[c, i])]
+                self._after(
+                    begins, [*self._end(p, k), (sent, block.single[p, k])] if k != i else self._end(p, k), both, 2
+                )
+                if self.group[p] == self.group[c]:
+                    if k == i:
+                        self._after(begins, self._end(p, k), self._laid_out(p, k), 1)
+                elif size:
+                    self._between(p, c, size, k, i)
+
+    def _laid_out(self, o: int, i: int) -> Terms:
+        """Whether a device has one of several replicas of an operator."""
+        return [
+            term
+            for lay in self.figures.split
+            if self.at[i] in self.figures.layouts[lay].device_groups
+            for term in self.rows.decided(o, lay)
+        ]
+
+    def _between(self, p: int, c: int, size: float, k: int, i: int) -> None:
+        """From a part of the producer on device k to one of the consumer on device i, for operators of two groups."""
+        block, seats = self.block, self.figures.seats
+        needed: Terms = []
+        sent: Terms = []
+        for s, one in enumerate(seats):
+            for t, other in enumerate(seats):
+                if one.split is None or other.split is None:
+                    continue
+                overlap = self._overlap(one.parts, other.parts, k, i)
+                if overlap:
+                    needed.append((1.0, block.pair[p, c, s, t]))
+                    sent.append((self._sent_s(size, k, i, overlap), block.pair[p, c, s, t]))
+        # A duplicated producer gives everything from one of its devices.
+        spared = [(-1.0, block.duplicated[p, lay]) for lay in self.figures.split]
+        if needed:
+            self._after([(1.0, block.begins[c, i])], [*self._end(p, k), *sent], [*needed, *spared], 1)
+
+    def _overlap(self, one: tuple[Replica, ...], other: tuple[Replica, ...], k: int, i: int) -> float:
+        source = next((replica for replica in one if replica.device == k), None)
+        target = next((replica for replica in other if replica.device == i), None)
+        if source is None or target is None:
+            return 0.0
+        units = min(source.last, target.last) - max(source.first, target.first)
+        return max(0, units) / UNITS
+
+    def _sent_s(self, size: float, k: int, i: int, overlap: float) -> float:
+        """Units of time to send a part of a tensor; 0 on the device itself and for nothing."""
+        if k == i or not size:
+            return 0.0
+        seconds = size * overlap / float(self.figures.rate[k, i]) + self.instance.latency_s
+        return seconds / self.unit * (1 - 1e-9)
+
+    def _channel(self) -> None:
+        """Collectives one at a time."""
+        block, gradients = self.block, self.rows.gradients
+        block.collective = pyo.Var(gradients, bounds=(0, None), doc="R")
+        for o in gradients:
+            begins: Terms = [(1.0, block.collective[o])]
+            self._after([(1.0, block.time)], [*begins, (1.0, block.reduced[o])])
+            for i in self.devices:
+                splits = [lay for lay in self.figures.split if self.at[i] in self.figures.layouts[lay].device_groups]
+                reduced = [(1.0, block.decided[self.group[o], self.rows.all_reduce[lay]]) for lay in splits]
+                spared = [(-1.0, block.duplicated[o, lay]) for lay in splits]
+                if reduced:
+                    self._after(begins, self._end(o, i), [*reduced, *spared], 1)
+        pairs = list(combinations(gradients, 2))
+        block.first_reduced = pyo.Var(pairs, domain=pyo.Binary)
+        for o, p in pairs:
+            first = block.first_reduced[o, p]
+            one: Terms = [(1.0, block.collective[o])]
+            other: Terms = [(1.0, block.collective[p])]
+            self._after(other, [*one, (1.0, block.reduced[o])], [(1.0, first)], 1)
+            self._after(one, [*other, (1.0, block.reduced[p])], [(-1.0, first)], 0)
+
+    def _longest(self) -> float:
+        """Seconds of everything that any plan may have devices, links and the channel do, one after the other."""
+        instance, figures, count = self.instance, self.figures, self.instance.devices
+        slowest = float(figures.rate.min())
+        total = float((figures.whole_s.max(axis=1) * count).sum() + figures.reduce_s.max(axis=1, initial=0).sum())
+        for operator in instance.operators:
+            total += 2 * count * (operator.gradient_bytes / slowest + instance.latency_s)
+        for tensor in instance.tensors:
+            total += len(tensor.consumers) * count * (tensor.size_bytes / slowest + count * instance.latency_s)
+        return total + float(np.max(figures.part_s, initial=0.0)) * count * len(instance.operators)

@@ -1,0 +1,1 @@
+"""One training step under a deployment, by TAG's rules."""

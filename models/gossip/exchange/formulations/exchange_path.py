@@ -1,0 +1,130 @@
+"""Exchange times as a path: a program for short trajectories, on which other solvers can be tried."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.expr import LinearExpression
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, staleness
+
+MOST_STEPS = 300
+"""Beyond, there are more than 45 000 segments."""
+
+
+@dataclass(frozen=True)
+class ExchangePath:
+    r"""A path from step 0 to step T whose arcs are the segments between sends.
+
+    With :math:`x_{se} = 1` where the model is sent at s and next at e (or never again: e = T), and the staleness c(s,
+    e) of steps s…e−1,
+
+    .. math::
+        \min \sum_{s < e} c_{se} x_{se} \quad\text{so that}\quad
+        \sum_e x_{se} - \sum_e x_{es} &= [s = 0] \quad \text{for } s = 0, \dots, T - 1 \\
+        \sum_{s \ge 1, e} x_{se} &\le m .
+
+    With a price for each send in place of the last row, the rows are those of a shortest path, and the relaxation is
+    integral. With the row, its value is the bound by a price: what the convex hull of staleness over sends gives at m.
+
+    Ports
+    -----
+    ``chosen[s, e]``
+        x.
+    ``sent[t]``
+        Expression for t = 1…T−1: 1 if the model is sent at t.
+    ``objective``
+        Staleness, and what sends cost, in units of :func:`unit`; to be minimised.
+
+    References
+    ----------
+    A shortest path with a bounded number of arcs is folklore; its use for exchange times is ours.
+    """
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, long trajectories."""
+        if not isinstance(instance, ExchangeInstance):
+            return f"it is for exchange times, and this is a {instance.kind}"
+        if instance.size > MOST_STEPS:
+            return f"it has a variable for each segment of {instance.size} steps, at most {MOST_STEPS}"
+        return None
+
+    def scope(self, instance: ExchangeInstance) -> str | None:
+        """All exchange times."""
+        return None
+
+    def build(self, block: pyo.Block, instance: ExchangeInstance) -> None:
+        """Fill ``block``."""
+        steps = instance.size
+        arcs = [(s, e) for s in range(steps) for e in range(s + 1, steps + 1)]
+        block.SEGMENTS = pyo.Set(dimen=2, initialize=arcs)
+        block.SENDS = pyo.RangeSet(1, steps - 1)
+        block.chosen = pyo.Var(block.SEGMENTS, domain=pyo.Binary, doc="1 if these are two sends in succession")
+        x, scale = block.chosen, unit(instance)
+        out: list[list[Any]] = [[] for _ in range(steps + 1)]
+        into: list[list[Any]] = [[] for _ in range(steps + 1)]
+        for s, e in arcs:
+            out[s].append(x[s, e])
+            into[e].append(x[s, e])
+        block.sent = pyo.Expression(block.SENDS, rule=lambda _, t: _sum(1.0, into[t]))
+
+        @block.Constraint(range(steps), doc="a segment begins where another one ends")
+        def path_is_connected(b: Any, t: int) -> Any:
+            both = LinearExpression(
+                linear_coefs=[1.0] * len(out[t]) + [-1.0] * len(into[t]), linear_vars=[*out[t], *into[t]]
+            )
+            return int(t == 0), both, int(t == 0)
+
+        sends = [variable for t in range(1, steps) for variable in out[t]]
+        if instance.sends is not None and sends:
+            block.budget_is_respected = pyo.Constraint(expr=(None, _sum(1.0, sends), float(instance.sends)))
+        costs = []
+        for s in range(steps):
+            own = np.cumsum(staleness(instance.points[s:], (), instance.plain))
+            costs += ((own + (instance.send_cost or 0.0) * (s > 0)) / scale).tolist()
+        block.objective = pyo.Expression(
+            expr=LinearExpression(linear_coefs=costs, linear_vars=[x[arc] for arc in arcs])
+        )
+
+    def start(self, block: pyo.Block, instance: ExchangeInstance, solution: ExchangeTimes) -> None:
+        """Set ``chosen``."""
+        ends = (0, *solution.times, instance.size)
+        on = set(pairwise(ends))
+        for arc, variable in block.chosen.items():
+            variable.set_value(int(arc in on))
+
+    def read(self, block: pyo.Block, instance: ExchangeInstance) -> ExchangeTimes:
+        """The times.
+
+        Raises
+        ------
+        SolverError
+            If the segments chosen are no path.
+        """
+        ends = {s: e for (s, e), variable in block.chosen.items() if (variable.value or 0.0) > 0.5}
+        place, times = 0, []
+        while place < instance.size:
+            if place not in ends:
+                raise SolverError(f"no segment begins at step {place} of '{instance.name}'")
+            place = ends[place]
+            times.append(place)
+        return ExchangeTimes(instance=instance.name, times=tuple(times[:-1]))
+
+    def objective_value(self, instance: ExchangeInstance, value: float) -> float:
+        """Staleness and cost of sends."""
+        return value * unit(instance)
+
+
+def unit(instance: ExchangeInstance) -> float:
+    """Mean staleness of a step without any send, or 1."""
+    return float(staleness(instance.points, (), instance.plain).mean()) or 1.0
+
+
+def _sum(factor: float, variables: Sequence[Any]) -> LinearExpression:
+    return LinearExpression(linear_coefs=[factor] * len(variables), linear_vars=list(variables))

@@ -1,0 +1,111 @@
+r"""The time to a target as a function of the period: best steps, closed forms, bounds on intervals.
+
+With :math:`A = L\sigma^2/m`, :math:`Q = L^2\sigma^2` and the *spread* :math:`c = \varphi\tau - 1` the time is
+:math:`T = 2\Delta (Y + C/\tau) / (\eta s)` with :math:`\eta s = \varepsilon\eta - A\eta^2 - Q c\,\eta^3`. Let
+
+.. math:: p(c) = \max_\eta\; \varepsilon\eta - A\eta^2 - Qc\,\eta^3
+          \quad\text{at}\quad \eta = \frac{\varepsilon}{A + \sqrt{A^2 + 3 Q c\, \varepsilon}},
+
+or the value at the step that is given. Then :math:`\min_\eta T = 2\Delta (Y + C/\tau) / p(\varphi\tau - 1)`. As a
+maximum of functions that are linear in c, p is convex, so on an interval of periods it is at most its chord
+:math:`\alpha - \beta\tau`, and :math:`(Y + C/\tau)/(\alpha - \beta\tau)`, whose derivative has the sign of
+:math:`\beta Y \tau^2 + 2\beta C \tau - \alpha C`, is least at
+
+.. math:: \tau = \frac{C}{Y} \left( \sqrt{1 + \frac{Y\alpha}{\beta C}} - 1 \right)
+
+or the end of the interval that is nearest. With a given step p is its own chord, and this is the best period of all.
+With a free step T need not be unimodal in the period: with :math:`\varphi = 1` communication in each step costs no
+accuracy at all, and there can be a second valley far from it.
+"""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+from ddlopt.models.gossip.period.instance import PeriodInstance
+
+_ROUNDING = 1e-13
+"""Relative; more than what some twenty operations can lose."""
+
+
+@dataclass(frozen=True)
+class TimeToTarget:
+    """The constants of an instance; see the module.
+
+    Parameters
+    ----------
+    initial_gap, noise, drift, target, compute_s : float
+        Δ, A, Q, ε, Y.
+    credit : int
+        1, or 0 for the posynomial form, where c is φτ.
+    step_size : float or None
+        η, where it is given.
+    """
+
+    initial_gap: float
+    noise: float
+    drift: float
+    target: float
+    compute_s: float
+    credit: int
+    step_size: float | None
+
+    @classmethod
+    def of(cls, instance: PeriodInstance) -> "TimeToTarget":
+        """Those of an instance."""
+        noise = instance.smoothness * instance.variance
+        return cls(
+            instance.initial_gap,
+            noise / instance.workers,
+            noise * instance.smoothness,
+            instance.target,
+            instance.compute_s,
+            instance.credit,
+            instance.step_size,
+        )
+
+    def step(self, period: float, mixing: float) -> float:
+        """The best step size."""
+        if self.step_size is not None:
+            return self.step_size
+        spread = self._spread(period, mixing)
+        return self.target / (self.noise + sqrt(self.noise**2 + 3.0 * self.drift * spread * self.target))
+
+    def progress(self, period: float, mixing: float) -> float:
+        """p; at most 0 where the target is out of reach."""
+        step = self.step(period, mixing)
+        spread = self._spread(period, mixing)
+        return step * (self.target - step * (self.noise + step * self.drift * spread))
+
+    def seconds(self, period: float, communication_s: float, mixing: float) -> float:
+        """T with the best step; infinite where the target is out of reach."""
+        progress = self.progress(period, mixing)
+        if progress <= 0:
+            return inf
+        return 2.0 * self.initial_gap * (self.compute_s + communication_s / period) / progress
+
+    def bound(self, low: float, high: float, communication_s: float, mixing: float) -> tuple[float, float]:
+        """What no period in ``low``..``high`` is faster than, and the period where the bound is attained."""
+        first, last = self.progress(low, mixing), self.progress(high, mixing)
+        if first <= 0:
+            return inf, low
+        period = low
+        slope = (first - last) / (high - low) if high > low else 0.0
+        at_zero = first + slope * low
+        if slope > 0 and communication_s > 0:
+            ratio = communication_s / self.compute_s
+            period = ratio * (sqrt(1.0 + at_zero / (slope * ratio)) - 1.0)
+            period = min(max(period, low), high)
+        chord = at_zero - slope * period
+        if chord <= 0:  # rounding, next to where it becomes 0
+            return inf, low
+        largest = max(self._terms(low, mixing), self._terms(high, mixing))
+        value = 2.0 * self.initial_gap * (self.compute_s + communication_s / period)
+        return value * (1.0 - _ROUNDING) / (chord + _ROUNDING * largest), period
+
+    def _terms(self, period: float, mixing: float) -> float:
+        """What the terms of p add up to without their signs; rounding counts relative to it."""
+        step = self.step(period, mixing)
+        return step * (self.target + step * (self.noise + step * self.drift * self._spread(period, mixing)))
+
+    def _spread(self, period: float, mixing: float) -> float:
+        return (1.0 + mixing) / (1.0 - mixing) * period - self.credit

@@ -1,0 +1,1 @@
+"""Eigenvalues of weighted graphs, and what can be proven of them."""

@@ -1,0 +1,1 @@
+"""Concave utilities and what linear models make of them."""

@@ -1,0 +1,360 @@
+"""Whole slots as choices: how many slots between two events look like which pattern of widths."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ddlopt.models.errors import SolverError
+from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices, linear
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.pool import pool, schedule_of_widths
+from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
+from ddlopt.models.scheduling.solution import Schedule
+
+Pattern = tuple[tuple[int, int], ...]
+"""(job, positive width) of the jobs that run in a slot, by job."""
+
+_MOST_PATTERNS = 20_000
+_FRACTIONAL = 1e-4
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Slots ``first .. last - 1`` between two events: no job arrives and no deadline passes, so they are all alike."""
+
+    first: int
+    last: int
+    jobs: tuple[int, ...]
+    """The jobs that may run, in increasing order."""
+
+    @property
+    def slots(self) -> int:
+        """How many slots."""
+        return self.last - self.first
+
+
+def intervals(instance: SchedulingInstance) -> list[Interval]:
+    """The intervals between arrivals and deadlines in which some job may run, in order."""
+    windows = [(job.arrival, instance.last_slot(i)) for i, job in enumerate(instance.jobs)]
+    events = sorted({slot for window in windows for slot in window})
+    found = []
+    for first, last in itertools.pairwise(events):
+        jobs = tuple(i for i, (start, end) in enumerate(windows) if start <= first and last <= end)
+        if jobs:
+            found.append(Interval(first, last, jobs))
+    return found
+
+
+@dataclass(frozen=True)
+class PatternPlan:
+    """An instance as patterns have it.
+
+    Parameters
+    ----------
+    jobs : tuple of Choices
+        By job: widths, and the progress in a slot at each.
+    spans : tuple of Interval
+    costs : (I,) array of int
+        What a worker of each job takes of the one resource that can run short, and ``capacity``, all of it.
+    worker_price : float
+        What the energy of a worker costs in a slot.
+    """
+
+    jobs: tuple[Choices, ...]
+    spans: tuple[Interval, ...]
+    costs: Any
+    capacity: int
+    worker_price: float
+
+    @classmethod
+    def of(cls, instance: SchedulingInstance) -> "PatternPlan":
+        """The plan of an instance that patterns cover; see :func:`why_no_patterns`."""
+        costs, capacity = _costs(instance)
+        price = instance.energy_price_per_j * instance.slot_s * float(instance.worker_w.min())
+        return cls(tuple(choices(instance, "all", ())), tuple(intervals(instance)), costs, capacity, price)
+
+    def gains(self, pattern: Pattern) -> list[tuple[int, float]]:
+        """(job, progress) in a slot with this pattern."""
+        return [(job, self.jobs[job].at(width)[1]) for job, width in pattern]
+
+    def price(self, pattern: Pattern) -> float:
+        """What the energy of a slot with this pattern costs."""
+        return self.worker_price * sum(width for _, width in pattern)
+
+
+def _costs(instance: SchedulingInstance) -> Any:
+    return whole_costs(scarce_resources(pool(instance), np.array([job.max_workers for job in instance.jobs])))
+
+
+def why_no_patterns(instance: SchedulingInstance) -> str | None:
+    """Why patterns of widths do not cover an instance; None if they do."""
+    if instance.sense == "minimize":
+        return f"the objective is {instance.objective!r}, and where a pattern is within its interval does not count"
+    if not instance.preemptive:
+        return "jobs run in one piece, but slots of an interval come in any order"
+    if not pool(instance).exact:
+        return "it matters which servers the workers are on"
+    if instance.energy_price_per_j and instance.idle_w.any():
+        return "servers have a power of their own"
+    unfit = next((job.name for job in instance.jobs if not job.utility.concave), None)
+    if unfit is not None and instance.objective == "utility":
+        return f"the utility of job '{unfit}' is not concave"
+    costs = _costs(instance)
+    return costs if isinstance(costs, str) else None
+
+
+def all_patterns(plan: PatternPlan, span: Interval) -> Iterator[Pattern]:
+    """Every pattern of an interval that fits; the empty one is left out."""
+
+    def extend(place: int, left: int, chosen: Pattern) -> Iterator[Pattern]:
+        if place == len(span.jobs):
+            if chosen:
+                yield chosen
+            return
+        job = span.jobs[place]
+        yield from extend(place + 1, left, chosen)
+        for width in plan.jobs[job].widths:
+            if width * plan.costs[job] <= left:
+                yield from extend(place + 1, left - width * int(plan.costs[job]), (*chosen, (job, width)))
+
+    return extend(0, plan.capacity, ())
+
+
+@dataclass(frozen=True)
+class Configurations:
+    r"""How many slots of each interval look like which pattern of widths.
+
+    Slots between two events (arrivals, deadlines) are interchangeable. A *pattern* p of interval k is a width
+    :math:`w_{ip}` for each job that is present, with :math:`\sum_i l_i w_{ip} \le C`. Let :math:`n_k` be the number of
+    slots of interval k, and :math:`y_{kp} \in \mathbb{Z}_{\ge 0}` how many of them look like p:
+
+    .. math::
+        \max\ & \textstyle\sum_i \bar u_i(q_i) - \sum_{kp} e_p\, y_{kp} \\
+        & \textstyle\sum_p y_{kp} \le n_k \\
+        & F_i\, q_i \le \textstyle\sum_{kp} \min(\varphi_i(w_{ip}), F_i)\, y_{kp},\qquad 0 \le q_i \le 1
+
+    with concave :math:`u_i` replaced by pieces of tangents :math:`\bar u_i \ge u_i` (the objective is then an estimate,
+    ``outer``) and :math:`e_p` the price of energy; for ``max_min`` one q stands in place of every :math:`q_i`.
+
+    The size does not depend on the number of slots, but on that of patterns, which are legion. The linear relaxation is
+    at least as strong as that of :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`,
+    as within a pattern the capacity is that of whole workers. Merely counting how often a job has a width in an
+    interval would be a relaxation: 3 jobs of width 2 in 2 slots of 3 places take an area of 6 of 6, but only one fits
+    at a time.
+
+    Parameters
+    ----------
+    patterns : tuple of tuple of patterns, optional
+        For each of :func:`intervals` the patterns that may be used, each ((job, width), …) by job. Default: all of
+        them, where they are few.
+
+    Ports
+    -----
+    ``times[k, p]``
+        Slots of interval k with its pattern p, in the order of ``patterns``.
+    ``fill[i, m]`` : objective ``utility``
+        Progress of job i within piece m of its utility, in slots at its fastest width.
+    ``smallest`` : objective ``max_min``
+        The smallest part.
+    ``objective``
+        Total utility less the price of energy, or the smallest part, to be maximised.
+
+    References
+    ----------
+    P. C. Gilmore, R. E. Gomory, "A linear programming approach to the cutting-stock problem", Operations Research 9(6),
+    1961, for patterns; that intervals between events take the place of stock, and gains that of demand, is ours.
+    """
+
+    patterns: tuple[tuple[Pattern, ...], ...] | None = None
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
+    outer: ClassVar[bool] = True
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Where places or order matter, several resources run short, or there are too many patterns."""
+        reason = why_no_patterns(instance)
+        if reason is not None or self.patterns is not None:
+            return reason
+        plan, count = PatternPlan.of(instance), 0
+        for span in plan.spans:
+            for _ in all_patterns(plan, span):
+                count += 1
+                if count > _MOST_PATTERNS:
+                    return f"there are more than {_MOST_PATTERNS} patterns; use column generation"
+        return None
+
+    def scope(self, instance: SchedulingInstance) -> str | None:
+        """Schedules of the patterns given."""
+        return None if self.patterns is None else "patterns given"
+
+    def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
+        """Fill ``block``."""
+        plan = PatternPlan.of(instance)
+        patterns = self._patterns(plan)
+        uses = [(k, p) for k, here in enumerate(patterns) for p in range(len(here))]
+        block.USES = pyo.Set(dimen=2, initialize=uses, doc="(interval, pattern)")
+        block.times = pyo.Var(
+            block.USES,
+            domain=pyo.NonNegativeIntegers,
+            bounds=lambda _, k, __: (0, plan.spans[k].slots),
+            doc="slots of the interval that look like the pattern",
+        )
+
+        @block.Constraint(range(len(plan.spans)), doc="an interval has so many slots")
+        def interval_is_long_enough(b: Any, k: int) -> Any:
+            if not patterns[k]:
+                return pyo.Constraint.Skip
+            return linear((1.0, b.times[k, p]) for p in range(len(patterns[k]))) <= plan.spans[k].slots
+
+        done: dict[int, Terms] = {c.job: [] for c in plan.jobs}
+        terms: Terms = []
+        for k, p in uses:
+            for job, gain in plan.gains(patterns[k][p]):
+                done[job].append((gain, block.times[k, p]))
+            if plan.worker_price:
+                terms.append((-plan.price(patterns[k][p]), block.times[k, p]))
+        terms += _add_smallest(block, plan, done) if instance.objective == "max_min" else []
+        terms += _add_utilities(block, instance, plan, done) if instance.objective == "utility" else []
+        block.objective = pyo.Expression(expr=linear(terms))
+
+    def _patterns(self, plan: PatternPlan) -> Sequence[Sequence[Pattern]]:
+        if self.patterns is not None:
+            return self.patterns
+        return [list(all_patterns(plan, span)) for span in plan.spans]
+
+    def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
+        """How often the patterns occur in a schedule; slots that look like none of them are left to the solver."""
+        plan = PatternPlan.of(instance)
+        patterns = self._patterns(plan)
+        places = [{pattern: p for p, pattern in enumerate(here)} for here in patterns]
+        for variable in block.times.values():
+            variable.set_value(0)
+        whole = True
+        for k, found in enumerate(patterns_of(plan, widths_of(instance, solution))):
+            for pattern, count in found.items():
+                whole &= pattern in places[k]
+                if pattern in places[k]:
+                    block.times[k, places[k][pattern]].set_value(count)
+        if whole:
+            _start_progress(block, instance, plan, patterns)
+
+    def read(self, block: pyo.Block, instance: SchedulingInstance) -> Schedule:
+        """The schedule in which equal patterns of an interval follow each other.
+
+        Raises
+        ------
+        SolverError
+            If a pattern is used in a fraction of a slot.
+        """
+        plan = PatternPlan.of(instance)
+        patterns = self._patterns(plan)
+        counts: list[dict[Pattern, int]] = [{} for _ in plan.spans]
+        for (k, p), variable in block.times.items():
+            value = variable.value or 0.0
+            if abs(value - round(value)) > _FRACTIONAL:
+                raise SolverError(f"pattern {p} of interval {k} has {value:.6g} slots")
+            if round(value):
+                counts[k][patterns[k][p]] = round(value)
+        return schedule_of_patterns(instance, plan, counts)
+
+    def objective_value(self, instance: SchedulingInstance, value: float) -> float:
+        """The instance's objective itself."""
+        return value
+
+
+def pieces_of(instance: SchedulingInstance, c: Choices) -> Pieces:
+    """Outer approximation of a job's utility on what it can reach."""
+    wanted = instance.jobs[c.job].minibatches
+    high = min(1.0, c.reach * c.unit / wanted)
+    utility = instance.jobs[c.job].utility
+    assert utility.kind != "all_or_nothing"
+    return outer_pieces(utility, 0.0, high, c.gains[0] * c.unit / wanted)
+
+
+def _add_utilities(
+    block: pyo.Block, instance: SchedulingInstance, plan: PatternPlan, done: Mapping[int, Terms]
+) -> Terms:
+    pieces = {c.job: pieces_of(instance, c) for c in plan.jobs}
+    index = [(i, m) for i, piece in pieces.items() for m in range(len(piece.lengths))]
+    block.PIECES = pyo.Set(dimen=2, initialize=index, doc="(job, piece of its utility)")
+    block.fill = pyo.Var(
+        block.PIECES,
+        bounds=lambda _, i, m: (0, float(pieces[i].lengths[m]) * plan.jobs[i].wanted),
+        doc="progress within the piece",
+    )
+
+    @block.Constraint([c.job for c in plan.jobs], doc="only progress fills the pieces of a utility")
+    def progress_fills_pieces(b: Any, i: int) -> Any:
+        filled = [(-1.0, b.fill[i, m]) for m in range(len(pieces[i].lengths))]
+        return linear([*done[i], *filled]) >= 0 if filled else pyo.Constraint.Skip
+
+    return [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted, block.fill[i, m]) for i, m in index]
+
+
+def _add_smallest(block: pyo.Block, plan: PatternPlan, done: Mapping[int, Terms]) -> Terms:
+    block.smallest = pyo.Var(bounds=(0, 1), doc="smallest part done")
+
+    @block.Constraint([c.job for c in plan.jobs], doc="no job has done a smaller part")
+    def part_is_no_smaller(b: Any, i: int) -> Any:
+        return linear([*done[i], (-plan.jobs[i].wanted, b.smallest)]) >= 0
+
+    return [(1.0, block.smallest)]
+
+
+def _start_progress(
+    block: pyo.Block, instance: SchedulingInstance, plan: PatternPlan, patterns: Sequence[Sequence[Pattern]]
+) -> None:
+    done = [0.0] * len(plan.jobs)
+    for (k, p), variable in block.times.items():
+        for job, gain in plan.gains(patterns[k][p]) if variable.value else ():
+            done[job] += gain * variable.value
+    if instance.objective == "max_min":
+        block.smallest.set_value(min(1.0, *(d / c.wanted for c, d in zip(plan.jobs, done, strict=True))))
+        return
+    for c, progress in zip(plan.jobs, done, strict=True):
+        for m, filled in enumerate(pieces_of(instance, c).filled(progress / c.wanted).tolist()):
+            block.fill[c.job, m].set_value(filled * c.wanted)
+
+
+def patterns_of(plan: PatternPlan, widths: Sequence[Mapping[int, int]]) -> list[dict[Pattern, int]]:
+    """How often each pattern occurs in the intervals, of positive widths by slot and job.
+
+    Widths that do no more than smaller ones shrink.
+    """
+    found: list[dict[Pattern, int]] = []
+    for span in plan.spans:
+        counts: dict[Pattern, int] = {}
+        for slot in range(span.first, span.last):
+            here = [(job, plan.jobs[job].at(width)[0]) for job, width in sorted(widths[slot].items())]
+            pattern = tuple((job, width) for job, width in here if width)
+            if pattern:
+                counts[pattern] = counts.get(pattern, 0) + 1
+        found.append(counts)
+    return found
+
+
+def widths_of(instance: SchedulingInstance, schedule: Schedule) -> list[dict[int, int]]:
+    """Positive widths by slot and job."""
+    widths: list[dict[int, int]] = [{} for _ in range(instance.slots)]
+    for run in schedule.runs:
+        for slot in range(run.start, run.end):
+            widths[slot][run.job] = run.width
+    return widths
+
+
+def schedule_of_patterns(
+    instance: SchedulingInstance, plan: PatternPlan, counts: Sequence[Mapping[Pattern, int]]
+) -> Schedule:
+    """The schedule in which each pattern has so many slots of its interval; equal ones follow each other."""
+    widths: list[Mapping[int, int]] = [{}] * instance.slots
+    for span, here in zip(plan.spans, counts, strict=True):
+        slot = span.first
+        for pattern, count in sorted(here.items()):
+            widths[slot : slot + count] = [dict(pattern)] * count
+            slot += count
+    return schedule_of_widths(instance, widths)

@@ -1,0 +1,1 @@
+"""Gangs of fixed width that run in one piece; see :class:`RigidGangs`."""

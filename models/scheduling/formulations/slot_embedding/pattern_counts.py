@@ -1,0 +1,318 @@
+r"""Places on equal servers as counts: no server has a name, and no two solutions differ by names only.
+
+Let every worker take the same, so that a server of class c has :math:`C_c` places. A job with a ring is *solo*, on one
+server, or *spread* over several with a *part* of its workers on each. Servers form groups r that no link but their own
+tells apart, with classes c of equal ones in each. With multisets p of widths of solo jobs that fit on a server, and q
+of parts that fit and do not overload its link,
+
+.. math::
+    & \textstyle\sum_r a_{iwr} + b_{iw} = x_{iw},\qquad \sum_{mr} m\, t_{imr} = \sum_w w\, b_{iw},\qquad
+      \sum_{mr} t_{imr} \ge \sum_w \max(2, \lceil w / C \rceil)\, b_{iw} \\
+    & \textstyle\sum_i a_{iwr} = \sum_{cp} p_w\, n_{rcp},\qquad
+      \sum_{i \in k} t_{imr} = \sum_{cq} q_{mk}\, l_{rcq},\qquad \sum_p n_{rcp} \le S_{rc} \\
+    & \textstyle\sum_{q:\, |q| \ge z} l_{rcq} \le \sum_{p:\, C_c - |p| \ge z} n_{rcp} \qquad 1 \le z \le C_c .
+
+a, b are ``solo`` and ``spread``, t the number of ``parts`` of m workers, n and l numbers of servers
+(``solo_servers``, ``share_servers``), k kinds of jobs that take the same of a link. The last rows are Hall's: parts of
+size z need a rest of that size, so that n and l can be matched. Two parts of a job may come to be on one server; they
+are one part then, and take less. Jobs without a ring take what is left (``loose``).
+
+All bin packing is in the enumeration, which is why this is strong; the number of servers is but a right-hand side.
+The counting by multisets is Gilmore and Gomory's of cutting stock.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import linear
+from ddlopt.models.scheduling.formulations.slot_embedding.server_patterns import Pattern, Patterns, ServerClass
+from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
+from ddlopt.models.scheduling.pool import Workers
+
+
+def add_patterns(block: pyo.Block, data: SlotData, patterns: Patterns) -> list[tuple[float, Any]]:
+    """Add how many servers have each pattern, and what each job takes; returns the terms of the cost of energy.
+
+    Expects ``width[i, w]``. Leaves ``workers[i, r]``, workers of jobs with a ring in group r, if there are several.
+    """
+    rows = _Rows(block, data, patterns)
+    ringed, groups = list(patterns.kind), patterns.groups
+    block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="groups of servers")
+    block.CLASSES = pyo.Set(
+        dimen=2, initialize=[(r, c) for r, group in enumerate(groups) for c in range(len(group))], doc="group, class"
+    )
+    block.SOLO_PATTERNS = pyo.Set(dimen=3, initialize=[(*rc, p) for rc in block.CLASSES for p in rows.solos(*rc)])
+    block.SHARE_PATTERNS = pyo.Set(dimen=3, initialize=[(*rc, q) for rc in block.CLASSES for q in rows.shares(*rc)])
+    count = {"domain": pyo.NonNegativeIntegers, "bounds": lambda _, r, c, *p: (0, len(groups[r][c].servers))}
+    block.solo_servers = pyo.Var(
+        block.SOLO_PATTERNS, doc="awake servers that have these widths for themselves", **count
+    )
+    block.share_servers = pyo.Var(block.SHARE_PATTERNS, doc="servers that have these parts of jobs", **count)
+
+    solo = [(i, w, r) for i in ringed for w in data.gains[i] for r in block.GROUPS if w <= patterns.most(r)]
+    spread = [(i, w) for i in ringed for w in data.gains[i] if w > 1]
+    parts = [(i, m, r) for i in ringed for r in block.GROUPS for m in rows.sizes(i, r)]
+    block.SOLO = pyo.Set(dimen=3, initialize=solo, doc="job, width that fits on a server, group")
+    block.SPREAD = pyo.Set(dimen=2, initialize=spread, doc="job, width of at least 2")
+    block.PARTS = pyo.Set(dimen=3, initialize=parts, doc="job, workers on a server with others elsewhere, group")
+    block.solo = pyo.Var(block.SOLO, domain=pyo.Binary, doc="all workers are on one server of the group")
+    block.spread = pyo.Var(block.SPREAD, domain=pyo.Binary, doc="workers are on several servers")
+    block.parts = pyo.Var(
+        block.PARTS,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, i, m, r: (0, data.most(i) // m),
+        doc="servers of the group with so many of the job's workers",
+    )
+    block.RINGED_WIDTHS = pyo.Set(dimen=2, initialize=[(i, w) for i in ringed for w in data.gains[i]])
+    block.width_is_solo_or_spread = pyo.Constraint(block.RINGED_WIDTHS, rule=rows.width_is_solo_or_spread)
+    block.SPREADING = pyo.Set(initialize=sorted({i for i, _ in spread}), doc="jobs that may be on several servers")
+    block.parts_make_the_width = pyo.Constraint(block.SPREADING, rule=rows.parts_make_the_width)
+    block.parts_are_several = pyo.Constraint(block.SPREADING, rule=rows.parts_are_several)
+    block.SOLO_WIDTHS = pyo.Set(dimen=2, initialize=sorted({(w, r) for _, w, r in solo}), doc="width, group")
+    block.solos_have_servers = pyo.Constraint(block.SOLO_WIDTHS, rule=rows.solos_have_servers)
+    block.PART_SIZES = pyo.Set(
+        dimen=3, initialize=sorted({(m, patterns.kind[i], r) for i, m, r in parts}), doc="workers, kind of job, group"
+    )
+    block.parts_have_servers = pyo.Constraint(block.PART_SIZES, rule=rows.parts_have_servers)
+    block.servers_are_enough = pyo.Constraint(block.CLASSES, rule=rows.servers_are_enough)
+    block.RESTS = pyo.Set(
+        dimen=3,
+        initialize=[(r, c, size) for r, c in block.CLASSES for size in range(1, groups[r][c].places + 1)],
+        doc="group, class, places left by solo jobs",
+    )
+    block.parts_fit_the_rest = pyo.Constraint(block.RESTS, rule=rows.parts_fit_the_rest)
+    block.loose = pyo.Var(block.CLASSES, bounds=(0, None), doc="workers of jobs without a ring")
+    block.loose_workers_have_servers = pyo.Constraint(rule=rows.loose_workers_have_servers)
+    block.loose_workers_fit = pyo.Constraint(block.CLASSES, rule=rows.loose_workers_fit)
+    if len(groups) > 1:
+        places = [(i, r) for i in ringed for r in block.GROUPS if rows.in_group(i, r)]
+        block.PLACES = pyo.Set(dimen=2, initialize=places, doc="job with a ring, group that holds workers of it")
+        block.workers = pyo.Var(block.PLACES, bounds=lambda _, i, r: (0, data.most(i)), doc="of the job in the group")
+        block.workers_are_solo_or_parts = pyo.Constraint(block.PLACES, rule=rows.workers_are_solo_or_parts)
+    return rows.costs()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rules of the constraints."""
+
+    block: Any
+    data: SlotData
+    patterns: Patterns
+
+    def solos(self, r: int, c: int) -> range:
+        """Places of the patterns of solo jobs."""
+        return range(len(self.patterns.groups[r][c].solos))
+
+    def shares(self, r: int, c: int) -> range:
+        """Places of the patterns of parts, without the empty one."""
+        return range(1, len(self.patterns.groups[r][c].shares))
+
+    def sizes(self, i: int, r: int) -> list[int]:
+        """Parts that a job may have in a group."""
+        return self.patterns.parts(i, r, self.data.most(i))
+
+    def in_group(self, i: int, r: int) -> list[tuple[float, Any]]:
+        """Terms of a job's workers in a group."""
+        b = self.block
+        found = [(float(w), b.solo[i, w, r]) for w in self.data.gains[i] if (i, w, r) in b.SOLO]
+        return found + [(float(m), b.parts[i, m, r]) for m in self.sizes(i, r)]
+
+    def _parts(self, i: int) -> list[tuple[int, Any]]:
+        return [(m, self.block.parts[i, m, r]) for r in self.block.GROUPS for m in self.sizes(i, r)]
+
+    def width_is_solo_or_spread(self, b: Any, i: int, w: int) -> Any:
+        """A job is on one server of some group, or on several."""
+        terms = [(1.0, b.solo[i, w, r]) for r in b.GROUPS if (i, w, r) in b.SOLO]
+        return linear([*terms, *((1.0, b.spread[i, w]) for _ in range(w > 1)), (-1.0, b.width[i, w])]) == 0
+
+    def _spread(self, i: int) -> list[int]:
+        return [w for w in self.data.gains[i] if w > 1]
+
+    def parts_make_the_width(self, b: Any, i: int) -> Any:
+        """Parts add up to the width."""
+        terms = [(float(m), part) for m, part in self._parts(i)]
+        return linear([*terms, *((-float(w), b.spread[i, w]) for w in self._spread(i))]) == 0
+
+    def parts_are_several(self, b: Any, i: int) -> Any:
+        """At least two, and as many as the largest servers make necessary."""
+        largest = max(map(self.patterns.most, b.GROUPS))
+        terms = [(1.0, part) for _, part in self._parts(i)]
+        return linear([*terms, *((-float(max(2, ceil(w / largest))), b.spread[i, w]) for w in self._spread(i))]) >= 0
+
+    def solos_have_servers(self, b: Any, w: int, r: int) -> Any:
+        """Solo jobs of a width are what patterns have of it."""
+        jobs = [(1.0, b.solo[i, w, r]) for i in self.patterns.kind if (i, w, r) in b.SOLO]
+        held = [
+            (-float(times), b.solo_servers[r, c, p])
+            for c, one in enumerate(self.patterns.groups[r])
+            for p, solo in enumerate(one.solos)
+            if (times := solo.count(w))
+        ]
+        return linear([*jobs, *held]) == 0
+
+    def parts_have_servers(self, b: Any, m: int, k: int, r: int) -> Any:
+        """Parts of a size of jobs of a kind are what patterns have of them."""
+        jobs = [(1.0, b.parts[i, m, r]) for i, kind in self.patterns.kind.items() if kind == k and (i, m, r) in b.PARTS]
+        held = [
+            (-float(times), b.share_servers[r, c, q])
+            for c, one in enumerate(self.patterns.groups[r])
+            for q, share in enumerate(one.shares)
+            if (times := share.count((m, k)))
+        ]
+        return linear([*jobs, *held]) == 0
+
+    def servers_are_enough(self, b: Any, r: int, c: int) -> Any:
+        """A server has one pattern of solo jobs, maybe that of none; if it has none at all, it is asleep."""
+        terms = [(1.0, b.solo_servers[r, c, p]) for p in self.solos(r, c)]
+        return linear(terms) <= len(self.patterns.groups[r][c].servers)
+
+    def parts_fit_the_rest(self, b: Any, r: int, c: int, size: int) -> Any:
+        """Servers with parts that need so many places are at most those that solo jobs leave so many."""
+        one = self.patterns.groups[r][c]
+        shares = [(1.0, b.share_servers[r, c, q]) for q in self.shares(r, c) if _total(one.shares[q]) >= size]
+        rests = [(-1.0, b.solo_servers[r, c, p]) for p in self.solos(r, c) if one.places - sum(one.solos[p]) >= size]
+        return linear([*shares, *rests]) <= 0 if shares else pyo.Constraint.Skip
+
+    def loose_workers_have_servers(self, b: Any) -> Any:
+        """Workers without a ring may be anywhere."""
+        jobs = [(float(w), b.width[i, w]) for i, w in b.WIDTHS if i not in self.patterns.kind]
+        return linear([*jobs, *((-1.0, b.loose[rc]) for rc in b.CLASSES)]) == 0
+
+    def loose_workers_fit(self, b: Any, r: int, c: int) -> Any:
+        """They take what the others leave of servers that are awake."""
+        one = self.patterns.groups[r][c]
+        rests = [(float(sum(one.solos[p]) - one.places), b.solo_servers[r, c, p]) for p in self.solos(r, c)]
+        taken = [(float(_total(one.shares[q])), b.share_servers[r, c, q]) for q in self.shares(r, c)]
+        return linear([*rests, *taken, (1.0, b.loose[r, c])]) <= 0
+
+    def workers_are_solo_or_parts(self, b: Any, i: int, r: int) -> Any:
+        """Workers in a group."""
+        return linear([*self.in_group(i, r), (-1.0, b.workers[i, r])]) == 0
+
+    def costs(self) -> list[tuple[float, Any]]:
+        """Terms of the cost of energy."""
+        b, found = self.block, []
+        for r, c in b.CLASSES:
+            one = self.patterns.groups[r][c]
+            if one.worker_cost or one.idle_cost:
+                found += [
+                    (one.idle_cost + one.worker_cost * sum(one.solos[p]), b.solo_servers[r, c, p])
+                    for p in self.solos(r, c)
+                ]
+                found += [
+                    (one.worker_cost * _total(one.shares[q]), b.share_servers[r, c, q]) for q in self.shares(r, c)
+                ]
+                found.append((one.worker_cost, b.loose[r, c]))
+        return found
+
+
+def _total(share: Pattern) -> int:
+    return sum(m for m, _ in share)
+
+
+def read_patterns(block: pyo.Block, data: SlotData, patterns: Patterns, value: Any) -> dict[int, Workers]:
+    """Workers of every job on servers that have the patterns.
+
+    Parameters
+    ----------
+    value : callable
+        The whole number that a variable has.
+    """
+    counts: dict[int, Counter[int]] = defaultdict(Counter)
+    loose = [i for i in data.gains if i not in patterns.kind]
+    wanted = {i: sum(w for w in data.gains[i] if value(block.width[i, w])) for i in loose}
+    for r, group in enumerate(patterns.groups):
+        solos: dict[int, list[int]] = defaultdict(list)
+        shares: dict[Any, list[int]] = defaultdict(list)
+        for c, one in enumerate(group):
+            room = _open_servers(block, r, c, one, solos, shares, value)
+            spare = round(block.loose[r, c].value or 0.0)
+            for server, places in room.items():
+                for i in loose:
+                    count = min(places, spare, wanted[i])
+                    counts[i][server] += count
+                    places, spare, wanted[i] = places - count, spare - count, wanted[i] - count
+        for i, w, where in block.SOLO:
+            if where == r and value(block.solo[i, w, r]):
+                counts[i][solos[w].pop()] += w
+        for i, m, where in block.PARTS:
+            if where == r:
+                for _ in range(value(block.parts[i, m, r])):
+                    counts[i][shares[m, patterns.kind[i]].pop()] += m
+    return {i: there for i in data.gains if (there := tuple(sorted((+counts[i]).items())))}
+
+
+def _open_servers(
+    block: pyo.Block,
+    r: int,
+    c: int,
+    one: ServerClass,
+    solos: dict[int, list[int]],
+    shares: dict[Any, list[int]],
+    value: Any,
+) -> dict[int, int]:
+    """Give patterns to servers, those with large rests large parts; what is left of each server that is awake."""
+    free = [
+        (one.places - sum(solo), solo)
+        for p, solo in enumerate(one.solos)
+        for _ in range(value(block.solo_servers[r, c, p]))
+    ]
+    parts = [
+        (_total(share), share)
+        for q, share in enumerate(one.shares)
+        if q
+        for _ in range(value(block.share_servers[r, c, q]))
+    ]
+    room: dict[int, int] = {}
+    free.sort(key=lambda pair: -pair[0])
+    parts.sort(key=lambda pair: -pair[0])
+    for place, (server, (left, solo)) in enumerate(zip(one.servers, free, strict=False)):
+        total, share = parts[place] if place < len(parts) else (0, ())
+        room[server] = left - total
+        for width in solo:
+            solos[width].append(server)
+        for what in share:
+            shares[what].append(server)
+    return room
+
+
+def start_patterns(block: pyo.Block, data: SlotData, patterns: Patterns, workers: Mapping[int, Workers]) -> None:
+    """Give the variables the values of workers by job."""
+    group_of = {s: r for r, group in enumerate(patterns.groups) for one in group for s in one.servers}
+    solo: dict[int, list[int]] = defaultdict(list)
+    share: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    spare: Counter[int] = Counter()
+    values: Counter[tuple[str, Any]] = Counter()
+    for i, there in workers.items():
+        width = sum(count for _, count in there)
+        if i in patterns.kind and len(there) > 1:
+            values["spread", (i, width)] = 1
+        for server, count in there:
+            if i not in patterns.kind:
+                spare[server] += count
+            elif len(there) == 1:
+                solo[server].append(width)
+                values["solo", (i, width, group_of[server])] = 1
+            else:
+                share[server].append((count, patterns.kind[i]))
+                values["parts", (i, count, group_of[server])] += 1
+            if i in patterns.kind:
+                values["workers", (i, group_of[server])] += count
+    for r, c in block.CLASSES:
+        one = patterns.groups[r][c]
+        for server in one.servers:
+            if server in solo or server in share or server in spare:
+                values["solo_servers", (r, c, one.solos.index(tuple(sorted(solo[server]))))] += 1
+            if server in share:
+                values["share_servers", (r, c, one.shares.index(tuple(sorted(share[server]))))] += 1
+            values["loose", (r, c)] += spare[server]
+    for name in ("solo", "spread", "parts", "workers", "solo_servers", "share_servers", "loose"):
+        component = block.component(name)
+        for key in component or ():
+            component[key].set_value(values[name, key], skip_validation=True)

@@ -1,0 +1,1 @@
+"""The offline optimum over all slots; see :class:`TimeIndexed`."""

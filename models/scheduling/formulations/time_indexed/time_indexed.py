@@ -1,0 +1,271 @@
+"""The offline optimum: the width of every job, or its workers on every server, in every slot."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import pyomo.environ as pyo
+
+from ddlopt.models.scheduling.formulations.time_indexed.goals import Goal, goal
+from ddlopt.models.scheduling.formulations.time_indexed.places import Places
+from ddlopt.models.scheduling.formulations.time_indexed.runs import (
+    Choices,
+    Terms,
+    Widths,
+    add_runs,
+    add_width_rows,
+    choices,
+    linear,
+    read_widths,
+    set_runs,
+    useful_slots,
+)
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.pool import Pool, Workers, pool, schedule_of_places, schedule_of_widths
+from ddlopt.models.scheduling.rings.rings import tree_ring
+from ddlopt.models.scheduling.solution import Schedule
+
+
+@dataclass(frozen=True)
+class TimeIndexed:
+    r"""Which job runs with how many workers in which slot, over the whole horizon at once.
+
+    Let :math:`x_{iwt} = 1` if job i has w workers in slot t, from its arrival up to its deadline, and
+    :math:`\varphi_i(w)` the mini-batches that it then does, of the :math:`F_i` wanted. In the pool form
+
+    .. math::
+        \max\ & \textstyle\sum_i \bar u_i(p_i) - e \sum_{iwt} w\, x_{iwt} \\
+        & \textstyle\sum_w x_{iwt} \le 1,\qquad \sum_{iw} l_i^r\, w\, x_{iwt} \le C^r \\
+        & F_i\, p_i \le \textstyle\sum_{wt} \min(\varphi_i(w), F_i)\, x_{iwt},\qquad 0 \le p_i \le 1 .
+
+    Widths that do no more than a smaller one are left out: workers can leave a job at no harm.
+
+    **Utilities.** A concave :math:`u_i` is replaced by :math:`\bar u_i \ge u_i`, pieces of tangents (chosen in
+    :mod:`~ddlopt.models.scheduling.concave.piecewise`; a chord below the least progress that there is): their parts
+    used, ``fill``, need no binaries, as the steeper pieces come first of themselves. The model's bound thus holds for
+    the instance, and its objective is an estimate (``outer``). All-or-nothing jobs have a binary that wants :math:`\sum
+    \varphi x \ge F_i` and without which they do not run.
+
+    **Other objectives.** ``max_min``: z in place of every p. ``makespan``: :math:`\sum_w x_{iwt} \le m_t \le m_{t-1}`,
+    and the fewest busy slots. ``completion``: :math:`e_{it} = 1` if the job has ended with slot t,
+    :math:`\sum_{w, t' \le t} \varphi_i(w) x_{iwt'} \ge F_i e_{it}`, :math:`\sum_w x_{iwt} + e_{i,t-1} \le 1`; the time
+    from arrival to end is the number of slots with :math:`e_{i,t-1} = 0`. Slots before which a job cannot have ended
+    have no binaries.
+
+    **Runs in one piece** (not preemptive): :math:`x_{iwt} - x_{iw,t-1} = b_{iwt} - d_{iwt}` and
+    :math:`\sum_{wt} b_{iwt} \le 1`, the flow of a job through idle, running, over; what a job can do by itself is then
+    an integral polytope. Where only the finished job counts, its run has a fixed length L(w) and
+    :math:`d_{iwt} = b_{iw,t-L(w)}`.
+
+    **Servers.** Where widths alone do not decide what fits: :math:`y_{ist} \in \mathbb{Z}`,
+    :math:`\sum_s y_{ist} = \sum_w w\, x_{iwt}` and capacities on every server. Servers that consume power by
+    themselves have a binary :math:`y_{ist} \le Y_{is}\, \mathrm{on}_{st}`. On a tree network the ring of a job takes
+    each link that separates its workers once in either direction, and no other (tree lemma). Let V be the servers on
+    one side of a link that all rings together can fill; *solo* says that all workers are there, *cut* that some are:
+
+    .. math::
+        & \textstyle\sum_{s \in V} y_{ist} \le \min(Y_{iV}, N_i)\, \mathrm{solo}_{iVt}
+          + \min(Y_{iV}, N_i - 1)\, \mathrm{cut}_{iVt},\qquad
+          \sum_i b_i\, \mathrm{cut}_{iVt} \le B_V \\
+        & y_{ist} \le Y_{is} \bigl(\mathrm{solo}_{iUt} + \mathrm{cut}_{iUt}
+          - \textstyle\sum_{V \subset U} \mathrm{solo}_{iVt}\bigr)
+          \qquad s \in U \text{ in no } V \subset U \\
+        & \mathrm{cut}_{iVt} + \textstyle\sum_{V' \subset U} \mathrm{solo}_{iV't}
+          \le \mathrm{solo}_{iUt} + \mathrm{cut}_{iUt},\qquad
+          \sum_{V \subset U} \mathrm{solo}_{iVt} \le \mathrm{solo}_{iUt} \\
+        & \textstyle\sum_{V \subset U} (2\, \mathrm{solo}_{iVt} + \mathrm{cut}_{iVt})
+          \ge 2\, \mathrm{solo}_{iUt} + \mathrm{cut}_{iUt}
+
+    where :math:`V \subset U` are the sides directly within a side, and U may also be the whole cluster, with
+    :math:`\mathrm{solo} = \sum_w x_{iwt}` and :math:`\mathrm{cut} = 0`; the last row is for sides that those within
+    cover. For the whole cluster these two rows know the width: only one that some side holds is solo, and others cut at
+    least as many sides as they take to hold.
+
+    Progress is counted in slots at a job's fastest width, so that coefficients are near 1.
+
+    Parameters
+    ----------
+    places : {"auto", "pool", "servers"}
+        ``auto``: the pool where it is exact.
+    widths : {"all", "envelope"}
+        ``envelope``: only those on the concave envelope of a job's progress, {1, N} without latency. The LP bound is
+        the same, but schedules may be worse: an opening for the full model.
+    tangents : int, optional
+        Of each utility. Default: as many as keep the over-estimate below
+        :data:`~ddlopt.models.scheduling.concave.piecewise.ERROR`.
+    done : tuple of float
+        Mini-batches of each job that were done before the first slot; its utility is then that of all. () for none.
+
+    Ports
+    -----
+    ``running[i, w, t]``
+        1 if job i has w workers in slot t.
+    ``workers[i, s, t]`` : servers form
+        Workers of job i on server s in slot t.
+    ``fill[i, k]`` : objective ``utility``
+        The part used of piece k of the utility of job i.
+    ``finished[i]`` : objective ``utility``, preemptive
+        1 if the all-or-nothing job i is finished.
+    ``smallest`` : objective ``max_min``
+        z relative to what it can be at most.
+    ``busy[t]`` : objective ``makespan``
+        m: 1 if some job is not finished before slot t.
+    ``ended[i, t]`` : objective ``completion``, preemptive
+        e: 1 if job i has ended with slot t.
+    ``begins[i, w, t]`` : not preemptive
+        b: 1 if job i begins at width w in slot t.
+    ``solo[i, v, t]``, ``cut[i, v, t]`` : tree networks
+        1 if all, or if some workers of job i are on side v of a link.
+    ``on[s, t]`` : servers with a power of their own
+        1 if server s has workers in slot t.
+    ``objective``
+        Total utility, smallest part, minus the busy slots, or minus the weighted slots from arrival to end; to be
+        maximised.
+
+    References
+    ----------
+    The schedules, progress and utilities are those of GADGET (INFOCOM 2022) in our reading. Tangents, the runs in one
+    piece, and the indicators on trees in this form are ours.
+    """
+
+    places: Literal["auto", "pool", "servers"] = "auto"
+    widths: Widths = "all"
+    tangents: int | None = None
+    done: tuple[float, ...] = ()
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
+    outer: ClassVar[bool] = True
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Speeds that depend on other jobs, networks that are no trees, and a pool that is not exact."""
+        if instance.contention is not None:
+            return "with contention the speed of a job depends on the others; use rigid-gangs"
+        if instance.bandwidth == "shared" and instance.server_count > 1:
+            return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
+        if self.places == "pool" and not _pool_suits(instance):
+            return "widths alone do not decide what fits or costs, so that a pool is no model; use places='servers'"
+        if instance.needs_rings:
+            assert instance.network is not None
+            if not instance.network.is_tree(instance.server_count):
+                return "the network is no tree; slot-embedding routes rings through any network, one slot at a time"
+        if self.done and len(self.done) != len(instance.jobs):
+            return f"done has {len(self.done)} figures, but there are {len(instance.jobs)} jobs"
+        if any(not before >= 0 for before in self.done):
+            return f"done is {min(self.done)} for some job; mini-batches done are at least 0"
+        if self.tangents is not None and self.tangents < 2:
+            return f"tangents is {self.tangents}, but a utility has one at either end; use at least 2"
+        return None
+
+    def scope(self, instance: SchedulingInstance) -> str | None:
+        """All schedules, unless widths are left out or some mini-batches were done before."""
+        if any(self.done):
+            return "after mini-batches done before"
+        return "widths on the envelope" if self.widths == "envelope" else None
+
+    def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
+        """Fill ``block`` with runs, places and the objective.
+
+        Raises
+        ------
+        InfeasibleError
+            If a job must be finished that cannot be, even alone.
+        """
+        jobs, aim = self._parts(instance)
+        add_runs(block, jobs, instance.preemptive)
+        aim.add_variables(block)
+        add_width_rows(block, jobs, lambda c, t: aim.most(block, c, t), instance.preemptive)
+        terms, constant = aim.add(block)
+        if self._on_servers(instance):
+            terms += Places(instance, jobs).add(block)
+        else:
+            terms += _add_pool(block, instance, pool(instance), jobs)
+        block.objective = pyo.Expression(expr=linear(terms, constant))
+
+    def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
+        """Values of all variables from a schedule, without slots and workers that make no difference."""
+        jobs, aim = self._parts(instance)
+        found: dict[int, dict[int, tuple[int, Workers]]] = defaultdict(dict)
+        for run in solution.runs:
+            for t in range(run.start, run.end):
+                found[run.job][t] = run.width, run.workers
+        widths: dict[tuple[int, int], int] = {}
+        places: dict[tuple[int, int], Mapping[int, int]] = {}
+        gains: dict[int, dict[int, float]] = {}
+        for c in jobs:
+            gains[c.job] = useful_slots(c, {t: c.at(width) for t, (width, _) in sorted(found[c.job].items())})
+            for t in gains[c.job]:
+                width, workers = found[c.job][t]
+                widths[c.job, t] = c.at(width)[0]
+                places[c.job, t] = _fewer(workers, widths[c.job, t])
+        set_runs(block, widths, instance.preemptive)
+        aim.start(block, gains)
+        if self._on_servers(instance):
+            Places(instance, jobs).start(block, places)
+
+    def read(self, block: pyo.Block, instance: SchedulingInstance) -> Schedule:
+        """The schedule that the values describe, without slots in which a job has nothing left to do.
+
+        Raises
+        ------
+        SolverError
+            If a job runs in part.
+        """
+        jobs, _ = self._parts(instance)
+        found = read_widths(block)
+        widths: list[dict[int, int]] = [{} for _ in range(instance.slots)]
+        for c in jobs:
+            mine = {t: c.at(found[c.job, t]) for t in range(c.first, c.last) if (c.job, t) in found}
+            for t in useful_slots(c, mine, whole=False):
+                widths[t][c.job] = mine[t][0]
+        if not self._on_servers(instance):
+            return schedule_of_widths(instance, widths)
+        kept = {(i, t): w for t, here in enumerate(widths) for i, w in here.items()}
+        placed = Places(instance, jobs).read(block, kept)
+        if not instance.needs_rings:
+            return schedule_of_places(instance, placed)
+        rings = [{i: tree_ring(instance, [s for s, _ in workers]) for i, workers in here.items()} for here in placed]
+        return schedule_of_places(instance, placed, rings)
+
+    def objective_value(self, instance: SchedulingInstance, value: float) -> float:
+        """Utility or part as it is; seconds for minus a number of slots."""
+        return value if instance.sense == "maximize" else -value * instance.slot_s
+
+    def _parts(self, instance: SchedulingInstance) -> tuple[list[Choices], Goal]:
+        jobs = choices(instance, self.widths, self.done)
+        return jobs, goal(instance, jobs, self.done, self.tangents)
+
+    def _on_servers(self, instance: SchedulingInstance) -> bool:
+        return self.places == "servers" or not _pool_suits(instance)
+
+
+def _pool_suits(instance: SchedulingInstance) -> bool:
+    powered = bool(instance.energy_price_per_j and instance.idle_w.any())
+    return pool(instance).exact and not powered
+
+
+def _add_pool(block: pyo.Block, instance: SchedulingInstance, cluster: Pool, jobs: Sequence[Choices]) -> Terms:
+    """Widths fit the pool in every slot; gives what the workers' energy costs."""
+    running: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for c in jobs:
+        for t in range(c.first, c.last):
+            running[t] += [(c.job, w) for w in c.widths]
+    demand, capacity = cluster.demand.tolist(), cluster.capacity.tolist()
+
+    @block.Constraint([(r, t) for r in range(len(capacity)) for t in sorted(running)], doc="the cluster holds all")
+    def cluster_is_large_enough(b: Any, r: int, t: int) -> Any:
+        row = [(w * demand[i][r], b.running[i, w, t]) for i, w in running[t] if demand[i][r]]
+        return linear(row) <= capacity[r] if row else pyo.Constraint.Skip
+
+    price = instance.energy_price_per_j * instance.slot_s * float(instance.worker_w[0])
+    return [(-price * w, variable) for (_, w, _), variable in block.running.items()] if price else []
+
+
+def _fewer(workers: Workers, width: int) -> dict[int, int]:
+    """``width`` of the workers; those go first that have the fewest beside them."""
+    left: dict[int, int] = {}
+    for server, count in sorted(workers, key=lambda pair: (-pair[1], pair[0])):
+        if width > 0:
+            left[server] = min(count, width)
+            width -= left[server]
+    return left

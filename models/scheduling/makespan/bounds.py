@@ -1,0 +1,278 @@
+"""Lower bounds on makespan and completion times without a solver: areas, intervals and dual feasible functions."""
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.makespan.dual_feasible import Transformed, sampled, transformed
+from ddlopt.models.scheduling.needs import Floats, Ints, Needs, needs, whole_resources
+
+_TRANSFORMED_JOBS = 3000
+"""Beyond so many jobs sizes are only taken as they are."""
+_INTERVAL_WORK = 1e6
+"""Jobs times intervals that are looked at for one makespan."""
+_WINDOWS = 8
+_MOST_TRIED = 60
+"""Makespans tried in one bound; more of them would be refuted one by one only where deadlines are hard to keep."""
+_LARGEST = 2**62
+_SAFETY = 1e-9
+"""Relative margin for the rounding of floats in sums over all jobs."""
+
+
+def makespan_bound(instance: SchedulingInstance) -> float:
+    """Seconds before which no schedule ends; see :func:`makespan_bound_slots`.
+
+    Raises
+    ------
+    InfeasibleError
+        If it proves that not all jobs can be finished in time.
+    """
+    return makespan_bound_slots(instance) * instance.slot_s
+
+
+def makespan_bound_slots(instance: SchedulingInstance) -> int:
+    r"""Slots that every schedule needs which finishes all jobs, in whole numbers throughout.
+
+    It holds for elastic and preemptive jobs, networks and contention alike, as it relaxes these: jobs run at the best
+    rate that any place allows, and the cluster is one pool. For every resource and every dual feasible function u of
+    the sizes (:mod:`~ddlopt.models.scheduling.makespan.dual_feasible`), with capacity C and job j of size :math:`c_j`,
+    arrival :math:`r_j` and :math:`p_j` slots:
+
+    *Longest*: :math:`r_j + p_j`. *Area* from every arrival a on: :math:`a + \lceil \sum_{r_j \ge a} u(c_j)\, p_j / u(C)
+    \rceil`. Wide jobs, of which no two fit together, are among these. The others refute one makespan T after another:
+
+    *Intervals* (energetic reasoning): in slots a..b-1 a job has at least the slots that it has there both when it
+    starts as early and when it ends as late as it may (a preemptive one: that do not fit outside), and
+    :math:`\sum_j u(c_j)\, \mathrm{slots}_j \le u(C) (b - a)`.
+
+    *Both ways*: workers can be numbered such that a worker has one job at a time, in one piece where jobs are. On each
+    the lengths of its jobs, all arrived since a, add up to T - a at most; so a dual feasible function v of the lengths
+    may come on top: :math:`\sum_j u(c_j)\, v(p_j) \le u(C)\, v(T - a)`. (Not for preemptive or elastic jobs.)
+
+    An elastic job counts as the width that takes least of u for each mini-batch.
+
+    Raises
+    ------
+    InfeasibleError
+        If it proves that not all jobs can be finished in time.
+    """
+    jobs = needs(instance)
+    views = _views(instance, jobs)
+    bound = int((jobs.arrival + jobs.slots).max())
+    for view in views:
+        bound = max(bound, view.area_bound(jobs.arrival))
+    bound = _raised(jobs, views, bound, instance.slots)
+    if bound > instance.slots:
+        raise InfeasibleError(
+            f"'{instance.name}': to finish all jobs takes {bound} slots at least, but there are {instance.slots}"
+        )
+    return bound
+
+
+def completion_bound(instance: SchedulingInstance) -> float:
+    r"""Seconds, weighted and added up over all jobs, that they take from arrival to end at least.
+
+    With the sizes, functions u and relaxations of :func:`makespan_bound_slots`: a machine that does the work
+    :math:`W_j = u(c_j)\, p_j` of one job after another at the speed u(C) can follow every schedule, and among all its
+    ways preemptive order by :math:`v_j / W_j` has the least :math:`\sum_j v_j M_j`, where the mean busy time
+    :math:`M_j` is the mean of the moments at which j is worked on (Goemans). A job ends at least half its length after
+    its mean busy time: :math:`\sum_j v_j (M_j + p_j / 2 - r_j)`; the length of an elastic job is here what its work
+    takes at the width that does most in a slot.
+
+    Raises
+    ------
+    InfeasibleError
+        If a job cannot be finished in time, even alone.
+
+    References
+    ----------
+    M. X. Goemans, "A supermodular relaxation for scheduling with release dates", IPCO 1996.
+    """
+    jobs = needs(instance)
+    best = float(jobs.weight @ jobs.slots)
+    for view in _views(instance, jobs, most=12):
+        for row in range(len(view.capacity)):
+            best = max(best, _mean_busy_bound(jobs, view, row))
+    best *= 1 - _SAFETY
+    if (jobs.weight == jobs.weight.round()).all():
+        best = math.ceil(best)
+    return best * instance.slot_s
+
+
+@dataclass(frozen=True)
+class _View:
+    """One resource under K dual feasible functions.
+
+    Parameters
+    ----------
+    capacity : (K,) array
+    size : (K, I) array
+        What a job takes in a slot; 0 for elastic jobs.
+    work : (K, I) array
+        What it takes in all, rounded up.
+    per_minibatch : (K, I) array
+        Least that an elastic job takes for a mini-batch; 0 for others.
+    peak : (K, I) array
+        Most that it can take in a slot.
+    """
+
+    capacity: Ints
+    size: Ints
+    work: Ints
+    per_minibatch: Floats
+    peak: Ints
+
+    def area_bound(self, arrival: Ints) -> int:
+        """The best area bound from any arrival on."""
+        order = np.argsort(arrival, kind="stable")[::-1]
+        since = np.cumsum(self.work[:, order], axis=1)
+        ends = arrival[order] + -(-since // self.capacity[:, None])
+        return int(ends.max())
+
+
+def _views(instance: SchedulingInstance, jobs: Needs, most: int = 40) -> list[_View]:
+    views = []
+    most = most if len(instance.jobs) <= _TRANSFORMED_JOBS else 0
+    for resource in whole_resources(instance):
+        widths = [np.arange(low, high + 1) for low, high in zip(jobs.narrowest, jobs.widest, strict=True)]
+        starts = np.concatenate(([0], np.cumsum([len(row) for row in widths])))
+        sizes = np.concatenate(widths) * np.repeat(resource.per_worker, np.diff(starts))
+        if sizes.max() > resource.capacity:
+            raise InfeasibleError(
+                f"'{instance.name}': some job takes more of a resource than all servers together have"
+            )
+        once = jobs.slots if jobs.rigid.all() else None
+        found = transformed(sizes, resource.capacity, most, once)
+        small = [each * 20 * instance.slots * len(sizes) < _LARGEST for each in found.capacity.tolist()]
+        if any(small):
+            views.append(_view(jobs, Transformed(found.sizes[small], found.capacity[small]), starts))
+    return views
+
+
+def _view(jobs: Needs, found: Transformed, starts: Ints) -> _View:
+    rates = np.concatenate([np.asarray(row) for row in jobs.rates])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(rates > 0, found.sizes / rates, np.inf)
+    rigid = jobs.rigid
+    per_minibatch = np.where(rigid, 0.0, np.minimum.reduceat(each, starts[:-1], axis=1))
+    peak = np.maximum.reduceat(found.sizes, starts[:-1], axis=1)
+    size = np.where(rigid, peak, 0)
+    work = np.where(rigid, peak * jobs.slots, _up(per_minibatch * jobs.wanted))
+    return _View(found.capacity, size, work, per_minibatch, peak)
+
+
+def _up(amounts: Floats) -> Ints:
+    """Rounded up, but never because of a rounding error."""
+    return np.ceil(amounts * (1 - 1e-12) - 1e-9).astype(np.int64)
+
+
+def _raised(jobs: Needs, views: Sequence[_View], bound: int, most: int) -> int:
+    """The bound after all makespans that can be refuted, in growing steps."""
+    step = 0
+    for _ in range(_MOST_TRIED):
+        if bound + step > most:
+            if not step:
+                break
+            step = 0
+        if _refuted(jobs, views, bound + step):
+            bound, step = bound + step + 1, 2 * step + 1
+        elif step:
+            step = 0
+        else:
+            break
+    return bound
+
+
+def _refuted(jobs: Needs, views: Sequence[_View], makespan: int) -> bool:
+    """Whether it is proven that not all jobs can be finished within so many slots."""
+    due = np.minimum(jobs.last, makespan)
+    if (due - jobs.arrival < jobs.slots).any():
+        return True
+    if any(_intervals_refute(jobs, view, due) for view in views):
+        return True
+    pieces = not jobs.preemptive and bool(jobs.rigid.all()) and len(jobs.slots) <= _TRANSFORMED_JOBS
+    return pieces and any(_lengths_refute(jobs, view, makespan) for view in views)
+
+
+def _intervals_refute(jobs: Needs, view: _View, due: Ints) -> bool:
+    early, late = jobs.arrival + jobs.slots, due - jobs.slots
+    most = max(2, math.isqrt(int(_INTERVAL_WORK / len(due))))
+    begins = sampled(np.unique(np.concatenate((jobs.arrival, late, early))), most)
+    ends = sampled(np.unique(np.concatenate((due, early, late))), most)
+    elastic = ~jobs.rigid
+    best = jobs.best[elastic]
+    for begin in begins.tolist():
+        after = ends[ends > begin][:, None]
+        if not len(after):
+            continue
+        outside = np.maximum(0, np.minimum(due, begin) - jobs.arrival)
+        outside = outside + np.maximum(0, due - np.maximum(jobs.arrival, after))
+        inside = np.maximum(0, jobs.slots - outside)
+        if not jobs.preemptive:
+            one_side = np.minimum(early - begin, after - late)
+            inside = np.clip(np.minimum(one_side, np.minimum(jobs.slots, after - begin)), 0, None)
+        needed = inside @ view.size.T
+        if elastic.any():
+            left = np.maximum(0.0, jobs.wanted[elastic] - outside[:, elastic] * best)
+            needed = needed + _up(left @ view.per_minibatch[:, elastic].T)
+        if (needed > view.capacity * (after - begin)).any():
+            return True
+    return False
+
+
+def _lengths_refute(jobs: Needs, view: _View, makespan: int) -> bool:
+    for since in sampled(np.unique(jobs.arrival), _WINDOWS).tolist():
+        inside = jobs.arrival >= since
+        lengths = transformed(jobs.slots[inside], makespan - since, length=view.size[0, inside])
+        total = view.size[:, inside] @ lengths.sizes.T
+        if (total > view.capacity[:, None] * lengths.capacity).any():
+            return True
+    return False
+
+
+def _mean_busy_bound(jobs: Needs, view: _View, row: int) -> float:
+    """Weighted slots from arrival to end, for one resource and function."""
+    work, speed = view.work[row], float(view.capacity[row])
+    moments = np.zeros(len(work))
+    for job, begin, end in _by_weight(jobs.arrival.tolist(), (work / speed).tolist(), _order(jobs.weight, work)):
+        moments[job] += (end - begin) * (begin + end) / 2
+    busy = work > 0
+    mean = np.where(busy, moments * speed / np.maximum(work, 1), jobs.arrival)
+    length = np.where(jobs.rigid, jobs.slots, work / np.maximum(view.peak[row], 1))
+    return float(jobs.weight @ np.where(busy, mean + length / 2 - jobs.arrival, jobs.slots))
+
+
+def _order(weight: Floats, work: Ints) -> npt.NDArray[np.int64]:
+    """Places of the jobs when those of most weight for their work come first."""
+    order = np.argsort(-weight / np.maximum(work, 1), kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _by_weight(arrival: Sequence[int], length: Sequence[float], place: Ints) -> Iterator[tuple[int, float, float]]:
+    """(job, begin, end) of one machine that always does the first job there is, interrupting others."""
+    jobs = sorted((job for job in range(len(arrival)) if length[job] > 0), key=lambda job: arrival[job])
+    left, now, following = list(length), 0.0, 0
+    waiting: list[tuple[int, int]] = []
+    while following < len(jobs) or waiting:
+        if not waiting:
+            now = max(now, float(arrival[jobs[following]]))
+        while following < len(jobs) and arrival[jobs[following]] <= now:
+            heapq.heappush(waiting, (int(place[jobs[following]]), jobs[following]))
+            following += 1
+        _, job = waiting[0]
+        until = now + left[job]
+        if following < len(jobs) and arrival[jobs[following]] < until:
+            until = float(arrival[jobs[following]])
+            left[job] -= until - now
+        else:
+            heapq.heappop(waiting)
+        yield job, now, until
+        now = until

@@ -1,0 +1,1 @@
+"""Lagrangian bounds: jobs on their own, at prices of what they share."""

@@ -1,0 +1,1 @@
+"""Rings of all-reduce jobs through a network."""

@@ -1,0 +1,153 @@
+r"""Rings and routes for a demand that a host model decides: groups and pairs are given, their bytes are variables.
+
+An instance is then a *template*: it says which groups and pairs there may be, and its bytes are the most of each that
+the host ever sends. Bytes are measured in a unit U that the host may name, times ``rate`` as everywhere:
+
+.. math::
+    \textstyle\sum_r \beta_{kr} = a_k, \qquad h^k_{st} = \sum_{r:\ t = \mathrm{succ}_r(s)} \beta_{kr}, \qquad
+      D_{st} = b_{st} + \sum_k h^k_{st}
+
+with the ports :math:`a_k`, hop bytes of group k (2(k-1)/k of its gradient for k members), and :math:`b_{st}`, bytes of
+traffic from s to t, both tied by the host to expressions of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ddlopt.models.topology.assembly import assemble
+from ddlopt.models.topology.formulations.rows.throughput import (
+    Order,
+    Pair,
+    add_hops,
+    add_pairs,
+    hops_of,
+    mixture_of_rings,
+    read_paths,
+)
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.solution import TopologyDesign
+
+Demand = Literal["fixed", "open"]
+
+
+def scale_bytes(template: TopologyInstance) -> float:
+    """The unit U if none is named: each link's load if the server with most to send spread all of it evenly."""
+    return float(template.node_bytes.max()) / template.degree
+
+
+def add_open_demand(
+    block: pyo.Block,
+    template: TopologyInstance,
+    orders: Sequence[Sequence[Order]] | None,
+    unit: float,
+    most_rate: float | None,
+) -> None:
+    """Add ``group_units[k]``, ``traffic_units[s, t]``, ``ring_share``, ``hop`` and ``demand``, all times rate.
+
+    Shares of rings and hops are in units of U = ``unit`` bytes, too, which the block keeps as ``unit_bytes``.
+    ``most_rate`` is an upper bound on the rate; None where there is none.
+    """
+    groups = template.allreduce_groups
+    block.unit_bytes = unit
+    traffic = template.traffic_bytes / unit
+    most = [None if most_rate is None else group.hop_bytes / unit * most_rate for group in groups]
+    block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="all-reduce groups")
+    block.group_units = pyo.Var(block.GROUPS, bounds=lambda b, k: (0, most[k]), doc="hop bytes of a group, times rate")
+    add_hops(block, template, orders, [block.group_units[k] for k in block.GROUPS], most)
+    groups_of = add_pairs(block, template)
+    sending = [pair for pair in block.DEMANDS if traffic[pair] > 0]
+    block.TRAFFIC = pyo.Set(dimen=2, initialize=sending, doc="pairs that may have traffic")
+
+    def limits(_: Any, s: int, t: int) -> tuple[float, float | None]:
+        return 0, None if most_rate is None else float(traffic[s, t]) * most_rate
+
+    block.traffic_units = pyo.Var(block.TRAFFIC, bounds=limits, doc="units of traffic from s to t, times rate")
+    block.members_of_groups = tuple(group.members for group in groups)
+    block.candidate_rings = orders
+
+    @block.Expression(block.DEMANDS, doc="units to send from s to t, times rate")
+    def demand(b: Any, s: int, t: int) -> Any:
+        own = [b.traffic_units[s, t]] if (s, t) in b.TRAFFIC else []
+        return sum([*own, *(b.hop[k, s, t] for k in groups_of[s, t])])
+
+
+def add_open_volumes(block: pyo.Block, template: TopologyInstance, depth: int) -> None:
+    r"""The volume of each source's flow, given ``near[s, t, l]``, where bytes are variables.
+
+    As in :class:`~ddlopt.models.topology.formulations.rings_and_routes.RingsAndRoutes`, with a product of variables for
+    traffic as for hops: :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`, T the most that is ever sent, and :math:`\sum_\ell
+    e^\ell_{st} \le b_{st}`.
+    """
+    unit = block.unit_bytes
+    traffic, sends = template.traffic_bytes / unit, template.node_bytes[0] / unit
+    weight = [group.hop_bytes / unit for group in template.allreduce_groups]
+    block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, None), doc="units of a hop that l links can serve")
+    block.near_traffic = pyo.Var(block.TRAFFIC, block.LEVELS, bounds=(0, None), doc="units that l links can serve")
+
+    @block.Constraint(block.HOPS, block.LEVELS, doc="hops are short where members are near")
+    def hops_are_near(b: Any, k: int, s: int, t: int, level: int) -> Any:
+        return b.near_hop[k, s, t, level] <= weight[k] * b.near[s, t, level]
+
+    @block.Constraint(block.HOPS, doc="a hop has one distance")
+    def hop_has_one_distance(b: Any, k: int, s: int, t: int) -> Any:
+        return sum(b.near_hop[k, s, t, level] for level in b.LEVELS) <= b.hop[k, s, t]
+
+    @block.Constraint(block.TRAFFIC, block.LEVELS, doc="traffic goes a short way where its ends are near")
+    def traffic_is_near(b: Any, s: int, t: int, level: int) -> Any:
+        return b.near_traffic[s, t, level] <= float(traffic[s, t]) * b.near[s, t, level]
+
+    @block.Constraint(block.TRAFFIC, doc="traffic has one distance")
+    def traffic_has_one_distance(b: Any, s: int, t: int) -> Any:
+        return sum(b.near_traffic[s, t, level] for level in b.LEVELS) <= b.traffic_units[s, t]
+
+    @block.Constraint(block.FLOWS, doc="flow takes links")
+    def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
+        return b.flow[s, i, j] <= float(sends[s]) * b.near[i, j, 1]
+
+    targets: dict[int, list[int]] = {}
+    for s, t in block.DEMANDS:
+        targets.setdefault(s, []).append(t)
+    hops = {s: [(k, t) for k, i, t in block.HOPS if i == s] for s in targets}
+    pairs = {s: [t for i, t in block.TRAFFIC if i == s] for s in targets}
+    block.SOURCES = pyo.Set(initialize=sorted(targets))
+
+    @block.Constraint(block.SOURCES, doc="volume of a source's flow is at least bytes times distance")
+    def volume_covers_distance(b: Any, s: int) -> Any:
+        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
+        saved = sum(
+            (depth + 1 - level)
+            * (sum(b.near_traffic[s, t, level] for t in pairs[s]) + sum(b.near_hop[k, s, t, level] for k, t in hops[s]))
+            for level in b.LEVELS
+        )
+        return volume + saved >= (depth + 1) * sum(b.demand[s, t] for t in targets[s])
+
+
+def read_open_design(block: pyo.Block, instance: TopologyInstance, links: Mapping[Pair, int]) -> TopologyDesign:
+    """The design for what is sent: ``instance`` has the bytes that the host chose, and no group that is not in block.
+
+    Raises
+    ------
+    SolverError
+        If a pair has no path, or relaxed hops are no mixture of rings.
+    """
+    place = {members: k for k, members in enumerate(block.members_of_groups)}
+    rings: list[tuple[int, Order, float]] = []
+    for number, group in enumerate(instance.allreduce_groups):
+        k = place[group.members]
+        amount = pyo.value(block.group_units[k])
+        if block.candidate_rings is None:
+            hops = {(s, t): pyo.value(block.hop[g, s, t]) / amount for g, s, t in block.HOPS if g == k}
+            rings += [(number, order, share) for order, share in mixture_of_rings(number, group.members, hops)]
+            continue
+        orders = block.candidate_rings[k]
+        shares = np.array([max(0.0, pyo.value(block.ring_share[k, r])) for r in range(len(orders))])
+        if not shares.any():  # what there is to reduce drowned in the solver's tolerance: any ring will do
+            shares[0] = 1.0
+        shares /= shares.sum()
+        rings += [(number, order, share) for order, share in zip(orders, shares.tolist(), strict=True) if share > 0]
+    sending = [(int(s), int(t)) for s, t in zip(*np.nonzero(instance.traffic_bytes), strict=True)]
+    used = [hop for _, order, _ in rings for hop in hops_of(order)]
+    return assemble(instance, links, rings, read_paths(block, instance, links, [*sending, *used]))

@@ -1,0 +1,1 @@
+"""Column generation over the aggregation trees of jobs."""

@@ -1,0 +1,117 @@
+"""Annealing of placements in register arrays."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.aggregation.registers.batches import Merged, merged
+from ddlopt.models.aggregation.registers.bounds import registers_bound
+from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
+from ddlopt.models.contracts import Instance, Solution
+from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placement
+from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+_FIRST = 50_000
+"""Steps of the first walk; each later one has twice as many, up to :data:`_LONGEST`."""
+_LONGEST = 3_200_000
+_LARGEST = 120
+"""Parameters up to which the relaxation takes seconds."""
+_HOT, _COLD = 1.0, 0.05
+"""Temperatures, in mean weights of a batch."""
+_SURPLUS = (1.0, 0.1, 0.3)
+"""What a parameter too many in an array counts beside the packet of its batch, in one walk after the other."""
+
+
+@dataclass(frozen=True)
+class RegisterSearch(Heuristic, uses=("seed", "start")):
+    r"""Simulated annealing by moves and swaps (ours).
+
+    A step takes the batches of one or two parameters, not all of them. Under goal ``packets`` most steps change no
+    maximum; so :math:`\sum_t w_t \sum_r (|S_t \cap B_r| - f_t)^+`, where batch t cannot do with fewer than :math:`f_t`
+    packets, counts a little too. Walks begin at the best placement so far, in a temperature that leaves little of it,
+    and each is twice as long as the one before.
+
+    Parameters
+    ----------
+    steps : int
+        Of all walks together, where neither the time limit nor a bound ends them.
+    relaxation : bool
+        With the bound of the semidefinite relaxation, which is solved in the end, for up to 120 parameters.
+    """
+
+    steps: int = 6_000_000
+    relaxation: bool = False
+
+    name: ClassVar[str] = "register-search"
+    family: ClassVar[str] = FAMILY
+    covers: ClassVar[type[Instance]] = RegisterInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.registers.kernels.annealing",)
+
+    def answer(
+        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[Solution, Mapping[str, Any]]:
+        """The best of all walks."""
+        batches = merged(instance)
+        arrays = start.arrays if isinstance(start, Placement) else by_heat(instance)
+        best = np.array(arrays, dtype=np.int64)
+        if not batches.batches:
+            return placement(instance, best.tolist()), {"steps": 0.0}
+        target = registers_bound(instance) - batches.constant
+        rng, scale = np.random.default_rng(seed), float(batches.weights.mean())
+        value, done, length, walk = np.inf, 0, _FIRST, 0
+        while True:
+            work = work_of(instance, batches, _SURPLUS[walk % len(_SURPLUS)])
+            found, found_value = kernels.anneal(work, best, length, _HOT * scale, _COLD * scale, target + 1e-9, rng)
+            if found_value < value - 1e-9:
+                best, value = found, found_value
+                clock.report(float(value) + batches.constant)
+            done, walk = done + length, walk + 1
+            length = min(2 * length, _LONGEST)
+            if math.isfinite(clock.left_s):
+                length = min(length, max(_FIRST, int(clock.left_s * done / clock.elapsed_s)))
+            if value <= target + 1e-9 or clock.expired or done >= self.steps:
+                return placement(instance, best.tolist()), {"steps": float(done)}
+
+    def certificate(self, instance: RegisterInstance, solution: Any, clock: Clock) -> float | None:
+        """The bound of the relaxation, where it is asked for and the time is not up."""
+        from ddlopt.models.aggregation.registers.relaxation import PlacementRelaxation
+        from ddlopt.solvers.aggregation.registers.rounding import relaxed
+
+        if not self.relaxation or clock.expired or instance.parameters > _LARGEST:
+            return None
+        if PlacementRelaxation().refuses(instance) is not None:
+            return None
+        return relaxed(instance, clock)[2]
+
+
+def work_of(instance: RegisterInstance, batches: Merged, surplus: float = 0.0) -> kernels.Work:
+    """Batches as the kernels take them; ``surplus`` counts under goal ``packets``, see :class:`RegisterSearch`."""
+    touches = np.zeros((len(batches.batches), instance.parameters), dtype=np.bool_)
+    for place, batch in enumerate(batches.batches):
+        touches[place, list(batch)] = True
+    start = np.concatenate([[0], np.cumsum(touches.sum(axis=0))]).astype(np.int64)
+    counts = np.arange(max(map(len, batches.batches)) + 2)
+    weights = batches.weights[:, None]
+    if instance.goal == "packets":
+        floors = batches.floors[:, None]
+        table: npt.NDArray[np.float64] = surplus * weights * np.maximum(0, counts - floors)
+        top = weights * np.maximum(counts, floors)
+    else:
+        table = weights * (counts * (counts - 1) / 2)
+        top = np.zeros_like(table)
+    packets = float(instance.goal == "packets")
+    return kernels.Work(
+        start,
+        np.ascontiguousarray(np.nonzero(touches.T)[1]),
+        touches,
+        table,
+        top,
+        np.array(instance.capacities),
+        1 - packets,
+        packets,
+    )

@@ -1,0 +1,262 @@
+"""Slots and rates by prices of memory and links, which also certify them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ddlopt.models.aggregation.family import AggregationProblem
+from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.aggregation.slots.prices import price_bound
+from ddlopt.models.aggregation.slots.slowest import least_slowest_s, needed_for
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.aggregation.slots.interior_point import Rates, best_rates
+from ddlopt.solvers.aggregation.slots.rates import Flags
+from ddlopt.solvers.aggregation.slots.rounding import Rounding
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+
+_LEAST = 1e-6
+"""Part of a job that counts as none."""
+_MOST_FLIPS = 200
+_PRICED_ROWS = 40
+_WIDTH = 0.5
+_SECTIONS = 40
+
+
+@dataclass(frozen=True)
+class PricedSlots(Timed, uses=()):
+    """The convex relaxation by an interior-point method, its prices as certificate, and the plan rounded from it.
+
+    Without fallback and with slots that need not be whole there is nothing to round, and the gap is that of the
+    iterations. Of jobs that the relaxation lets fall back in part, which are no more than there are rows in the way,
+    the first so many by their rates are aggregated, as is best; then the choice is turned for one job at a time. Whole
+    slots: :class:`~ddlopt.solvers.aggregation.slots.rounding.Rounding`. The bound is that of the prices
+    (:func:`~ddlopt.models.aggregation.slots.prices.price_bound`), all scaled together and then each by itself where
+    slots are whole or jobs may fall back.
+
+    Details: ``price KEY``, seconds that one more unit of a row would save, of the rows with the dearest totals.
+
+    Parameters
+    ----------
+    solver : {"interior", "clarabel", "scs"}
+        Our method, or CVXPY's program :class:`~ddlopt.models.aggregation.slots.formulations.slot_shares.SlotShares`.
+    """
+
+    solver: str = "interior"
+
+    family: ClassVar[str] = "aggregation"
+    covers: ClassVar[type[Any]] = SlotsInstance
+
+    @property
+    def name(self) -> str:
+        """By the solver."""
+        return "slot-prices" if self.solver == "interior" else "slot-shares"
+
+    def refuses(self, instance: AggregationProblem) -> str | None:
+        """Other problems and goal ``slowest``."""
+        refused = super().refuses(instance)
+        if refused is None and isinstance(instance, SlotsInstance) and instance.goal != "total":
+            return "it covers goal 'total'; 'slowest' is solved by bisection"
+        return refused
+
+    def find(self, instance: SlotsInstance, limits: Limits, seed: int, clock: Clock, start: SlotPlan | None) -> Found:
+        """See the class."""
+        arrays = SlotArrays(instance)
+        relaxed, version = self._relaxed(arrays, clock)
+        plan = _Choice(arrays, relaxed, clock).best()
+        prices = relaxed.prices
+        if instance.whole or (arrays.fallback > 0).any():
+            prices = sharpened(arrays, prices, clock)
+        bound = price_bound(arrays, prices)
+        clock.report(plan.cost + arrays.compute_total_s, bound)
+        return Found(
+            arrays.plan(plan.rates, plan.aggregated, plan.slots),
+            details=price_details(arrays, relaxed.prices),
+            bound=bound,
+            versions={"solver": version},
+        )
+
+    def _relaxed(self, arrays: SlotArrays, clock: Clock) -> tuple[Rates, str]:
+        if self.solver == "interior":
+            return relaxation(arrays), "ddlopt"
+        from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
+        from ddlopt.solvers.backends.convex import Convex
+
+        model = SlotShares()
+        problem = model.problem(arrays.instance)
+        left = None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3)
+        outcome = Convex(self.solver).solve(problem, Limits(time_s=left))
+        if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
+            raise NoSolutionError(outcome.message)
+        return Rates(model.read(problem, arrays.instance), model.prices(problem, arrays.instance)), outcome.solver
+
+
+@dataclass(frozen=True)
+class SlowestSlots(Timed, uses=()):
+    """Goal ``slowest``: bisection over the time, which says what rates each job needs; whole slots and fallback too.
+
+    Details: none.
+    """
+
+    name: ClassVar[str] = "slot-bisection"
+    family: ClassVar[str] = "aggregation"
+    covers: ClassVar[type[Any]] = SlotsInstance
+
+    def refuses(self, instance: AggregationProblem) -> str | None:
+        """Other problems and goal ``total``."""
+        refused = super().refuses(instance)
+        if refused is None and isinstance(instance, SlotsInstance) and instance.goal != "slowest":
+            return "it covers goal 'slowest'"
+        return refused
+
+    def find(self, instance: SlotsInstance, limits: Limits, seed: int, clock: Clock, start: SlotPlan | None) -> Found:
+        """See the class; the bound of the instance is the optimum."""
+        arrays = SlotArrays(instance)
+        needed = needed_for(arrays, least_slowest_s(arrays)[1])
+        return Found(arrays.plan(needed.rates, needed.aggregated))
+
+
+def relaxation(arrays: SlotArrays) -> Rates:
+    """Rates and prices of the relaxation; 0 for jobs whose servers are as fast as switches can be."""
+    inside = arrays.fallback < arrays.cap
+    rates, prices = np.zeros(arrays.count), np.zeros(len(arrays.limits))
+    if inside.any():
+        cost, cap, rows = arrays.cost[inside], arrays.cap[inside], arrays.rows[:, inside]
+        found = best_rates(cost, cap, rows, arrays.limits, arrays.fallback[inside])
+        rates[inside], prices = found.rates, found.prices
+    return Rates(rates, prices)
+
+
+def price_details(arrays: SlotArrays, prices: Floats, most: int = 5) -> dict[str, float]:
+    """Prices of the rows whose totals are dearest."""
+    totals = prices * arrays.limits
+    order = np.argsort(-totals)[:most]
+    return {f"price of {arrays.row_names[k]}": float(prices[k]) for k in order if totals[k] > _LEAST * totals.max()}
+
+
+def sharpened(arrays: SlotArrays, prices: Floats, clock: Clock) -> Floats:
+    """Prices with a better bound: scaled together, then each by itself."""
+    best = _scaled(arrays, prices, np.ones(len(prices), dtype=bool))
+    for k in np.argsort(-prices * arrays.limits)[:_PRICED_ROWS]:
+        if clock.expired or prices[k] <= 0:
+            break
+        best = _scaled(arrays, best, np.arange(len(prices)) == k)
+    return best
+
+
+def _scaled(arrays: SlotArrays, prices: Floats, which: Flags) -> Floats:
+    """The best factor for some prices, by golden section, as the bound is concave in it."""
+
+    def at(log: float) -> Floats:
+        return np.where(which, prices * math.exp(log), prices)
+
+    return max(
+        (at(_peak(lambda log: price_bound(arrays, at(log)))), prices), key=lambda each: price_bound(arrays, each)
+    )
+
+
+def _peak(value: Callable[[float], float]) -> float:
+    ratio = (math.sqrt(5) - 1) / 2
+    low, high = -_WIDTH, _WIDTH
+    one, two = high - ratio * (high - low), low + ratio * (high - low)
+    at_one, at_two = value(one), value(two)
+    for _ in range(_SECTIONS):
+        if at_one < at_two:
+            low, one, at_one = one, two, at_two
+            two = low + ratio * (high - low)
+            at_two = value(two)
+        else:
+            high, two, at_two = two, one, at_one
+            one = high - ratio * (high - low)
+            at_one = value(one)
+    return (low + high) / 2
+
+
+class _Plan(NamedTuple):
+    cost: float
+    rates: Floats
+    aggregated: Flags
+    slots: Floats | None
+
+
+class _Choice:
+    """Which jobs are aggregated, given the relaxation."""
+
+    def __init__(self, arrays: SlotArrays, relaxed: Rates, clock: Clock) -> None:
+        self._arrays, self._relaxed, self._clock = arrays, relaxed, clock
+        with np.errstate(divide="ignore"):
+            self._back: Floats = arrays.cost / arrays.fallback
+
+    def best(self) -> _Plan:
+        """The best plan found."""
+        arrays, rates = self._arrays, self._relaxed.rates
+        touch = np.minimum(2 * arrays.fallback, arrays.cap)
+        must = (arrays.fallback == 0) | (rates >= touch * (1 - _LEAST))
+        share = rates / np.where(touch > 0, touch, 1.0)
+        parts = [j for j in np.argsort(-share).tolist() if not must[j] and share[j] > _LEAST]
+        plans = []
+        for count in sorted({*range(min(len(parts), 8) + 1), len(parts)}):
+            chosen = must.copy()
+            chosen[parts[:count]] = True
+            plans.append(self._plan(chosen, rates if not parts else None))
+        known = [plan for plan in plans if plan is not None] or self._fewer(must)
+        if not known:
+            raise NoSolutionError("no choice of jobs that fall back was found with which the slots suffice")
+        best = self._turned(min(known, key=lambda plan: plan.cost))
+        if best.slots is None:
+            return best
+        finished = self._plan(best.aggregated, best.rates, exchange=True)
+        return best if finished is None or finished.cost > best.cost else finished
+
+    def _fewer(self, chosen: Flags) -> list[_Plan]:
+        """Without the jobs that need slots least, where there are fewer whole slots than jobs."""
+        arrays, chosen = self._arrays, chosen.copy()
+        worth = np.where(
+            arrays.fallback > 0, self._relaxed.rates / np.where(arrays.fallback > 0, arrays.fallback, 1.0), np.inf
+        )
+        for j in np.argsort(worth).tolist():
+            if not np.isfinite(worth[j]):
+                break
+            crowded = (((arrays.per_slot > 0) & chosen).sum(axis=1) > arrays.slots) & (arrays.per_slot[:, j] > 0)
+            chosen[j] = chosen[j] and not crowded.any()
+        plan = self._plan(chosen, None)
+        return [] if plan is None else [plan]
+
+    def _turned(self, plan: _Plan) -> _Plan:
+        """Turn the choice for one job at a time while that helps."""
+        may = np.flatnonzero((self._arrays.fallback > 0) & (self._arrays.fallback < self._arrays.cap))
+        improved, tried = True, 0
+        while improved and len(may):
+            improved = False
+            for j in may.tolist():
+                if self._clock.expired or tried >= _MOST_FLIPS:
+                    return plan
+                tried += 1
+                chosen = plan.aggregated.copy()
+                chosen[j] = not chosen[j]
+                other = self._plan(chosen, None)
+                if other is not None and other.cost < plan.cost * (1 - 1e-9):
+                    plan, improved = other, True
+        return plan
+
+    def _plan(self, chosen: Flags, rates: Floats | None, exchange: bool = False) -> _Plan | None:
+        """The best plan found with a choice."""
+        arrays = self._arrays
+        prices = self._relaxed.prices
+        if rates is None:
+            rates = np.zeros(arrays.count)
+            if chosen.any():
+                cost, cap, rows = arrays.cost[chosen], arrays.cap[chosen], arrays.rows[:, chosen]
+                rates[chosen], prices = best_rates(cost, cap, rows, arrays.limits, np.zeros(len(cost)))
+        slots = None
+        if arrays.instance.whole and chosen.any():
+            rounded = Rounding(arrays, chosen, prices, self._clock).round(rates, exchange)
+            if rounded is None:
+                return None
+            rates, slots = rounded
+        cost = (arrays.cost[chosen] / rates[chosen]).sum() + self._back[~chosen].sum()
+        return _Plan(float(cost), rates, chosen, slots)

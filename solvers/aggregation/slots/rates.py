@@ -1,0 +1,68 @@
+"""Rates where slots are given: fair ones, by rules, and those that cost least."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.solvers.aggregation.slots.interior_point import best_rates
+
+Flags = npt.NDArray[np.bool_]
+
+
+def max_min_rates(rows: Floats, limits: Floats, caps: Floats) -> Floats:
+    """(n,) max-min fair rates: all grow together; whoever meets a full row or its cap stays where it is.
+
+    Parameters
+    ----------
+    rows, limits : (k, n) and (k,) arrays
+    caps : (n,) array
+    """
+    rates = np.zeros(len(caps))
+    growing = caps > 0
+    while growing.any():
+        spare, asked = limits - rows @ rates, rows @ growing
+        room = np.divide(spare, asked, out=np.full(len(limits), np.inf), where=asked > 0)
+        own = np.where(growing, caps - rates, np.inf)
+        step = max(0.0, min(float(room.min(initial=np.inf)), float(own.min())))
+        rates = rates + step * growing
+        full = room <= step * (1 + 1e-12)
+        growing = growing & (own > step * (1 + 1e-12)) & ~((rows[full] > 0).any(axis=0))
+    return rates
+
+
+def held(arrays: SlotArrays, slots: Floats) -> Floats:
+    """(n,) rates that (switches, n) slots allow, at most the caps."""
+    each = np.where(arrays.per_slot > 0, arrays.per_slot * slots, np.inf)
+    found: Floats = np.minimum(arrays.cap, each.min(axis=0))
+    return found
+
+
+def other_rows(arrays: SlotArrays) -> tuple[Floats, Floats]:
+    """Rows and limits of links and aggregation rates."""
+    first = len(arrays.slots)
+    return arrays.rows[first:], arrays.limits[first:]
+
+
+def cheapest_rates(arrays: SlotArrays, slots: Floats, aggregated: Flags) -> Floats:
+    """(n,) rates of least total time with the slots given, 0 for jobs that fall back."""
+    caps, (rows, limits) = held(arrays, slots), other_rows(arrays)
+    rates = np.where(aggregated, caps, 0.0)
+    if (rows @ rates <= limits).all():
+        return rates
+    found = best_rates(
+        arrays.cost[aggregated], caps[aggregated], rows[:, aggregated], limits, np.zeros(int(aggregated.sum()))
+    )
+    rates[aggregated] = found.rates
+    return rates
+
+
+def whole_shares(shares: Floats, slots: float) -> Floats:
+    """(n,) whole numbers near the shares, at least 1 each and together at most ``slots``; largest remainders first."""
+    found: Floats = np.maximum(1.0, np.floor(shares))
+    while found.sum() > slots:
+        found[np.argmax(found)] -= 1
+    spare = int(slots - found.sum())
+    remainders = shares - found
+    order = np.argsort(-remainders, kind="stable")[:spare]
+    found[order[remainders[order] > 0]] += 1
+    return found

@@ -1,0 +1,126 @@
+"""Congestion of several jobs in a tree: links are brought below a limit, from the leaves up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
+from ddlopt.models.aggregation.tree.tables import TreeTables, tables
+from ddlopt.solvers.aggregation.tree.strategies import Filling
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+_BISECTIONS = 30
+_LEAST_WEIGHT = 0.4
+_STEP = 1e-3
+
+
+@dataclass(frozen=True)
+class TreeLimits(Heuristic, uses=("seed",)):
+    """The greedy for congestion, again and again with gains that are in part random.
+
+    Each round looks for an answer that is better by a thousandth, and by twice as much after each that finds one.
+
+    Parameters
+    ----------
+    rounds : int
+    """
+
+    rounds: int = 200
+
+    name: ClassVar[str] = "tree-limits"
+    family: ClassVar[str] = "aggregation"
+    covers: ClassVar[type[TreeInstance]] = TreeInstance
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, utilization."""
+        return refusal(instance, "congestion")
+
+    def answer(
+        self, instance: TreeInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[AggregatingSwitches, Mapping[str, Any]]:
+        """The switches."""
+        spans, rng = Spans(instance, tables(instance)), np.random.default_rng(seed)
+        best = least_congestion(spans, clock)
+        value, step = best.objective(), _STEP
+        clock.report(value)
+        for _ in range(self.rounds):
+            if clock.expired:
+                break
+            found = spans.within(value * (1 - step), rng)
+            if found is None:
+                step = max(_STEP, step / 2)
+            else:
+                best, value, step = found, found.objective(), 2 * step
+                clock.report(value)
+        return best.answer(), {}
+
+
+def least_congestion(spans: "Spans", clock: Clock) -> Filling:
+    """The answer of the greedy for the least limit for which it finds one, by bisection."""
+    best = Filling(spans.instance, spans.figures)
+    high, low = best.objective(), 0.0
+    for _ in range(_BISECTIONS):
+        limit = (low + high) / 2
+        found = spans.within(limit)
+        if found is None:
+            low = limit
+        else:
+            best, high = found, found.objective()
+        if clock.expired or high - low <= 1e-9 * high:
+            break
+    return best
+
+
+class Spans:
+    """Switches in preorder, where each subtree is a span."""
+
+    def __init__(self, instance: TreeInstance, figures: TreeTables) -> None:
+        self.instance, self.figures = instance, figures
+        size = np.ones(instance.size, dtype=np.int64)
+        for node in instance.order[:0:-1]:
+            size[figures.parents[node]] += size[node]
+        self._size, self._line = size, np.empty(instance.size, dtype=np.int64)
+        self._place = np.zeros(instance.size, dtype=np.int64)
+        for node in instance.order:
+            after = self._place[node] + 1
+            self._line[after - 1] = node
+            for child in instance.children[node]:
+                self._place[child] = after
+                after += size[child]
+        self._sizes = np.array([job.message_size for job in instance.jobs])
+
+    def within(self, limit: float, rng: np.random.Generator | None = None) -> Filling | None:
+        """Pairs with which no link is busy longer than the limit; None if not found.
+
+        With ``rng`` the choices are those of gains that are each a random part of what they are.
+        """
+        instance, figures = self.instance, self.figures
+        filling = Filling(instance, figures)
+        sent = np.array([job.loads for job in instance.jobs], dtype=np.int64)
+        hidden = ~figures.useful
+        weights = np.ones(sent.shape) if rng is None else rng.uniform(_LEAST_WEIGHT, 1.0, sent.shape)
+        for node in reversed(instance.order):
+            span = self._line[self._place[node] : self._place[node] + self._size[node]]
+            while instance.seconds_per_message[node] * float(self._sizes @ sent[:, node]) > limit:
+                gains = np.where(hidden[:, span], 0.0, self._sizes[:, None] * weights[:, span] * (sent[:, span] - 1))
+                job, place = divmod(int(gains.argmax()), len(span))
+                chosen = int(span[place])
+                if gains[job, place] <= 0:
+                    return None
+                if not filling.fits((job, chosen)):
+                    hidden[job, chosen] = True
+                    continue
+                filling.take((job, chosen))
+                below = self._line[self._place[chosen] : self._place[chosen] + self._size[chosen]]
+                hidden[job, below] = True
+                less, up = sent[job, chosen] - 1, chosen
+                while up != node:
+                    sent[job, up] -= less
+                    up = int(figures.parents[up])
+                sent[job, node] -= less
+            above = figures.parents[node]
+            if above >= 0:
+                sent[:, above] += sent[:, node]
+        return filling

@@ -1,0 +1,376 @@
+"""The state of the decomposition: candidates with what is known of them, and what the master said."""
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ddlopt.models.codesign.bounds import lower_bound
+from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.codesign.joint.descent import Step, descend
+from ddlopt.solvers.codesign.joint.estimate import Estimate
+from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
+from ddlopt.solvers.codesign.joint.topology import (
+    SEARCHED_SERVERS,
+    Answer,
+    deepened,
+    first_answer,
+    levels_left,
+    next_kind,
+    provable,
+)
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+
+_NEAR = 1.02
+"""Candidates this close to the best are worth a better design."""
+_DIGITS = 9
+"""Candidates whose bytes and compute time agree in so many digits are the same."""
+_TIGHTER = 1e-9
+_FINER = 20.0
+"""Programs on strategies are solved to the gap that is left over this, and finer where that is not enough."""
+_ACCURATE = 8
+_DETOURS = (None, 3.0, None, 2.0)
+"""Programs in turn: without whole ports, and with them, by the hops of what finds no link; see ``WholePorts``."""
+_WHOLE_S, _WHOLE_GAP = 10.0, 3e-3
+"""Seconds and relative gap for a program with whole ports."""
+_ROUTES_S, _ROUTES_GAP = 3.0, 1e-3
+"""Seconds and relative gap for strategies on given routes."""
+_DESCENT_SERVERS = 512
+"""Beyond so many servers a path for every pair that some strategy may use takes too long."""
+_LOOKED_AT = 2000
+"""Choices that are estimated to find one."""
+_PER_SEARCH = 3
+"""Choices that get a cheap design for each that gets an expensive one."""
+_UNSERVED = 10.0
+"""A choice that nothing serves is taken for so many times slower than the bound, before any plan is known."""
+
+
+@dataclass
+class Candidate:
+    """A choice of strategies, the job that it leaves, and the best design known for it."""
+
+    instance: CodesignInstance
+    choices: Choices
+    job: TopologyInstance | None
+    compute_s: float
+    least_bytes: float
+    answer: Answer
+
+    @property
+    def time_s(self) -> float:
+        """Iteration time with the best design known."""
+        return self.instance.iteration_time_s(self.compute_s, self.answer.busiest_bytes)
+
+    @property
+    def bound_s(self) -> float:
+        """Iteration time that no design can beat."""
+        return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
+
+    @property
+    def next_kind(self) -> str:
+        """What the next level of effort is."""
+        return "" if self.job is None else next_kind(self.job, self.answer)
+
+    def bytes_for(self, time_s: float) -> float:
+        """Bytes on the busiest link with which an iteration takes so long; 0 where it takes longer anyway."""
+        if self.compute_s >= time_s:
+            return 0.0
+        hidden = self.compute_s if self.instance.overlap == "none" else 0.0
+        return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s
+
+
+@dataclass
+class Search:
+    """One run of :class:`~ddlopt.solvers.codesign.joint.joint.Joint`."""
+
+    instance: CodesignInstance
+    master: Master
+    clock: Clock
+    seed: int
+    topology_s: float
+    most_choices: int
+    executor: Executor | None = None
+    together: int = 1
+    candidates: dict[tuple[float, ...], Candidate] = field(default_factory=dict)
+    proposals: list[Proposal] = field(default_factory=list)
+    spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    counts: Counter[str] = field(default_factory=Counter)
+    best: Candidate | None = None
+    exhausted: bool = False
+    finer: float = _FINER
+
+    def run(self, start: CodesignPlan | None) -> None:
+        """Propose and answer in turn until the gap is closed, nothing is left to try, or the time is up."""
+        self.floor_s = lower_bound(self.instance)
+        if start is not None:
+            self._offer_plan(start)
+        self._work_on([self._candidate(self._first_choices())[0]])
+        while not self.done:
+            explored = self._explore()
+            if self.done or not (self._deepen() or explored):
+                return
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap asked for is reached, or the time is up."""
+        return self.clock.expired or (self.best is not None and self.bound_s >= self.best_s * (1 - self.clock.gap))
+
+    @property
+    def target_s(self) -> float:
+        """Choices that cannot be faster than this are of no interest."""
+        return self.best_s * (1 - self.clock.gap / 2)
+
+    @property
+    def bound_s(self) -> float:
+        """On the iteration time of every plan."""
+        known = {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
+        rate = self.instance.link_bandwidth_bytes_per_s
+        certified = max((proposal.certified_s(known, rate) for proposal in self.proposals), default=0.0)
+        return max(self.floor_s, certified)
+
+    def _candidate(self, choices: Choices) -> tuple[Candidate, bool]:
+        """The candidate of these choices, or one that sends the same; and whether it is new."""
+        tables = self.instance.tables
+        figures = np.concatenate(tables.bytes_of(choices))
+        compute = tables.compute_of(choices)
+        largest = max(figures.max(initial=0.0), 1.0)
+        key = (*np.round(figures / largest, _DIGITS).tolist(), largest, compute)
+        if key in self.candidates:
+            return self.candidates[key], False
+        job = job_of(self.instance, choices)
+        least = demand_of(tables).least_bytes(figures) if job is not None else 0.0
+        self.candidates[key] = Candidate(self.instance, choices, job, compute, least, first_answer(job))
+        return self.candidates[key], True
+
+    def _offer_plan(self, plan: CodesignPlan) -> None:
+        judged = evaluate(self.instance, plan)
+        if judged.feasible:
+            candidate, _ = self._candidate(plan.choices(self.instance))
+            load = float(judged.details.get("max_link_load_bytes", 0.0))
+            self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=plan.design, method="start"))
+
+    def _explore(self) -> bool:
+        """Ask the master for promising choices and find links for them; False if it has nothing to add."""
+        if self.exhausted or self.counts["choices"] >= self.most_choices:
+            self.exhausted = True
+            return False
+        place = self.counts["masters"] % len(_DETOURS)
+        detour = _DETOURS[place] if self.best is not None else None
+        proposal = self._proposal(detour)
+        self._report()
+        if proposal.bound_s >= self.target_s * (1 - _TIGHTER):
+            self.exhausted = True
+            return True
+        if self.clock.expired:
+            return False
+        candidate, new = self._candidate(proposal.choices or self._first_choices())
+        if new:
+            self.counts["choices"] += 1
+            self._work_on([candidate])
+            self._vary(candidate, fitted=detour is None)
+        elif detour is None:
+            # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
+            self.exhausted = self._fine_gap <= self.clock.gap / _ACCURATE
+            self.finer *= _FINER
+        return not self.exhausted
+
+    def _vary(self, candidate: Candidate, fitted: bool) -> None:
+        """Other strategies like those of a candidate: on its links, and ``fitted`` ones that suit columns of links."""
+        if candidate.time_s <= self.best_s * _NEAR and self.instance.servers <= _DESCENT_SERVERS:
+            self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
+        if self.done or not fitted:
+            return
+        began = time.perf_counter()
+        seed = self.seed + self.counts["masters"]
+        choices = self._estimate.improved(candidate.choices, self.clock, seed, _LOOKED_AT)
+        self.spent_s["estimate"] += time.perf_counter() - began
+        other, new = self._candidate(choices)
+        if new and not self.done:
+            self.counts["choices"] += 1
+            self._work_on([other])
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        return Estimate(self.instance)
+
+    def _proposal(self, detour: float | None) -> Proposal:
+        """What the master says, with whole ports if there is a number of hops for what finds no link."""
+        began = time.perf_counter()
+        if detour is None:
+            limits, most_s = Limits(self._seconds(1 / 3), self._fine_gap), None
+        else:
+            limits, most_s = Limits(self._seconds(1 / 6, _WHOLE_S), max(self._fine_gap, _WHOLE_GAP)), self.best_s
+        with self.clock.lending_ctrl_c():
+            proposal = self.master.propose(
+                self._assumed(), limits, self.seed, self._first_choices(), most_s, detour or 2.0
+            )
+        self.clock.interrupted |= proposal.interrupted
+        self.spent_s["master"] += time.perf_counter() - began
+        self.counts["masters"] += 1
+        self.proposals.append(proposal)
+        return proposal
+
+    @property
+    def _fine_gap(self) -> float:
+        """Relative gap of programs on strategies: no finer than what is left to close makes worth while."""
+        open_gap = (self.best_s - self.bound_s) / self.best_s if 0 < self.best_s < math.inf else 0.0
+        return max(self.clock.gap / _ACCURATE, open_gap / self.finer)
+
+    def _first_choices(self) -> Choices:
+        """Strategies to begin with."""
+        if self.best is not None:
+            return self.best.choices
+        return self._usual
+
+    @cached_property
+    def _usual(self) -> Choices:
+        return data_parallel(self.instance)
+
+    def _assumed(self) -> Mapping[Choices, float]:
+        """Bytes of the busiest link that make choices no longer interesting; proven ones where those are more.
+
+        Left out is what the master knows anyway.
+        """
+        target = self.target_s
+        if self.best is None:
+            target = _UNSERVED * max([self.bound_s, *(each.compute_s for each in self.candidates.values())])
+        cuts: dict[Choices, float] = {}
+        for each in self.candidates.values():
+            wanted = each.bytes_for(target)
+            value = wanted if math.isinf(each.answer.bound_bytes) else max(wanted, each.answer.bound_bytes)
+            if value > each.least_bytes * (1 + _TIGHTER):
+                cuts[each.choices] = value
+        return cuts
+
+    def _deepen(self) -> bool:
+        """Spend the next level of effort on candidates; False if there is none for which that is worth while now."""
+        open_ones = [each for each in self.candidates.values() if self._is_open(each)]
+        near = [each for each in open_ones if each.time_s <= self.best_s * _NEAR]
+        cheap = [each for each in near if each.next_kind == "construct"]
+        searched = [each for each in near if each.next_kind == "search"]
+        if cheap or searched:
+            picked = sorted(cheap or searched, key=lambda each: (each.answer.level, each.time_s))
+        else:
+            # What holds the bound down is proven first.
+            picked = sorted((c for c in open_ones if c in near or provable(c.job)), key=lambda c: (c.bound_s, c.time_s))
+        patient = not self.exhausted and self.counts["choices"] < _PER_SEARCH * (self.counts["searches"] + 1)
+        if not picked or (patient and not cheap):
+            return False
+        self.counts["searches"] += not cheap
+        best_s = self.best_s
+        self._work_on(picked[: self.together])
+        if self.best_s < best_s:
+            self._descend_from_best()
+        return True
+
+    def _is_open(self, candidate: Candidate) -> bool:
+        more = levels_left(candidate.job, candidate.answer) > 0 and not candidate.answer.proven
+        return more and candidate.bound_s < self.target_s
+
+    def _work_on(self, candidates: list[Candidate]) -> None:
+        """The next level for each, in parallel where there is an executor."""
+        began = time.perf_counter()
+        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / _ACCURATE)
+        with_jobs = [(each, each.job) for each in candidates if each.job is not None]
+        asked = [(job, each.answer, limits, self.seed, self._links()) for each, job in with_jobs]
+        if self.executor is None or len(asked) < 2:
+            answers = [deepened(*each, self.clock) for each in asked]
+        else:
+            answers = [future.result() for future in [self.executor.submit(deepened, *each) for each in asked]]
+        self.counts["designs"] += len(asked)
+        self.spent_s["topology"] += time.perf_counter() - began
+        for (each, _), answer in zip(with_jobs, answers, strict=True):
+            self._update(each, answer)
+        for each in candidates:
+            if each.job is None:
+                self._update(each, each.answer)
+
+    def _links(self) -> TopologyDesign | None:
+        """Those of the incumbent, where a search can begin from them."""
+        if self.best is None or self.instance.servers > SEARCHED_SERVERS or self.best.answer.design is None:
+            return None
+        return self.best.answer.design.model_copy(update={"rings": (), "routes": ()})
+
+    def _update(self, candidate: Candidate, answer: Answer) -> bool:
+        """Note an answer; whether it is the new incumbent."""
+        candidate.answer = answer
+        better = candidate.time_s < self.best_s
+        if better:
+            self.best = candidate
+        self._report()
+        return better
+
+    def _descend(self, begin: Step) -> bool:
+        """Better strategies on the links of a plan; whether one of them is the new incumbent."""
+        began, improved = time.perf_counter(), False
+        limits = Limits(self._seconds(1 / 6, _ROUTES_S), max(self._fine_gap, _ROUTES_GAP))
+        fine = self.instance.servers <= SEARCHED_SERVERS
+        for step in descend(self.instance, begin, self.clock, self.seed, limits, fine):
+            self.counts["rounds"] += 1
+            candidate, _ = self._candidate(step.choices)
+            if step.busiest_bytes < candidate.answer.busiest_bytes:
+                found = replace(candidate.answer, busiest_bytes=step.busiest_bytes, found=step.found, method="descent")
+                improved |= self._update(candidate, found)
+        self.spent_s["routes"] += time.perf_counter() - began
+        return improved
+
+    def _descend_from_best(self) -> None:
+        if self.best is not None and not self.done and self.instance.servers <= _DESCENT_SERVERS:
+            answer = self.best.answer
+            self._descend(Step(self.best.choices, answer.found, answer.busiest_bytes))
+
+    def _seconds(self, share: float, most_s: float = math.inf) -> float | None:
+        """Seconds for the next step; None for no limit."""
+        seconds = min(self.clock.left_s * share, most_s)
+        return None if math.isinf(seconds) else max(seconds, 1e-3)
+
+    def _report(self) -> None:
+        self.clock.report(None if self.best is None else self.best_s, min(self.bound_s, self.best_s))
+
+    @property
+    def best_s(self) -> float:
+        """Iteration time of the best plan; infinite without one."""
+        return math.inf if self.best is None else self.best.time_s
+
+    def plan(self) -> CodesignPlan:
+        """The best plan.
+
+        Raises
+        ------
+        NoSolutionError
+            If none was found.
+        """
+        if self.best is None:
+            raise NoSolutionError(f"'{self.instance.name}': no plan was found in {self.counts['choices']} choices")
+        return plan_of(self.instance, self.best.choices, self.best.answer.design)
+
+    def figures(self) -> dict[str, float]:
+        """What the search did, and which plane the remaining gap is of."""
+        assert self.best is not None
+        bound, own = min(self.bound_s, self.best_s), min(self.best.bound_s, self.best_s)
+        return {
+            "masters": self.counts["masters"],
+            "rounds": self.counts["rounds"],
+            "choices": self.counts["choices"],
+            "designs": self.counts["designs"],
+            "master_s": self.spent_s["master"],
+            "topology_s": self.spent_s["topology"],
+            "routes_s": self.spent_s["routes"],
+            "estimate_s": self.spent_s["estimate"],
+            "gap_of_topology": (self.best_s - own) / self.best_s if self.best_s else 0.0,
+            "gap_of_strategies": max(0.0, own - bound) / self.best_s if self.best_s else 0.0,
+        }

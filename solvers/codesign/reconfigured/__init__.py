@@ -1,0 +1,1 @@
+"""Optical switches that are set anew during the iteration."""

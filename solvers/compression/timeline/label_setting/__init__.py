@@ -1,0 +1,1 @@
+"""Exact choice of compressors by dynamic programming over Pareto labels."""

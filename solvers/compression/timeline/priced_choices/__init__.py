@@ -1,0 +1,1 @@
+"""Branch and bound at prices of both lanes and of the error."""

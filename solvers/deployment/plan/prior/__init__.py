@@ -1,0 +1,1 @@
+"""Prior probabilities of actions, for searches over plans."""

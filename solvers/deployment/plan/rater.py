@@ -1,0 +1,119 @@
+"""What searches over plans share: rating rows of actions, and the baselines that they start from."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment import Deployment, DeploymentInstance
+from ddlopt.models.deployment.plan.solution import Split
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deployment
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Rating(NamedTuple):
+    """Of a plan: bytes that a device lacks at most, at least 0, and seconds of a step; less is better."""
+
+    excess_bytes: float
+    time_s: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether memory suffices."""
+        return self.excess_bytes <= 0
+
+
+WORST = Rating(math.inf, math.inf)
+
+
+class PlanRater:
+    """Rates plans given as one action a group, by number, and remembers how many it has rated and the best of them.
+
+    Parameters
+    ----------
+    instance : DeploymentInstance
+    splits : sequence of {"even", "speed"}
+        That actions may have.
+
+    Attributes
+    ----------
+    duplicated : (operators,) array or None
+        Operators that are duplicated wherever they can be, in all plans rated.
+    """
+
+    def __init__(self, instance: DeploymentInstance, splits: Sequence[Split] = ("even", "speed")) -> None:
+        self.instance = instance
+        self.actions: tuple[Action, ...] = actions(instance, splits)
+        self.rated = 0
+        self.duplicated: Ints | None = None
+        self.best: Ints | None = None
+        self.best_rating = WORST
+        self._simulator = Simulator(instance, self.actions)
+
+    def rate(self, row: Ints, above_s: float = math.inf) -> Rating:
+        """Rating of (groups,) actions; infinite where the step is seen to take more than ``above_s``."""
+        self.rated += 1
+        run = self._simulator.run(row, self.duplicated, above=above_s)
+        if math.isinf(run.time_s):
+            return WORST
+        rating = Rating(max(run.excess_bytes, 0.0), run.time_s)
+        if rating < self.best_rating:
+            self.best, self.best_rating = row.copy(), rating
+        return rating
+
+    def uniform(self, action: int) -> Ints:
+        """All groups alike."""
+        return np.full(self.instance.groups, action, dtype=np.int64)
+
+    def best_uniform(self) -> tuple[Ints, Rating]:
+        """Of all plans that treat all groups alike, the best one."""
+        rows = [self.uniform(action) for action in range(len(self.actions))]
+        return min(((row, self.rate(row)) for row in rows), key=lambda rated: rated[1])
+
+    @cached_property
+    def everywhere(self) -> dict[tuple[str, str], int]:
+        """By mode and split, the action with all device groups."""
+        everything = tuple(range(len(self.instance.device_groups)))
+        return {
+            (action.mode, action.split): number
+            for number, action in enumerate(self.actions)
+            if action.device_groups == everything
+        }
+
+    def baseline(self) -> Ints:
+        """TAG's: every group on all devices with all-reduce, or split over all devices where that does not fit."""
+        row = self.uniform(self.everywhere["all_reduce", "even"])
+        parallel = self.everywhere.get(("model_parallel", "even"))
+        return row if parallel is None or self.rate(row).fits else self.uniform(parallel)
+
+    @cached_property
+    def by_work(self) -> Ints:
+        """Groups by seconds that they compute, the longest first."""
+        work = np.zeros(self.instance.groups)
+        for operator in self.instance.operators:
+            work[operator.group] += np.mean([times[0] for times in operator.times_s.values()])
+        return np.argsort(-work, kind="stable")
+
+    def deployment(self) -> Deployment:
+        """The best plan rated.
+
+        Raises
+        ------
+        NoSolutionError
+            If none fits in memory.
+        """
+        if self.best is None or not self.best_rating.fits:
+            raise NoSolutionError(f"none of {self.rated} plans fits in the memory of the devices")
+        duplicated = () if self.duplicated is None else np.flatnonzero(self.duplicated).tolist()
+        return as_deployment(self.instance, [self.actions[number] for number in self.best], duplicated)
+
+    def forget(self) -> None:
+        """Rate from now on as if nothing had been rated."""
+        self.best, self.best_rating = None, WORST

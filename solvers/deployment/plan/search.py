@@ -1,0 +1,123 @@
+"""Our local search over plans: single groups, and runs of groups that follow each other, get another action."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment import Deployment, DeploymentInstance
+from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+Ints = npt.NDArray[np.int64]
+
+
+def forward_order(instance: DeploymentInstance) -> Ints:
+    """(groups,) groups by the longest way that is left to the end of the step from any of their operators."""
+    left = np.zeros(len(instance.operators), dtype=np.int64)
+    for place in reversed(instance.order):
+        left[place] = max((left[reader] + 1 for reader in instance.readers[place]), default=0)
+    longest = [-max(left[place] for place in members) for members in instance.members]
+    return np.argsort(longest, kind="stable")
+
+
+class Walk:
+    """A plan that moves change as long as that helps.
+
+    Parameters
+    ----------
+    rater : PlanRater
+    clock : Clock
+        Improvements of the best plan are reported to it.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, rater: PlanRater, clock: Clock, rng: np.random.Generator) -> None:
+        self.rater, self.clock, self.rng = rater, clock, rng
+        self.order = forward_order(rater.instance)
+
+    def descend(self, row: Ints, rating: Rating) -> tuple[Ints, Rating]:
+        """Try moves in random order, take each that helps, until all have been tried in vain or the time is up."""
+        while True:
+            before = rating
+            for group in self.rng.permutation(len(self.order)):
+                row, rating = self._best_of(row, rating, self.order[group : group + 1])
+                row, rating = self._best_of(row, rating, self._run(int(group)))
+                if self.clock.expired:
+                    return row, rating
+            if rating >= before:
+                return row, rating
+
+    def kick(self, row: Ints) -> Ints:
+        """A run of groups gets an action at random."""
+        row = row.copy()
+        row[self._run(int(self.rng.integers(len(self.order))))] = self.rng.integers(len(self.rater.actions))
+        return row
+
+    def _run(self, first: int) -> Ints:
+        """Groups from one on, twice as many with half the probability."""
+        length = min(int(2 ** self.rng.exponential(2)) + 1, len(self.order) - first)
+        return self.order[first : first + length]
+
+    def _best_of(self, row: Ints, rating: Rating, groups: Ints) -> tuple[Ints, Rating]:
+        """The best action for some groups together."""
+        for action in self._promising(row, groups):
+            offer = row.copy()
+            offer[groups] = action
+            found = self.rater.rate(offer, above_s=rating.time_s if rating.fits else np.inf)
+            if found < rating:
+                row, rating = offer, found
+                if found is self.rater.best_rating and found.fits:
+                    self.clock.report(found.time_s)
+            if self.clock.expired:
+                break
+        return row, rating
+
+    def _promising(self, row: Ints, groups: Ints) -> Ints:
+        """All actions at random, first those that other groups have: what is placed alike need not be sent."""
+        count = len(self.rater.actions)
+        used = np.isin(np.arange(count), row)
+        actions = self.rng.permutation(count)
+        return np.concatenate([actions[used[actions]], actions[~used[actions]]])
+
+
+@dataclass(frozen=True)
+class PlanSearch(Heuristic, uses=("seed",)):
+    """Iterated local search: descents by moves of single groups and of runs of groups, with random kicks in between.
+
+    It starts from the best plan that treats all groups alike, or from a given one, and goes back to the best after a
+    kick that does not lead to a better or equal plan.
+
+    Parameters
+    ----------
+    kicks : int
+        Fewer where the time is up.
+    """
+
+    kicks: int = 30
+
+    name: ClassVar[str] = "plan-search"
+    family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
+    covers = DeploymentInstance
+
+    def answer(
+        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[Deployment, Mapping[str, Any]]:
+        """The best plan found."""
+        rater = PlanRater(instance)
+        row, rating = rater.best_uniform()
+        if rating.fits:
+            clock.report(rating.time_s)
+        walk = Walk(rater, clock, np.random.default_rng(seed))
+        row, rating = walk.descend(row, rating)
+        kicks = 0
+        while kicks < self.kicks and not clock.expired:
+            kicks += 1
+            offer = walk.kick(row)
+            found, found_rating = walk.descend(offer, rater.rate(offer))
+            if found_rating <= rating:
+                row, rating = found, found_rating
+        return rater.deployment(), {"rated": rater.rated, "kicks": kicks}

@@ -1,0 +1,1 @@
+"""The simulator of a step, compiled: thousands of plans a second."""

@@ -1,0 +1,190 @@
+"""What the fast simulator looks up: replicas, times and reductions for every action, links between devices."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts, time_at
+from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
+from ddlopt.models.deployment.plan.solution import Split
+from ddlopt.solvers.deployment.plan.actions import Action, spread
+
+Slot = tuple[tuple[int, ...], Split]
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+ALL_REDUCE, PARAMETER_SERVER, MODEL_PARALLEL = range(3)
+_MODES = {"all_reduce": ALL_REDUCE, "parameter_server": PARAMETER_SERVER, "model_parallel": MODEL_PARALLEL}
+
+
+class Tables(NamedTuple):
+    """An instance as arrays.
+
+    A *slot* is a choice of device groups with a split of the batch; its replicas are ``seat[slot] .. seat[slot + 1]``.
+
+    Parameters
+    ----------
+    order, group : (operators,)
+    inputs_at, inputs, outputs_at, outputs : (operators + 1,), (.,), (operators + 1,), (.,)
+        Tensors of each operator, one row after the other.
+    producer, consumers, size_bytes : (tensors,)
+        Who makes it, how many read it.
+    gradient_bytes, resident_bytes : (operators,)
+    device_group, memory_bytes : (devices,)
+    slot, mode : (actions,)
+    seat : (slots + 1,)
+    device : (seats,)
+    first, last : (seats,)
+        Parts of the batch, as places in ``cut``.
+    cut : (cuts,)
+        Where parts begin or end, in ``UNITS``, in order; the whole batch is from the first to the last.
+    alike : (slots,)
+        A number that is the same where devices and parts are.
+    time_s : (operators, seats)
+    whole_s : (operators, devices)
+        For the whole batch.
+    reduce_s : (operators, slots)
+        Of the all-reduce.
+    spread : (operators, slots)
+        Device with ``model_parallel``.
+    rate, link : (devices, devices)
+        Bandwidth and the resource that a transfer takes: devices are 0 .. devices - 1, links follow, and the collective
+        channel is the last.
+    resources : int
+    latency_s : float
+    units : float
+    """
+
+    order: Ints
+    group: Ints
+    inputs_at: Ints
+    inputs: Ints
+    outputs_at: Ints
+    outputs: Ints
+    producer: Ints
+    consumers: Ints
+    size_bytes: Floats
+    gradient_bytes: Floats
+    resident_bytes: Floats
+    device_group: Ints
+    memory_bytes: Floats
+    slot: Ints
+    mode: Ints
+    seat: Ints
+    device: Ints
+    first: Ints
+    last: Ints
+    cut: Floats
+    alike: Ints
+    time_s: Floats
+    whole_s: Floats
+    reduce_s: Floats
+    spread: Ints
+    rate: Floats
+    link: Ints
+    resources: int
+    latency_s: float
+    units: float
+
+
+def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
+    """The arrays of an instance for a list of actions."""
+    slots = list(dict.fromkeys((action.device_groups, action.split) for action in actions))
+    seats = [instance.devices_of(chosen) for chosen, _ in slots]
+    seat = np.concatenate(([0], np.cumsum([len(devices) for devices in seats])))
+    first, last, alike = _parts(instance, slots)
+    device = np.concatenate(seats)
+    inputs_at, inputs = _rows(instance.inputs)
+    outputs_at, outputs = _rows(instance.outputs)
+    cut = np.unique(np.concatenate(([0, UNITS], first, last)))
+    rate, link, resources = _links(instance)
+    return Tables(
+        order=np.array(instance.order),
+        group=np.array([operator.group for operator in instance.operators]),
+        inputs_at=inputs_at,
+        inputs=inputs,
+        outputs_at=outputs_at,
+        outputs=outputs,
+        producer=np.array([tensor.producer for tensor in instance.tensors], np.int64),
+        consumers=np.array([len(tensor.consumers) for tensor in instance.tensors], np.int64),
+        size_bytes=np.array([tensor.size_bytes for tensor in instance.tensors], np.float64),
+        gradient_bytes=np.array([operator.gradient_bytes for operator in instance.operators]),
+        resident_bytes=np.array([operator.resident_bytes for operator in instance.operators]),
+        device_group=instance.device_group_of,
+        memory_bytes=np.array([instance.device_groups[j].memory_bytes for j in instance.device_group_of]),
+        slot=np.array([slots.index((action.device_groups, action.split)) for action in actions]),
+        mode=np.array([_MODES[action.mode] for action in actions]),
+        seat=seat,
+        device=device,
+        first=np.searchsorted(cut, first),
+        last=np.searchsorted(cut, last),
+        cut=cut.astype(np.float64),
+        alike=alike,
+        time_s=_times(instance, device, last - first),
+        whole_s=_times(instance, np.arange(instance.devices), np.full(instance.devices, UNITS)),
+        reduce_s=np.array(
+            [
+                [float(all_reduce_s(instance, chosen, operator.gradient_bytes, float)) for chosen, _ in slots]
+                for operator in instance.operators
+            ]
+        ),
+        spread=_spreads(instance, slots),
+        rate=rate,
+        link=link,
+        resources=resources,
+        latency_s=instance.latency_s,
+        units=float(UNITS),
+    )
+
+
+def _rows(rows: tuple[tuple[int, ...], ...]) -> tuple[Ints, Ints]:
+    ends = np.cumsum([len(row) for row in rows])
+    return np.concatenate(([0], ends)), np.array([place for row in rows for place in row], np.int64)
+
+
+def _parts(instance: DeploymentInstance, slots: Sequence[Slot]) -> tuple[Ints, Ints, Ints]:
+    rows = [parts(instance, chosen, split) for chosen, split in slots]
+    numbers: dict[tuple[Replica, ...], int] = {}
+    alike = np.array([numbers.setdefault(row, len(numbers)) for row in rows])
+    replicas = [replica for row in rows for replica in row]
+    first, last = (np.array([getattr(replica, name) for replica in replicas]) for name in ("first", "last"))
+    return first, last, alike
+
+
+def _times(instance: DeploymentInstance, device: Ints, units: Ints) -> Floats:
+    """Times of all operators on these devices for these parts."""
+    kinds = [instance.device_groups[instance.device_group_of[place]].type for place in device]
+    times = np.empty((len(instance.operators), len(device)))
+    for place, operator in enumerate(instance.operators):
+        # Devices of one type often have the same part.
+        known: dict[tuple[str, int], float] = {}
+        for k, key in enumerate(zip(kinds, units.tolist(), strict=True)):
+            if key not in known:
+                known[key] = float(time_at(instance.shares, operator.times_s[key[0]], key[1]))
+            times[place, k] = known[key]
+    return times
+
+
+def _spreads(instance: DeploymentInstance, slots: Sequence[Slot]) -> Ints:
+    found = np.empty((len(instance.operators), len(slots)), np.int64)
+    masks = {chosen for chosen, _ in slots}
+    for group, members in enumerate(instance.members):
+        rule = {chosen: spread(instance, group, chosen) for chosen in masks}
+        for k, (chosen, _) in enumerate(slots):
+            found[list(members), k] = rule[chosen]
+    return found
+
+
+def _links(instance: DeploymentInstance) -> tuple[Floats, Ints, int]:
+    devices, at = instance.devices, instance.device_group_of
+    within = np.array([group.bandwidth_bytes_per_s for group in instance.device_groups])
+    same = at[:, None] == at
+    rate = np.where(same, within[at][:, None], instance.bandwidth_bytes_per_s[np.ix_(at, at)])
+    own = devices + np.arange(devices)[:, None] * devices + np.arange(devices)
+    shared = devices + devices**2 + at[:, None] * len(within) + at
+    return rate, np.where(same, own, shared), devices + devices**2 + len(within) ** 2 + 1

@@ -1,0 +1,193 @@
+"""The exact method for strategies: smaller graph, bounds and search, then the integer program of what is left."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.deployment.strategies.core import Core, core_of
+from ddlopt.models.deployment.strategies.dual import Dual, rounded_up
+from ddlopt.models.deployment.strategies.elimination import Rest, without_passages
+from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
+from ddlopt.models.deployment.strategies.ragged import Ints
+from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status, TracePoint
+from ddlopt.solvers.deployment.strategies.milp import narrowed, solve_core, unit_of
+from ddlopt.solvers.deployment.strategies.search import StrategySearch
+from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+
+_MOST_PAIRS = 1_500_000
+"""Allowed pairs up to which the program is tried."""
+_FEW_PAIRS = 50_000
+"""The same where the gap is closed already, but not to the last."""
+_SEARCH_SHARE = 0.3
+"""Part of the time for the search where the program may follow."""
+_PATIENCE = 400
+"""Of the search; it lets prices start again several times."""
+_SWEEPS = 40
+_SMALLER = 0.95
+"""Narrowing goes on as long as it leaves at most this part."""
+
+
+@dataclass(frozen=True)
+class StrategyBest(Timed, uses=("threads", "seed", "start")):
+    """Proves soonest: exact reductions, :class:`StrategySearch`, and HiGHS on what is left.
+
+    1. Nodes that no row of memory depends on and that have at most two neighbours are eliminated.
+    2. The search gives a choice and a bound.
+    3. Strategies and pairs with which the bound exceeds the cost of the choice are left out, which makes bounds
+       better, again and again. Where nothing is left, the choice is optimal.
+    4. Where what is left is small enough, the integer program over the local polytope solves it.
+
+    Parameters
+    ----------
+    highs : Highs
+    """
+
+    proves_infeasible: ClassVar[bool] = True
+
+    highs: Highs = dataclasses.field(default_factory=Highs)
+
+    name: ClassVar[str] = "exact"
+    family: ClassVar[str] = "deployment"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
+    covers = StrategyInstance
+
+    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """Answer and certificate."""
+        try:
+            whole = core_of(instance)
+        except InfeasibleError as proof:
+            raise NoSolutionError(str(proof)) from None
+        core, rest = without_passages(whole)
+        run = _Run(whole, core, rest, limits, seed, clock)
+        if start is not None:
+            run.start(start)
+        run.search()
+        run.prove(self.highs)
+        if run.best is None:
+            if run.bound == math.inf:
+                raise InfeasibleError(f"'{instance.name}': no choice of strategies keeps the limit of memory")
+            raise NoSolutionError(f"found no strategies for '{instance.name}' that keep the limit of memory")
+        chosen = np.zeros(whole.size, dtype=np.int64)
+        chosen[list(rest.left)] = run.best
+        answer = StrategyAssignment(instance=instance.name, strategies=whole.strategies(rest.extended(chosen)))
+        return Found(answer, run.figures, max(0.0, min(run.bound, run.cost)), versions=run.versions)
+
+
+class _Run:
+    """One solve: the core without passages, the best choice of its nodes, the bound."""
+
+    def __init__(self, whole: Core, core: Core, rest: Rest, limits: Limits, seed: int, clock: Clock) -> None:
+        # From places in a narrowed core back to those here: its strategies say which they are.
+        places = np.arange(len(core.cost)) - np.repeat(core.start[:-1], core.counts)
+        core = dataclasses.replace(core, original=places)
+        self.whole, self.core, self.rest = whole, core, rest
+        self.limits, self.seed, self.clock = limits, seed, clock
+        self.state = SearchState(core, np.random.default_rng(seed))
+        self.bound = -math.inf
+        self.figures: dict[str, float] = {"core_nodes": core.size, "core_edges": len(core.edges)}
+        self.versions: Mapping[str, Any] = {}
+
+    @property
+    def best(self) -> Ints | None:
+        """(n,) places in the core."""
+        return self.state.best
+
+    @property
+    def cost(self) -> float:
+        """Of the best choice."""
+        return self.state.cost
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is as small as asked for."""
+        return math.isfinite(self.cost) and self.cost - self.bound <= self.clock.gap * abs(self.cost)
+
+    def start(self, solution: StrategyAssignment) -> None:
+        """Begin with a solution."""
+        places = self.whole.places(solution.strategies)
+        if places is not None:
+            self.state.offer(places[list(self.rest.left)])
+
+    def search(self) -> None:
+        """Search for a part of the time; alone where the program is out of reach."""
+        pairs = np.isfinite(self.core.table).sum()
+        left = self.clock.left_s
+        small = pairs <= _MOST_PAIRS
+        until = self.clock.elapsed_s + (left * _SEARCH_SHARE if small else left)
+        StrategySearch(patience=_PATIENCE).go_on(self.state, self.clock, until)
+        self.note(self.state.dual.proven)
+
+    def note(self, bound: float) -> None:
+        """Take a bound where it is better, and report."""
+        self.bound = max(self.bound, bound)
+        if math.isfinite(self.bound):
+            cost = self.cost if self.best is not None else None
+            self.clock.report(cost, max(0.0, self.bound if cost is None else min(self.bound, cost)))
+
+    def prove(self, highs: Highs) -> None:
+        """Narrow the core as far as the bound allows, then solve its program."""
+        dual = self.state.dual
+        core = dual.core
+        try:
+            while self.bound < self.cost and not self.clock.expired and self.best is not None:
+                before = np.isfinite(core.table).sum() + len(core.cost)
+                core = narrowed(dual, self.cost)
+                after = np.isfinite(core.table).sum() + len(core.cost)
+                self.figures["narrowed_pairs"] = float(np.isfinite(core.table).sum())
+                if after > _SMALLER * before and dual.core is not self.state.dual.core:
+                    break
+                dual = Dual(core)
+                dual.sweep(_SWEEPS)
+                dual.bound()
+                self.note(min(dual.proven, self.cost))
+        except InfeasibleError:
+            self.note(self.cost)
+        pairs = np.isfinite(core.table).sum()
+        if self.bound >= self.cost or self.clock.expired or pairs > (_FEW_PAIRS if self.closed else _MOST_PAIRS):
+            return
+        self._solve(core, highs)
+
+    def _solve(self, core: Core, highs: Highs) -> None:
+        unit = unit_of(core)
+        left = self.clock.left_s
+        gap = 0.0 if self.closed else self.limits.gap
+        limits = dataclasses.replace(self.limits, gap=gap, time_s=None if math.isinf(left) else max(0.1, left))
+        began = self.clock.elapsed_s
+        start = None if self.best is None else _placed(core, self.core, self.best)
+
+        def watch(point: TracePoint) -> None:
+            if point.bound is not None:
+                self.bound = max(self.bound, min(self._lower(core, point.bound * unit), self.cost))
+
+        with self.clock.lending_ctrl_c():
+            outcome, chosen = solve_core(core, highs, limits, self.seed, start, watch)
+        self.clock.interrupted = self.clock.interrupted or outcome.interrupted
+        self.versions = {"solver": outcome.solver}
+        self.figures |= {"milp_s": self.clock.elapsed_s - began, **outcome.figures}
+        if chosen is not None:
+            self.state.offer(core.original[core.start[:-1] + chosen])
+        if outcome.status is Status.INFEASIBLE:
+            # Nothing better than the best choice is left; where there is none, nothing at all.
+            self.bound = self.cost
+        elif outcome.bound is not None:
+            self.note(min(self._lower(core, outcome.bound * unit), self.cost))
+
+    def _lower(self, core: Core, bound: float) -> float:
+        return rounded_up(bound) if core.whole else bound
+
+
+def _placed(core: Core, wider: Core, chosen: Ints) -> Ints | None:
+    """The same choice in a narrowed core; None where it is not there."""
+    owner = np.repeat(np.arange(core.size), core.counts)
+    hits = np.flatnonzero(core.original == chosen[owner])
+    if len(hits) != core.size:
+        return None
+    places: Ints = hits - core.start[:-1]
+    return places if math.isfinite(core.cost_of(places)) else None

@@ -1,0 +1,144 @@
+"""The search for strategies: prices and messages from above, choices from forests, trees of a few nodes at last."""
+
+import math
+import time
+
+import numpy as np
+
+from ddlopt.models.deployment.strategies.core import Core
+from ddlopt.models.deployment.strategies.dual import Dual
+from ddlopt.models.deployment.strategies.kernels.messages import Graph, Messages
+from ddlopt.models.deployment.strategies.ragged import Floats, Ints
+from ddlopt.solvers.deployment.strategies.kernels.fixing import fix
+from ddlopt.solvers.deployment.strategies.kernels.forest import Items, random_forest, solve_forest
+from ddlopt.solvers.deployment.strategies.kernels.local import improve
+from ddlopt.solvers.heuristic import Clock
+
+KERNELS = tuple(f"ddlopt.solvers.deployment.strategies.kernels.{name}" for name in ("fixing", "forest", "local"))
+"""Modules whose kernels a search may call, besides those of the instance."""
+
+_LARGEST_TREE = 60
+_FORESTS = 4
+_PARTS = 24
+"""In which nodes are fixed, each larger than the one before."""
+_BAD = 0.1
+"""Relative distance from the bound, at the same prices."""
+_MUCH = 1e-3
+_MOST_BEGINNINGS = 40
+_BEGINNINGS_WITH_MEMORY = 2
+"""Messages that converged without prices hinder the search for prices."""
+_TREES_PER_NODE = 10
+_FEWEST_TREES = 200
+_PENALTY = 1.0
+"""Of a forbidden pair, as a part of the bound."""
+
+
+class SearchState:
+    """The best choice so far, the bound, and the moves that improve either.
+
+    Parameters
+    ----------
+    core : Core
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, core: Core, rng: np.random.Generator) -> None:
+        self.core, self.rng, self.dual = core, rng, Dual(core)
+        memory = core.memory
+        order = np.argsort(memory.node, kind="stable").astype(np.int64)
+        at = np.zeros(core.size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(memory.node, minlength=core.size), out=at[1:])
+        self._items = Items(memory.low, memory.high, memory.start, memory.use, at, order)
+        self._slack = core.rounding() * memory.limit
+        self._inside = np.zeros(core.size, dtype=np.bool_)
+        self._soft: Graph | None = None
+        self._parts: tuple[Ints, Ints] | None = None
+        self._tree_s = 1e-4
+        self.best: Ints | None = None
+        self.cost = math.inf
+        """Of the best choice."""
+
+    @property
+    def gap(self) -> float:
+        """How far the best choice is from the bound, relative to its cost."""
+        missing = self.cost - self.dual.proven
+        return 0.0 if missing <= 0 else missing / self.cost if math.isfinite(self.cost) else math.inf
+
+    def offer(self, chosen: Ints) -> Floats:
+        """Take a choice where it is the best so far; returns what it uses above the limits."""
+        cost, excess = self.core.cost_of(chosen), self.core.excess_of(chosen)
+        if cost < self.cost and (excess <= self._slack).all():
+            self.best, self.cost = chosen.copy(), cost
+        return excess
+
+    def begin(self, sweeps: int, clock: Clock) -> None:
+        """Messages without prices: where there are no rows of memory, as long as they gain much."""
+        before = -math.inf
+        for _ in range(_BEGINNINGS_WITH_MEMORY if len(self.core.memory.limit) else _MOST_BEGINNINGS):
+            self.dual.sweep(sweeps)
+            found = self.dual.bound()
+            if found - before <= _MUCH * abs(found) or clock.expired:
+                break
+            before = found
+
+    def round(self, sweeps: int, thorough: bool) -> None:
+        """Messages at the present prices, a choice that is good there, and the next prices.
+
+        Nodes are fixed one after the other if ``thorough``, and where the choice is bad without.
+        """
+        dual = self.dual
+        dual.sweep(sweeps)
+        bound = dual.bound()
+        chosen = dual.decoded()
+        self.settle(chosen, dual.cost, _FORESTS)
+        excess = self.offer(chosen)
+        if thorough or self.core.cost_of(chosen) + float(dual.prices @ excess) - bound > _BAD * abs(bound):
+            chosen = self.fixed()
+            self.settle(chosen, dual.cost, _FORESTS)
+            excess = self.offer(chosen)
+        dual.next_prices(excess)
+
+    def fixed(self) -> Ints:
+        """(n,) places: nodes are fixed, those with the most neighbours first, and messages passed anew in between."""
+        dual, core = self.dual, self.core
+        if self._parts is None:
+            order = np.argsort(-core.degree, kind="stable")
+            ends = np.geomspace(1, core.size, _PARTS).astype(np.int64)
+            self._parts = order, np.unique(np.append(ends, (0, core.size)))
+        order, ends = self._parts
+        chosen = np.empty(core.size, dtype=np.int64)
+        messages = Messages(dual.messages.to_first.copy(), dual.messages.to_second.copy())
+        fix(dual.graph, dual.cost.copy(), messages, order, ends, _PENALTY * max(1.0, dual.best), chosen)
+        return chosen
+
+    def settle(self, chosen: Ints, cost: Floats, forests: int) -> None:
+        """Solve random forests of the graph exactly, one after the other, at given costs."""
+        graph = self._with_penalties()
+        for _ in range(forests):
+            random_forest(graph, self.rng.permutation(self.core.size), self._inside)
+            solve_forest(graph, cost, self._inside, chosen)
+
+    def _with_penalties(self) -> Graph:
+        """The graph with a large cost in place of what is forbidden, so that choices find out of it."""
+        if self._soft is None:
+            table = self.core.table
+            forbidden = np.isinf(table)
+            penalty = _PENALTY * max(1.0, self.dual.best)
+            self._soft = self.dual.graph._replace(table=np.where(forbidden, penalty, table))
+        return self._soft
+
+    def polish(self, most_s: float) -> float:
+        """Improve the best choice by small trees, for some seconds or so; returns by how much."""
+        if self.best is None:
+            return 0.0
+        steps = int(min(max(most_s / self._tree_s, _FEWEST_TREES), _TREES_PER_NODE * self.core.size))
+        dual = self.dual
+        chosen = self.best.copy()
+        limit = self.core.memory.limit + self._slack
+        priced = dual.priced(dual.best_prices)
+        before = self.cost
+        began = time.perf_counter()
+        improve(dual.graph, self._items, self.core.cost, priced, limit, chosen, steps, _LARGEST_TREE, self.rng)
+        self._tree_s = (time.perf_counter() - began) / steps
+        self.offer(chosen)
+        return before - self.cost

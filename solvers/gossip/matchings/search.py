@@ -1,0 +1,197 @@
+"""Probabilities, weights and matchings together: a local search, as the joint problem is not convex."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from ddlopt.models.gossip.matchings.bounds import matchings_bound
+from ddlopt.models.gossip.matchings.instance import MatchingsInstance
+from ddlopt.models.gossip.spectral.laplacians import Floats
+from ddlopt.solvers.contracts import Limits, relative_gap
+from ddlopt.solvers.gossip.matchings.activation import Matchings, Plan, most_connected
+from ddlopt.solvers.gossip.matchings.decompositions import Kempe, colours_of, grouped
+from ddlopt.solvers.gossip.matchings.exact import certified_bound, decomposed, plan_of
+from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+
+_ROUGH, _FINE = 1e-5, 1e-9
+_LEAST = 1e-5
+"""Probability below which the slope of a matching that is never active would be hidden."""
+_DROPPED = 1e-3
+_SMALL = 150
+"""Edges up to which other matchings are tried."""
+
+
+class Candidate(NamedTuple):
+    """A plan and its factor."""
+
+    plan: Plan
+    probabilities: Floats
+    mixed: Mixed
+
+
+@dataclass(frozen=True)
+class MatchingsSearch(Timed, uses=("threads", "seed")):
+    r"""Starts from MATCHA with a weight for each edge, and improves all three.
+
+    *Matchings*, where they are not given: two of them are exchanged along a path or cycle of their edges (a Kempe
+    chain); worse ones are taken too, less and less.
+
+    *Probabilities*: the factor of the best weights, as a function of p, has the derivative
+    :math:`\langle X, \partial_{p_j} \mathbb{E}[W^2] \rangle` with the matrix X of the certificate where that is unique;
+    sequential quadratic programming goes along it. The factor is not convex in p: this finds local optima. One of them
+    is a global one where its factor meets the bound, the square of that of fastest averaging.
+
+    Where a single matching is active, probabilities and weights are exact for each set of matchings, and the bound is
+    that of fractional matchings.
+
+    Parameters
+    ----------
+    moves : int
+        Matchings that are tried.
+    starts : int
+        Probabilities from which the last improvement starts.
+    """
+
+    moves: int = 150
+    starts: int = 3
+
+    name: ClassVar[str] = "matchings-search"
+    family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
+    covers: ClassVar[type[Any]] = MatchingsInstance
+
+    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """The best plan found, and a bound on all plans."""
+        rng = np.random.default_rng(seed)
+        with threadpool_limits(limits.threads):
+            bound = certified_bound(instance, limits, clock)
+            bound = max(matchings_bound(instance), bound)
+            matchings, fewest = decomposed(instance, clock)
+            best = _valued(instance, matchings, clock)
+            clock.report(best.mixed.factor, bound)
+            reached = _reached(bound, limits.gap)
+            tried = 0
+            if not instance.matchings and len(instance.network.edges) <= _SMALL:
+                best, tried = self._other_matchings(best, fewest + 1, rng, clock, reached)
+            best = _refined(best, clock)
+            if not best.plan.single:
+                best = self._other_probabilities(best, rng, clock, reached)
+        clock.report(best.mixed.factor, bound)
+        answer = plan_of(instance, best.plan, best.probabilities, best.mixed.weights)
+        return Found(answer, {"fewest_matchings": fewest, "decompositions": tried + 1}, bound)
+
+    def _other_matchings(
+        self, best: Candidate, most: int, rng: np.random.Generator, clock: Clock, reached: Callable[[float], bool]
+    ) -> tuple[Candidate, int]:
+        instance = best.plan.instance
+        kempe, current = Kempe(instance.network), best
+        at = colours_of(best.plan.matchings, len(instance.network.edges))
+        if most < 2:
+            return best, 0
+        for move in range(self.moves):
+            if clock.expired or reached(best.mixed.factor):
+                return best, move
+            there = kempe.moved(at, rng, most)
+            found = _valued(instance, grouped(there.tolist()), clock)
+            allowed = 0.02 * (1.0 - move / self.moves) ** 2 * rng.random()
+            if found.mixed.factor <= current.mixed.factor * (1.0 + allowed):
+                at, current = there, found
+            if found.mixed.factor < best.mixed.factor * (1.0 - 1e-9):
+                best = found
+                clock.report(best.mixed.factor)
+        return best, self.moves
+
+    def _other_probabilities(
+        self, best: Candidate, rng: np.random.Generator, clock: Clock, reached: Callable[[float], bool]
+    ) -> Candidate:
+        plan = best.plan
+        if plan.everything() is not None or len(plan.times) == 1:
+            # With p_e w_e unchanged, E[W²] falls as p_e grows: all that is paid for is best, and the weights are exact.
+            return best
+        starts = [best.probabilities, np.full(len(plan.times), plan.instance.budget / plan.times.sum())]
+        while len(starts) < self.starts:
+            share = rng.dirichlet(np.ones(len(plan.times)))
+            starts.append(share * plan.instance.budget / plan.times)
+        for begin in starts[: self.starts]:
+            if clock.expired or reached(best.mixed.factor):
+                break
+            found = _improved(plan, plan.kept(begin), clock)
+            if found.mixed.factor < best.mixed.factor:
+                best = _refined(found, clock)
+                clock.report(best.mixed.factor)
+        return best
+
+
+def _reached(bound: float, gap: float) -> Callable[[float], bool]:
+    def reached(factor: float) -> bool:
+        left = relative_gap(factor, bound)
+        return factor < 1e-12 or (left is not None and left <= gap)
+
+    return reached
+
+
+def _valued(instance: MatchingsInstance, matchings: Matchings, clock: Clock) -> Candidate:
+    """The most connected probabilities and their best weights, roughly."""
+    plan = Plan(instance, matchings)
+    # The first plan is finished in any case.
+    active = most_connected(plan, _ROUGH, lambda: clock.expired and bool(clock.trace))
+    if plan.single:
+        half = np.full(len(instance.network.edges), 0.5)
+        value = 1.0 - active.connectivity / 2.0
+        return Candidate(plan, active.probabilities, Mixed(half, value, 0.0, np.eye(instance.size)))
+    return Candidate(
+        plan, active.probabilities, best_weights(plan.moment(active.probabilities), _ROUGH, None, lambda: clock.expired)
+    )
+
+
+def _refined(candidate: Candidate, clock: Clock) -> Candidate:
+    plan = candidate.plan
+    if plan.single:
+        probabilities = most_connected(plan, _FINE).probabilities
+        value = 1.0 - plan.connectivity(probabilities) / 2.0
+        return candidate._replace(probabilities=probabilities, mixed=candidate.mixed._replace(factor=value))
+    found = best_weights(plan.moment(candidate.probabilities), _FINE, None, lambda: clock.expired)
+    return candidate._replace(mixed=found) if found.factor <= candidate.mixed.factor else candidate
+
+
+class _TimeUpError(Exception):
+    pass
+
+
+def _improved(plan: Plan, start: Floats, clock: Clock) -> Candidate:
+    """A local optimum of probabilities; the best of those on the way."""
+    seen: list[Candidate] = []
+
+    def value(probabilities: Floats) -> tuple[float, Floats]:
+        if clock.expired and seen:
+            raise _TimeUpError
+        kept = plan.kept(probabilities)
+        moment = plan.moment(kept)
+        found = best_weights(moment, 1e-7, None, lambda: clock.expired)
+        seen.append(Candidate(plan, kept, found))
+        multiplier = found.multiplier - found.multiplier.sum() / found.multiplier.size
+        slopes = moment.slopes(found.weights, multiplier / np.trace(multiplier))
+        return found.factor, plan.mixing.T @ slopes
+
+    share = plan.times / plan.instance.budget
+    rows = [{"type": "ineq", "fun": lambda p: 1.0 - p @ share, "jac": lambda _: -share}]
+    try:
+        minimize(
+            value,
+            np.clip(start, _LEAST, plan.most),
+            jac=True,
+            method="SLSQP",
+            bounds=[(min(_LEAST, most), most) for most in plan.most],
+            constraints=rows,
+            options={"maxiter": 50, "ftol": 1e-8},
+        )
+        best = min(seen, key=lambda each: each.mixed.factor)
+        value(np.where(best.probabilities < _DROPPED, 0.0, best.probabilities))
+    except _TimeUpError:
+        pass
+    return min(seen, key=lambda each: each.mixed.factor)

@@ -1,0 +1,1 @@
+"""An interior-point method for eigenvalues of weighted graphs."""

@@ -1,0 +1,90 @@
+"""The best weights, by an interior-point method that knows that edges have rank one."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.gossip.weights.automorphisms import automorphisms
+from ddlopt.models.gossip.weights.instance import Goal, WeightsInstance
+from ddlopt.solvers.contracts import Limits, best_bound, relative_gap
+from ddlopt.solvers.gossip.spectral.interior_point import Iterate, solve
+from ddlopt.solvers.gossip.weights.programs import WeightsProgram
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+
+_NAMES = {"averaging": "fdla", "chain": "fmmc", "process": "fmmp", "pairwise": "fastest-pairwise"}
+_GAP = 1e-8
+"""Relative gap at which it ends, or earlier where less was asked for."""
+
+
+@dataclass(frozen=True)
+class FastestWeights(Timed, uses=("threads",)):
+    r"""One of the four eigenvalue problems, with a certificate that is recomputed from the multipliers.
+
+    Edges that an automorphism of the graph exchanges have one weight: the average of a solution's images under all
+    automorphisms is as good, as the objective is convex. The bound is that of
+    :func:`~ddlopt.models.gossip.spectral.certificates.spectral_bound`.
+
+    Parameters
+    ----------
+    goal : {"averaging", "chain", "process", "pairwise"}
+        That it solves. Chains also answer instances of goal ``averaging``, as the best weights that are not negative.
+    symmetry : bool
+        Look for automorphisms.
+    """
+
+    goal: Goal
+    symmetry: bool = True
+
+    family: ClassVar[str] = "gossip"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
+    covers: ClassVar[type[Any]] = WeightsInstance
+
+    @property
+    def name(self) -> str:
+        """``fdla``, ``fmmc``, ``fmmp`` or ``fastest-pairwise``."""
+        return _NAMES[self.goal]
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, other goals."""
+        reason = super().refuses(instance)
+        if reason is None and instance.goal != self.goal and (instance.goal, self.goal) != ("averaging", "chain"):
+            return f"it is for goal '{self.goal}', and this instance has goal '{instance.goal}'"
+        return reason
+
+    def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """Weights and certificate, or those of the last iterate when the time is up."""
+        asked = instance
+        if instance.goal != self.goal:
+            asked = WeightsInstance(name=instance.name, network=instance.network, goal=self.goal)
+        program = WeightsProgram(asked, self._orbits(asked))
+        bounds: list[float | None] = []
+        target = min(_GAP, limits.gap)
+
+        def stop(at: Iterate) -> bool:
+            bounds.append(program.bound(at))
+            objective, bound = program.objective(at), best_bound(bounds, instance.sense)
+            clock.report(objective, bound if asked is instance else None)
+            gap = relative_gap(objective, bound, instance.sense)
+            return clock.expired or (gap is not None and gap <= target)
+
+        # On small matrices threads of linear algebra only wait for each other.
+        with threadpool_limits(limits.threads):
+            at, rounds = solve(program.program(), stop)
+        if not np.isfinite(at.y).all():
+            raise NoSolutionError("the interior-point method broke down")
+        details = {"rounds": rounds, "classes": program.classes}
+        bound = best_bound(bounds, instance.sense)
+        if asked is instance:
+            return Found(program.weights(at), details, bound)
+        return Found(program.weights(at), details, scope="Markov chain", scope_bound=bound)
+
+    def _orbits(self, instance: WeightsInstance) -> Any:
+        edges = len(instance.network.edges)
+        count = 2 * edges if self.goal == "pairwise" else edges
+        if not self.symmetry or len(set(instance.costs)) > 1:
+            return np.arange(count)
+        found = automorphisms(instance.network)
+        return found.arc_orbits if self.goal == "pairwise" else found.edge_orbits

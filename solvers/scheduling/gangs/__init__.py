@@ -1,0 +1,1 @@
+"""Gangs: list schedules, and a search over their order."""

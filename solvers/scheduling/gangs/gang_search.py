@@ -1,0 +1,345 @@
+"""Our own search for gangs: simulated annealing of the order in which a list schedule takes the jobs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.evaluate import evaluate
+from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import Gangs, gangs, schedule_of_starts
+from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import not_gangs
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
+from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.scheduling.utility import DONE
+from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.scheduling.gangs.dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
+from ddlopt.solvers.scheduling.gangs.kernels import (
+    LATE,
+    Goal,
+    Pooled,
+    anneal_pooled,
+    list_schedule,
+    seed_kernels,
+    serve,
+)
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+_ROUNDS = (1, 2, 4, 8, 8)
+"""Moves of one annealing after another, relative to the first."""
+_FIRST_WORK, _FIRST_MOVES_OF_A_JOB = 1.2e9, 3000
+"""What the first annealing may take: steps of the kernels, and moves for each job."""
+_SLICE_S = 0.1
+_MOST_JOBS = 10_000
+_COLDEST = 0.01
+"""Last temperature of an annealing, relative to its first."""
+_REACHED = 1e-9
+
+
+@dataclass(frozen=True)
+class GangSearch(Heuristic, uses=("seed", "start")):
+    """Search over the order in which jobs of fixed width are put into the schedule.
+
+    Where widths alone decide what fits, each job of the order starts as early as it fits behind those before it; some
+    order gives an optimal schedule. Elsewhere a simulation starts, whenever something ends or arrives, all jobs that
+    fit, in the order; each job has flags for whether it goes to several servers though one could hold it, keeps those
+    behind it waiting while it waits, and avoids servers of other split jobs.
+
+    Simulated annealing moves jobs in the order, exchanges two, or changes a flag. What guides it is, for the makespan,
+    not the last end itself but the workers times slots past a target: the bound, or half-way between bound and
+    incumbent. It ends as soon as the bound is reached. Budgets are counts, so that a seed gives the same schedule every
+    time unless a time limit strikes.
+
+    Parameters
+    ----------
+    effort : float
+        Factor on the budget.
+    """
+
+    proves_infeasible: ClassVar[bool] = True
+
+    effort: float = 1.0
+
+    family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.scheduling.gangs.kernels",
+        "ddlopt.solvers.scheduling.gangs.dispatch",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.effort > 0:
+            raise OptionError(f"effort must be positive, got {self.effort}")
+
+    @property
+    def name(self) -> str:
+        """``gang-search``."""
+        return "gang-search"
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Objectives that count no ends, elastic jobs, networks, and so many jobs that one list takes too long."""
+        if len(instance.jobs) > _MOST_JOBS:
+            return f"there are {len(instance.jobs)} jobs, but it takes {_MOST_JOBS} at most; use list-scheduling"
+        return not_gangs(instance)
+
+    def answer(
+        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[Schedule, Mapping[str, Any]]:
+        """The best schedule found; details: orders tried.
+
+        Raises
+        ------
+        NoSolutionError
+            If no order is found that finishes all jobs in time; InfeasibleError if it is proven that there is none.
+        """
+        seed_kernels(seed % 2**32)
+        lists: _Lists = _PooledLists(instance) if pool(instance).exact else _PlacedLists(instance)
+        search = _Search(lists, np.random.default_rng(seed), clock)
+        search.run(self.effort, start)
+        details = {"orders_tried": search.tried}
+        given = None if start is None else evaluate(instance, start)
+        if given is not None and given.feasible and float(given.objective or 0.0) < search.least * instance.slot_s:
+            return start, details
+        if search.least >= LATE:
+            raise NoSolutionError(f"gang-search on '{instance.name}' found no schedule that finishes all jobs in time")
+        return lists.schedule(), details
+
+
+class _Lists(ABC):
+    """Orders (and flags) as schedules; remembers the best."""
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        self.instance = instance
+        self.jobs = gangs(instance)
+        self.share = (self.jobs.taken / self.jobs.capacity).max(axis=1)
+        size = self.share / self.share.min()
+        self.goal = Goal(self.jobs.arrival, self.jobs.last, size, self.jobs.weight, instance.objective == "makespan")
+        self.best = self.order = np.arange(len(instance.jobs))
+
+    @property
+    @abstractmethod
+    def work(self) -> float:
+        """Steps of one trial, roughly."""
+
+    def more_orders(self, orders: Sequence[Ints]) -> list[Ints]:
+        """The orders, and others made of them."""
+        return list(orders)
+
+    @abstractmethod
+    def take(self, order: Ints, rng: np.random.Generator) -> None:
+        """Go on from this order."""
+
+    @abstractmethod
+    def anneal(self, target: int, heat: float, cooling: float, moves: int, least: float) -> tuple[float, float]:
+        """The least objective so far, and the cost of the order that one stage of annealing ends with."""
+
+    @abstractmethod
+    def schedule(self) -> Schedule:
+        """Of the best order."""
+
+    def heat(self) -> float:
+        """The first temperature: what a move changes, roughly."""
+        if self.goal.makespan:
+            return 3.0 * float(np.cbrt((self.goal.size * self.jobs.slots).mean()))
+        return 0.5 * float((self.jobs.weight * self.jobs.slots).mean())
+
+
+class _PooledLists(_Lists):
+    """Each job as early as it fits, on an exact pool."""
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        super().__init__(instance)
+        self.pooled = Pooled(self.jobs.slots, self.jobs.arrival, self.jobs.taken, self.jobs.capacity)
+
+    @property
+    def work(self) -> float:
+        """Every job passes over the steps of the profile."""
+        return 0.25 * len(self.order) ** 2 + 20 * len(self.order)
+
+    def more_orders(self, orders: Sequence[Ints]) -> list[Ints]:
+        """Also those in which jobs start when nobody waits for a job that does not fit yet."""
+        served = []
+        for order in orders:
+            starts = np.zeros(len(order), dtype=np.int64)
+            serve(order, self.pooled, starts)
+            served.append(order[np.argsort(starts[order], kind="stable")])
+        return [*orders, *served]
+
+    def take(self, order: Ints, rng: np.random.Generator) -> None:
+        """See :class:`_Lists`."""
+        self.order = order.copy()
+
+    def anneal(self, target: int, heat: float, cooling: float, moves: int, least: float) -> tuple[float, float]:
+        """See :class:`_Lists`."""
+        found: tuple[float, float] = anneal_pooled(
+            self.order, self.pooled, self.goal, target, heat, cooling, moves, self.best, least
+        )
+        return found
+
+    def schedule(self) -> Schedule:
+        """See :class:`_Lists`."""
+        count, resources = self.jobs.taken.shape
+        starts = np.zeros(count, dtype=np.int64)
+        profile = np.empty(2 * count + 3, dtype=np.int64), np.empty((2 * count + 3, resources))
+        list_schedule(self.best, self.pooled, *profile, starts)
+        return schedule_of_starts(self.instance, starts.tolist(), self.jobs.slots.tolist())
+
+
+class _PlacedLists(_Lists):
+    """Whatever fits when something ends or arrives, on servers."""
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        super().__init__(instance)
+        self.placing = placing(instance, self.jobs)
+        self.flags = self.best_flags = np.zeros(len(instance.jobs), dtype=np.int64)
+
+    @property
+    def work(self) -> float:
+        """At every end all that wait look at the servers."""
+        count, (servers, resources) = len(self.order), self.placing.capacity.shape
+        return float(0.3 * count * (count / 2 + 10) * servers * (1 + resources))
+
+    def take(self, order: Ints, rng: np.random.Generator) -> None:
+        """See :class:`_Lists`."""
+        self.order = order.copy()
+        self.flags = np.full(len(order), rng.choice([0, SPLIT, SPLIT | CALM, HOLD, HOLD | SPLIT]), dtype=np.int64)
+
+    def anneal(self, target: int, heat: float, cooling: float, moves: int, least: float) -> tuple[float, float]:
+        """See :class:`_Lists`."""
+        found: tuple[float, float] = anneal_placed(
+            *(self.order, self.flags, self.placing, self.goal, target, heat, cooling, moves),
+            *(self.best, self.best_flags, least),
+        )
+        return found
+
+    def schedule(self) -> Schedule:
+        """See :class:`_Lists`."""
+        count = len(self.best)
+        placed = np.empty((count, self.instance.server_count), dtype=np.int64)
+        starts, slots = np.zeros((2, count), dtype=np.int64)
+        dispatch(self.best, self.best_flags, self.placing, placed, starts, slots)
+        runs = [
+            Run(
+                job=job,
+                start=int(starts[job]),
+                slots=int(slots[job]),
+                workers=tuple((int(s), int(placed[job, s])) for s in np.flatnonzero(placed[job])),
+            )
+            for job in np.lexsort((np.arange(count), starts)).tolist()
+        ]
+        return Schedule(instance=self.instance.name, instance_digest=self.instance.digest, runs=tuple(runs))
+
+
+def placing(instance: SchedulingInstance, jobs: Gangs) -> Placing:
+    """The jobs as :func:`~ddlopt.solvers.scheduling.gangs.dispatch.dispatch` wants them."""
+    unit = instance.demand.max(axis=0)
+    width = np.array([job.max_workers for job in instance.jobs], dtype=np.int64)
+    places = range(len(instance.jobs))
+    rules = instance.contention
+    if rules is None:
+        alone = np.array([instance.progress(place, int(width[place])) for place in places])
+        base, ring, slowdown, per_server = width / alone, np.zeros(len(places)), np.zeros(len(places) + 1), 0.0
+    else:
+        timings = [(job.timing, job.max_workers) for job in instance.jobs]
+        within_s = [float(timing.iteration_s(w, rules.within_server_bytes_per_s)) for timing, w in timings]
+        between_s = [float(timing.iteration_s(w, rules.between_servers_bytes_per_s)) for timing, w in timings]
+        # Half the bandwidth doubles the time of the ring.
+        halved_s = [float(timing.iteration_s(w, rules.between_servers_bytes_per_s / 2)) for timing, w in timings]
+        alone = width / (np.array(within_s) + rules.server_overhead_s) * instance.slot_s
+        ring = (np.array(halved_s) - np.array(between_s)) / instance.slot_s
+        base = np.array(between_s) / instance.slot_s - ring
+        at_once = np.maximum(1.0, rules.share * np.arange(len(places) + 1))
+        slowdown = at_once + rules.degradation * (at_once - 1)
+        per_server = rules.server_overhead_s / instance.slot_s
+    # Half-way to what counts as finished, so that sums in another order do not matter.
+    wanted = np.array([job.minibatches * (1 + float(DONE)) / 2 for job in instance.jobs])
+    return Placing(
+        *(width, jobs.arrival, wanted, instance.demand / unit, instance.capacity / unit),
+        *(alone, base, ring, slowdown, per_server),
+    )
+
+
+class _Search:
+    """One run: rounds of annealing, each from another list."""
+
+    def __init__(self, lists: _Lists, rng: np.random.Generator, clock: Clock) -> None:
+        self.lists, self.rng, self.clock = lists, rng, clock
+        self.instance = lists.instance
+        self.tried = 0
+        self.least = np.inf
+        self.bound_s = bound(self.instance) or 0.0
+        self.lowest = makespan_bound_slots(self.instance)
+
+    @property
+    def done(self) -> bool:
+        """Whether the bound is reached or the time is up."""
+        return self.clock.expired or self.least * self.instance.slot_s <= self.bound_s * (1 + _REACHED)
+
+    def run(self, effort: float, given: Schedule | None) -> None:
+        """All lists once, then annealing from one after another, the best first."""
+        ranked: list[tuple[float, Ints]] = []
+        for order in self.lists.more_orders(self._orders(given)):
+            for _ in range(1 if isinstance(self.lists, _PooledLists) else 4):
+                self.lists.take(order, self.rng)
+                ranked.append((self._stage(self.lowest, 1e-9, 1.0, 0), order))
+                if self.done:
+                    return
+        lists = [order for _, order in sorted(ranked, key=lambda pair: pair[0])]
+        first = effort * min(_FIRST_WORK / self.lists.work, _FIRST_MOVES_OF_A_JOB * len(self.lists.order))
+        for number, length in enumerate(_ROUNDS):
+            target = self.lowest
+            if number % 2 and self.goal_is_makespan:
+                target = int(self.lowest + min(self.least, 2 * self.lowest)) // 2
+            self.lists.take(lists[number % len(lists)], self.rng)
+            self._anneal(target, max(100, int(first * length)))
+            if self.done:
+                return
+
+    @property
+    def goal_is_makespan(self) -> bool:
+        """Whether there is a target."""
+        return self.lists.goal.makespan
+
+    def _anneal(self, target: int, moves: int) -> None:
+        """One annealing, in stages that look at the clock."""
+        heat = self.lists.heat()
+        cooling = _COLDEST ** (1 / moves)
+        stage = max(1, min(moves, int(_SLICE_S * 3e8 / self.lists.work)))
+        while moves > 0 and not self.done:
+            if self._stage(target, heat, cooling, min(stage, moves)) <= 0:
+                return
+            heat *= cooling ** min(stage, moves)
+            moves -= stage
+
+    def _stage(self, target: int, heat: float, cooling: float, moves: int) -> float:
+        least, cost = self.lists.anneal(target, heat, cooling, moves, self.least)
+        self.tried += moves + 1
+        if least < self.least:
+            self.least = least
+            if least < LATE:
+                self.clock.report(least * self.instance.slot_s, self.bound_s)
+        return cost
+
+    def _orders(self, given: Schedule | None) -> list[Ints]:
+        """Lists to begin with: that of the schedule given, then those by size, length and weight."""
+        jobs, share = self.lists.jobs, self.lists.share
+        area = share * jobs.slots
+        orders = [
+            np.lexsort((-jobs.slots, -share)),
+            np.lexsort((-share, -jobs.slots)),
+            np.argsort(-area, kind="stable"),
+            np.lexsort((jobs.slots, jobs.arrival)),
+        ]
+        if not self.goal_is_makespan:
+            by_weight = np.argsort(-jobs.weight / area, kind="stable"), np.argsort(-jobs.weight / jobs.slots)
+            orders = [*by_weight, *orders]
+        if given is not None:
+            first = {run.job: run.start for run in reversed(given.runs)}
+            orders.insert(0, np.array(sorted(range(len(area)), key=lambda job: (first.get(job, 0), job))))
+        return orders

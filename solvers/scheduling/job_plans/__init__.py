@@ -1,0 +1,1 @@
+"""Column generation over plans of jobs."""

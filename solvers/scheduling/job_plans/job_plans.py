@@ -1,0 +1,339 @@
+"""Column generation over plans of jobs: the sharpest bound there is here, and schedules near it."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.bounds import prices as clearing_prices
+from ddlopt.models.scheduling.formulations.configurations import intervals
+from ddlopt.models.scheduling.pool import schedule_of_widths
+from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
+from ddlopt.models.scheduling.prices.knapsack import best_widths
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
+from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
+from ddlopt.solvers.scheduling.lp_guided import LpGuided
+from ddlopt.solvers.scheduling.slot.oracles import PoolBound
+from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
+
+_SWEEPS = 100
+_COARSE, _FINE = 5e-7, 1e-8
+"""What each plan may be off by in the rounds, and in the last answer at the best prices."""
+_DIVERSE = 12
+"""Answers at prices that are off by some per cent, for more plans to choose from."""
+_PACKINGS = 30
+_TO_ROUND = 0.3
+"""Part of the time left that the rounds leave for schedules."""
+_LARGEST = 600_000
+
+
+@dataclass(frozen=True)
+class JobPlans(Heuristic, uses=("seed", "start")):
+    r"""Whole plans for every job, generated as they are needed.
+
+    Slots between the same two arrivals or deadlines are alike, and form an interval k of :math:`L_k` slots. A plan q of
+    a job says how often it has which width in each interval; it uses :math:`a_{qk}` of a resource there and is worth
+    :math:`U_q`, its utility less the energy of its workers:
+
+    .. math::
+        \max \sum_q U_q \lambda_q \quad\text{with}\quad \sum_q a_{qk} \lambda_q \le C L_k,\qquad
+        \sum_{q \text{ of } i} \lambda_q \le 1,\qquad \lambda \ge 0 .
+
+    The prices of its capacities ask every job for its best plan, and
+    :class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing` makes any prices a bound. The
+    first prices are those of the combinatorial bound; later ones are drawn towards the best so far (smoothing).
+
+    Schedules come from the fractions by sweeps of exact knapsacks over the slots, then from the program in whole plans
+    (:math:`\lambda` integer), packed into slots and swept. A schedule that is not near enough to the bound is then
+    improved over and over: some slots go back to the fractions, and are swept in random order with all others; then
+    some slots at a time are given their best widths together, by the model
+    :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` of these alone.
+
+    Parameters
+    ----------
+    tolerance : float, optional
+        Rounds end when the bound is within this part of the value over the plans found. Default: a thirtieth of the
+        gap asked for, at most 1e-5.
+    gap : float, optional
+        The search ends where the schedule is as near to the bound. Default: the gap asked for.
+    integer_s : float
+        Seconds for the program in whole plans, at most.
+    stalls : int
+        Improvements of either kind in a row that may fail.
+
+    References
+    ----------
+    C. Barnhart et al., "Branch-and-price: column generation for solving huge integer programs", Operations Research
+    46(3), 1998 (the technique). Plans of jobs as columns, and the search for the best plan, are ours.
+    """
+
+    tolerance: float | None = None
+    gap: float | None = None
+    integer_s: float = 30.0
+    stalls: int = 100
+
+    family: ClassVar[str] = "scheduling"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+
+    @property
+    def name(self) -> str:
+        """``job-plans``."""
+        return "job-plans"
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
+        choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
+        if choices > _LARGEST:
+            return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
+        return LpGuided().refuses(instance)
+
+    def answer(
+        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[Schedule, Mapping[str, Any]]:
+        """The best schedule; rounds, plans, and the value over them."""
+        search = _Search(self, instance, clock, seed)
+        try:
+            search.begin(start)
+            optimum = search.generate()
+            search.round(optimum)
+            search.improve(self.stalls // 4)
+            search.choose_whole_plans()
+            search.improve(self.stalls)
+            search.improve_windows()
+        finally:
+            search.master.close()
+        rows = ({int(i): int(row[i]) for i in np.flatnonzero(row)} for row in search.widths)
+        return schedule_of_widths(instance, list(rows)), search.figures
+
+    def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
+        """The least of the bounds reported."""
+        return clock.best_bound(instance.sense)
+
+
+class _Search:
+    """The best schedule, the best bound and the plans so far."""
+
+    def __init__(self, options: JobPlans, instance: SchedulingInstance, clock: Clock, seed: int) -> None:
+        self.options, self.instance, self.clock = options, instance, clock
+        self.gap = clock.gap if options.gap is None else options.gap
+        self.tolerance = min(1e-5, self.gap / 30) if options.tolerance is None else options.tolerance
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        self.pricing = PlanPricing(instance)
+        self.slots = SlotSweeps(instance)
+        spans = intervals(instance)
+        self.span_of: Ints = np.full(instance.slots, -1)
+        for k, span in enumerate(spans):
+            self.span_of[span.first : span.last] = k
+        self.lengths: Ints = np.array([span.slots for span in spans])
+        self.firsts: Ints = np.array([span.first for span in spans])
+        self.master = PlanMaster(np.outer(self.lengths, self.pricing.capacity).ravel(), len(instance.jobs))
+        self.known: dict[Any, int] = {}
+        self.value, self.bound = -math.inf, math.inf
+        self.widths: Ints = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
+        self.fractions: Floats = np.zeros(self.widths.shape)
+        self.centre: Floats = np.zeros(0)
+        self.figures: dict[str, Any] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the best schedule is as near to the bound as is wanted, or the time is up."""
+        near = self.bound - self.value <= self.gap * abs(self.value)
+        return near or self.clock.expired
+
+    def begin(self, start: Schedule | None) -> None:
+        """The greedy over slots, and the start."""
+        self._sweep(np.zeros(self.widths.shape), most=1)
+        if start is not None:
+            self._sweep(self.slots.progress_of(start))
+
+    def _sweep(self, progress: Floats, backward: bool = False, most: int = _SWEEPS, order: Ints | None = None) -> bool:
+        """Sweeps from ``progress``; whether the schedule is a better one after them."""
+        before = self.value
+        for value, widths in self.slots.sweeps(progress, backward, most, order):
+            self._offer(value, widths)
+            if self.is_done:
+                break
+        return self.value > before
+
+    def _offer(self, value: float, widths: Ints) -> None:
+        if value > self.value:
+            self.value, self.widths = value, widths.copy()
+            self.clock.report(self.value, self.bound if math.isfinite(self.bound) else None)
+
+    def _price(self, prices: Floats, slack: float = _COARSE) -> PlanAnswer:
+        """Plans at (rows,) prices of the intervals' capacities."""
+        by_span = np.vstack([prices.reshape(len(self.lengths), -1), np.zeros((1, len(self.pricing.capacity)))])
+        answer = self.pricing.answer(by_span[self.span_of], slack)
+        if answer.bound < self.bound:
+            self.bound, self.centre = answer.bound, prices
+            self.clock.report(self.value, self.bound)
+        return answer
+
+    def _add(self, widths: Iterable[Ints]) -> int:
+        """Add a plan for every job, (T,) widths each; how many are new."""
+        before = len(self.known)
+        for i, plan in enumerate(widths):
+            if plan.any():
+                self._place(i, plan)
+        return len(self.known) - before
+
+    def _place(self, job: int, widths: Ints) -> int:
+        """Place of a plan among those of the master, which gets it if it is new."""
+        here = np.flatnonzero(widths)
+        key = job, tuple(sorted(Counter(zip(self.span_of[here].tolist(), widths[here].tolist(), strict=True)).items()))
+        if key not in self.known:
+            workers = np.bincount(self.span_of[here], weights=widths[here], minlength=len(self.lengths))
+            progress = self.slots.rates(np.full(len(here), job), widths[here]).sum()
+            wanted = self.instance.jobs[job]
+            worth = float(wanted.utility.of(min(1.0, float(progress) / wanted.minibatches)))
+            uses = np.outer(workers, self.pricing.demand[job]).ravel()
+            self.known[key] = len(self.master.plans)
+            self.master.add(Plan(job, widths.copy(), uses, worth - self.pricing.worker_cost * float(workers.sum())))
+        return self.known[key]
+
+    def generate(self) -> Optimum:
+        """Rounds until the bound meets the value over the plans found, or most of the time is up; the last optimum."""
+        reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_ROUND * self.clock.left_s
+        clearing = clearing_prices(self.instance).prices[self.span_of >= 0]
+        spans = self.span_of[self.span_of >= 0]
+        sums = np.zeros((len(self.lengths), clearing.shape[1]))
+        np.add.at(sums, spans, clearing)
+        self._add(self.widths.T)
+        self._add(self._price((sums / self.lengths[:, None]).ravel()).widths)
+        rounds = 0
+        while True:
+            optimum = self.master.solve()
+            rounds += 1
+            if self.clock.left_s <= reserve_s or self.bound - optimum.value <= self.tolerance * abs(self.bound):
+                break
+            if not self._add(self._price((self.centre + optimum.prices) / 2).widths) and not self._add(
+                self._price(optimum.prices).widths
+            ):
+                break
+        if self.clock.left_s > reserve_s:
+            self._price(self.centre, _FINE)
+        self.figures |= {"rounds": rounds, "plans": len(self.master.plans), "relaxation": optimum.value}
+        return optimum
+
+    def round(self, optimum: Optimum) -> None:
+        """Sweeps that begin at the fractions, spread over the slots of each interval."""
+        shares = optimum.shares
+        for place in np.flatnonzero(shares > 1e-9):
+            plan = self.master.plans[place]
+            jobs = np.full(self.instance.slots, plan.job)
+            self.fractions[:, plan.job] += shares[place] * self.slots.rates(jobs, plan.widths)
+        for first, length in zip(self.firsts.tolist(), self.lengths.tolist(), strict=True):
+            self.fractions[first : first + length] = self.fractions[first : first + length].mean(axis=0)
+        for backward in (False, True):
+            if not self.is_done:
+                self._sweep(self.fractions, backward)
+
+    def choose_whole_plans(self) -> None:
+        """The program in whole plans, of more plans than the rounds needed; packed into slots, and swept."""
+        for _ in range(_DIVERSE):
+            if self.is_done:
+                return
+            noise = self.rng.normal(0.0, self.rng.choice([0.01, 0.03]), len(self.centre))
+            self._add(self._price(self.centre * np.maximum(0.0, 1 + noise)).widths)
+        start = [self._place(i, plan) for i, plan in enumerate(self.widths.T) if plan.any()]
+        left = min(self.options.integer_s, self.clock.left_s / 2)
+        if self.is_done or left <= 0:
+            return
+        with self.clock.lending_ctrl_c():
+            limits = Limits(time_s=left, gap=self.gap / 5)
+            plans, outcome = self.master.whole_plans(start, limits, self.seed)
+        self.clock.interrupted |= outcome.interrupted
+        if outcome.objective is not None and not self.is_done:
+            self.figures["whole_plans"] = outcome.objective
+            widths = self._packed(plans)
+            self._offer(self.slots.worth(widths), widths)
+            self._sweep(self.slots.progress_at(widths))
+
+    def _packed(self, plans: list[Plan]) -> Ints:
+        """(T, I) widths of plans, where they fit; of several ways the one that leaves the fewest workers out."""
+        packer = _Packer(self.instance, self.rng)
+        widths = np.zeros(self.widths.shape, dtype=np.int64)
+        for k, first in enumerate(self.firsts.tolist()):
+            mine = slice(first, first + int(self.lengths[k]))
+            wanted = {p.job: p.widths[mine][p.widths[mine] > 0].tolist() for p in plans if p.widths[mine].any()}
+            if wanted:
+                widths[mine] = packer.pack(wanted, int(self.lengths[k]))
+        return widths
+
+    def improve(self, stalls: int) -> None:
+        """Put some slots back to the fractions and sweep, until that has failed so often in a row."""
+        failed = 0
+        while not self.is_done and failed < stalls:
+            progress = self.slots.progress_at(self.widths)
+            share = self.rng.uniform(0.05, 0.5)
+            count = max(min(2, self.instance.slots), int(share * self.instance.slots))
+            chosen = self.rng.choice(self.instance.slots, count, replace=False)
+            progress[chosen] = self.fractions[chosen]
+            better = self._sweep(progress, order=self.rng.permutation(self.instance.slots))
+            failed = 0 if better else failed + 1
+
+    def improve_windows(self) -> None:
+        """Give some slots at a time their best widths together, until that has failed too often in a row."""
+        windows = SlotWindows(self.instance, self.slots, self.rng)
+        failed = 0
+        while not self.is_done and failed < self.options.stalls:
+            before = self.value
+            widths = windows.improved(self.widths, self.clock)
+            self._offer(self.slots.worth(widths), widths)
+            failed = 0 if self.value > before else failed + 1
+        self.figures["windows_tried"] = windows.tried
+
+
+class _Packer:
+    """Puts given widths of jobs into the slots of an interval, a job once in each slot."""
+
+    def __init__(self, instance: SchedulingInstance, rng: np.random.Generator) -> None:
+        self._jobs = len(instance.jobs)
+        bound = PoolBound(instance)
+        self._costs, self._capacity = bound.costs[0], bound.capacities[0]
+        self._rng = rng
+
+    def pack(self, wanted: Mapping[int, list[int]], slots: int) -> Ints:
+        """(slots, I) widths."""
+        fewest, best = math.inf, np.zeros((slots, self._jobs), dtype=np.int64)
+        total = sum(map(sum, wanted.values()))
+        for attempt in range(_PACKINGS):
+            urgency = 0.5 if attempt == 0 else float(self._rng.uniform(0.1, 3.0))
+            widths = self._attempt({job: sorted(some) for job, some in wanted.items()}, slots, urgency)
+            missing = total - int(widths.sum())
+            if missing < fewest:
+                fewest, best = missing, widths
+            if not missing:
+                break
+        return best
+
+    def _attempt(self, left: dict[int, list[int]], slots: int, urgency: float) -> Ints:
+        """Slot after slot the fullest knapsack, of jobs first that need most of the slots left."""
+        widths = np.zeros((slots, self._jobs), dtype=np.int64)
+        for t in range(slots):
+            jobs = list(left)
+            if not jobs:
+                break
+            gains = []
+            for job in jobs:
+                part = len(left[job]) / (slots - t)
+                row = np.full(max(left[job]) + 1, -np.inf)
+                row[0] = 0.0
+                for width in set(left[job]):
+                    row[width] = width * (1 + urgency * part) + (1000.0 if part >= 1 else 0.0)
+                gains.append(row)
+            _, chosen = best_widths(gains, self._costs[jobs], self._capacity)
+            for job, width in zip(jobs, chosen.tolist(), strict=True):
+                if width:
+                    widths[t, job] = width
+                    left[job].remove(width)
+                    if not left[job]:
+                        del left[job]
+        return widths

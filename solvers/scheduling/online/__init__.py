@@ -1,0 +1,1 @@
+"""Policies that know no future, and the engine that runs them."""

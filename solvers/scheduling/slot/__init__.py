@@ -1,0 +1,1 @@
+"""One slot at a time: who runs, how wide and where."""

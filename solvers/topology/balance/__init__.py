@@ -1,0 +1,1 @@
+"""Rings and routes on fixed links: near-optimally, and exactly."""

@@ -1,0 +1,135 @@
+"""Branch and bound over the neighbours of the servers, for links of any kind."""
+
+import dataclasses
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.certificate.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
+from ddlopt.models.topology.integer_instance import number_of_sets
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.topology.branch_and_bound.search import Search
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+
+
+@dataclass(frozen=True)
+class BranchAndBound(Timed, uses=("threads", "seed", "start")):
+    r"""Proves the optimum over all links, rings and routes by refuting the neighbour sets that each server may have.
+
+    A node of the tree allows each server some sets of neighbours (multisets, where links may be parallel). It is
+    refuted by arc lengths whose metric inequality no design of the node satisfies; the bound splits into one minimum
+    for each server over its own sets, with what its neighbours can reach limited by their degree, and sets of
+    neighbours that are too dear for any better design are struck off on the way. The bound is stated in
+    :mod:`ddlopt.models.topology.certificate.check`. Lengths, and prices of the degrees, come from the parent and are
+    improved by a few supergradient steps towards a total of zero (Polyak's rule), rounded to whole numbers: all that
+    decides is exact. The search branches on the server with the fewest sets left.
+
+    Nodes that automorphisms of the instance take to others are searched once: partial designs are compared by a
+    canonical numbering of the servers. The list of open nodes is kept by bound, and each taken from it is searched
+    depth first for a tenth of a second or so, so that the least bound on the list holds at any time. The kernels
+    release Python's lock; with several threads, that many are at work in one process and share the incumbent.
+
+    The metric inequality is that of maximum concurrent flow (Shahrokhi and Matula, J. ACM 37(2), 1990); the partial
+    bound, the prices and the search are ours.
+
+    Parameters
+    ----------
+    opening : float
+        Effort of ``link-exchange``, which gives the first incumbent where no start is given.
+    rounds : int
+        Supergradient steps at each node.
+    executor : concurrent.futures.Executor, optional
+        Threads to search in; by default as many as the limits allow.
+    """
+
+    opening: float = 0.3
+    rounds: int = 12
+    executor: Executor | None = None
+
+    family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = (
+        *LinkExchange.kernels,
+        "ddlopt.solvers.topology.branch_and_bound.tree",
+        "ddlopt.solvers.topology.branch_and_bound.symmetry",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.opening > 0:
+            raise OptionError(f"opening must be positive, got {self.opening}")
+        if self.rounds < 1:
+            raise OptionError(f"rounds must be at least 1, got {self.rounds}")
+
+    @property
+    def name(self) -> str:
+        """``branch-and-bound``."""
+        return "branch-and-bound"
+
+    def refuses(self, instance: TopologyInstance) -> str | None:
+        """More neighbour sets than can be kept."""
+        n, d = instance.servers, instance.degree
+        if n > MOST_SERVERS or n * d > MOST_LINKS:
+            return f"there are {n} servers with {d} links; at most {MOST_SERVERS} servers and {MOST_LINKS} links"
+        if number_of_sets(instance) > MOST_SETS:
+            return f"each server has {number_of_sets(instance)} sets of neighbours to choose from; at most {MOST_SETS}"
+        return None
+
+    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """The best design and the bound; details: nodes, evaluations, designs routed, images, the first incumbent."""
+        found, _ = self._search(instance, limits, seed, clock, start, False)
+        return found
+
+    def certified(
+        self,
+        instance: TopologyInstance,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: TopologyDesign | None = None,
+    ) -> tuple[Result, DesignCertificate]:
+        """The result, and what :func:`~ddlopt.models.topology.certificate.check_certificate` takes.
+
+        The certificate's bound is what the tree proves; the result's may be a better combinatorial one.
+        """
+        recording = _Recording(self.opening, self.rounds, self.executor)
+        result = recording.solve(instance, limits, seed, progress, start)
+        return result, recording.kept[0]
+
+    def _search(
+        self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any, recording: bool
+    ) -> tuple[Found, Search]:
+        search = Search(instance, clock, self.rounds, recording)
+        search.know(max(congestion_bounds(instance).values()))
+        if start is not None:
+            search.offer(start)
+        else:
+            share = None if limits.time_s is None else 0.3 * limits.time_s
+            opening = LinkExchange(self.opening).solve(instance, dataclasses.replace(limits, time_s=share), seed)
+            if isinstance(opening.solution, TopologyDesign):
+                search.offer(opening.solution)
+        first = search.best_bytes
+        own = ThreadPoolExecutor(limits.threads) if self.executor is None and limits.threads > 1 else None
+        with own if own is not None else nullcontext():
+            search.run(self.executor or own, limits.threads)
+        if search.best is None:
+            raise NoSolutionError(f"'{instance.name}': no links were found over which everything can be sent")
+        details = {**search.figures, "first_bytes": first, "proven_bytes": search.proven_bytes}
+        bound = instance.iteration_time_s(search.proven_bytes)
+        return Found(search.best, details, bound), search
+
+
+@dataclass(frozen=True)
+class _Recording(BranchAndBound):
+    """The same, keeping the certificate."""
+
+    kept: list[DesignCertificate] = dataclasses.field(default_factory=list)
+
+    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+        """See :class:`BranchAndBound`."""
+        found, search = self._search(instance, limits, seed, clock, start, True)
+        self.kept.append(search.certificate())
+        return found

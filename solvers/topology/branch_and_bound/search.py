@@ -1,0 +1,378 @@
+"""The list of open nodes of the branch and bound, what is known so far, and the record of the proof."""
+
+import heapq
+import itertools
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from math import ceil, frexp
+from typing import Any
+
+import numpy as np
+
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.certificate.format import ELSEWHERE, IMAGE, UNCOLOURABLE, DesignCertificate
+from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
+from ddlopt.models.topology.evaluate import evaluate
+from ddlopt.models.topology.integer_instance import UNITS, task_of, unit_of
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.topology.balance.balance import Job
+from ddlopt.solvers.topology.branch_and_bound.bounds import Flags, Ints, make_room
+from ddlopt.solvers.topology.branch_and_bound.leaves import heads_of_sets, lengths_of, routed
+from ddlopt.solvers.topology.branch_and_bound.symmetry import Numbering
+from ddlopt.solvers.topology.branch_and_bound.tree import MEAN_LENGTH, Log, Pace, Stack, dive, make_stack
+
+_SLICE = 2e8
+"""Steps of the innermost loops in one dive: a fraction of a second."""
+_LEAF_ROUNDS = 300
+_ROOT_ROUNDS = 300
+_MOST_WEIGHTS = 40_000
+_TIGHT = 0.999
+"""Part of the gap asked for that the search uses, so that rounding does not spoil the rest."""
+_SMALLEST_GAP = 1e-6
+
+
+@dataclass(frozen=True)
+class Above:
+    """What a node hands to its children: allowed sets and weights, and the sets of the servers branched on."""
+
+    allowed: Flags
+    lengths: Ints
+    prices: Ints
+    tax: Ints
+    decided: Ints
+
+
+@dataclass(frozen=True)
+class Node:
+    """An open node: server ``row`` gets its set ``k`` of those that ``above`` allows (-1: nothing is branched on)."""
+
+    above: Above
+    row: int
+    k: int
+    part: int
+    proven_bytes: float
+
+    @property
+    def decided(self) -> Ints:
+        """(n,) the set of each server branched on, -1 elsewhere."""
+        decided = self.above.decided.copy()
+        if self.row >= 0:
+            decided[self.row] = self.k
+        return decided
+
+
+@dataclass(frozen=True)
+class Dived:
+    """What a dive below a node found."""
+
+    node: Node
+    z: int
+    stack: Stack
+    opened: Ints
+    leaves: Ints
+    log: Log
+    nodes: int
+    evaluations: int
+
+
+class Record:
+    """The words and weights of the proof so far, part by part; remembers nothing unless it is wanted."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.parts = 1
+        self.words: dict[int, Any] = {}
+        self.lengths: list[Any] = []
+        self.prices: list[Any] = []
+        self.images: list[list[int]] = []
+        self._weights = 0
+
+    def new_part(self) -> int:
+        """A number for a part still to come."""
+        self.parts += 1
+        return self.parts - 1
+
+    def add(self, part: int, log: Log) -> Any:
+        """Keep what a dive logged; gives its words to fill in the numbers of further parts."""
+        words = log.words[: log.used[0]].copy()
+        if self.wanted:
+            words[words <= WEIGHTS] -= self._weights
+            self.lengths.append(log.lengths[: log.used[1]].copy())
+            self.prices.append(log.prices[: log.used[1]].copy())
+            self._weights += int(log.used[1])
+            self.words[part] = words
+        return words
+
+    def image(self, part: int, origin: int, permutation: Ints) -> None:
+        """The node of a part is the image of another's."""
+        self.words[part] = np.array([IMAGE, len(self.images)], dtype=np.int32)
+        self.images.append([origin, *permutation.tolist()])
+
+    def certificate(self, instance: TopologyInstance, unit: float, z: int, width: int) -> DesignCertificate:
+        """All of it, for z units; each part after those that it refers to."""
+        n, order = instance.servers, self._in_order()
+        images = np.array(self.images, dtype=np.int32).reshape(len(self.images), n + 1)
+        number = np.empty(self.parts, dtype=np.int32)
+        number[order] = np.arange(self.parts)
+        images[:, 0] = number[images[:, 0]]
+        words = np.concatenate([self.words[part] for part in order])
+        elsewhere = np.flatnonzero(words == ELSEWHERE) + 1
+        words[elsewhere] = number[words[elsewhere]]
+        return DesignCertificate(
+            instance.name,
+            instance.digest,
+            frexp(unit)[1] - 1,
+            z,
+            words,
+            np.array([len(self.words[part]) for part in order], dtype=np.uint32),
+            np.concatenate([np.zeros((0, n * n), np.uint16), *self.lengths]),
+            np.concatenate([np.zeros((0, width), np.int64), *self.prices]),
+            images,
+        )
+
+    def _in_order(self) -> list[int]:
+        """The parts, each after those that it refers to; part 0, the root, is the last."""
+        origin = [image[0] for image in self.images]
+        before: TopologicalSorter[int] = TopologicalSorter()
+        for part, words in self.words.items():
+            elsewhere, alike = (words[np.flatnonzero(words == word) + 1].tolist() for word in (ELSEWHERE, IMAGE))
+            before.add(part, *elsewhere, *(origin[image] for image in alike))
+        return list(before.static_order())
+
+
+class Search:
+    """One run: incumbent, open nodes, counts."""
+
+    def __init__(self, instance: TopologyInstance, clock: Clock, rounds: int, recording: bool) -> None:
+        self.instance, self.clock, self.job = instance, clock, Job(instance)
+        self.task = task_of(instance)
+        self.n, self.sets, _ = self.task.options.shape
+        self.copies = (self.task.options[:, :, :, None] == np.arange(self.n)).sum(axis=2).astype(np.int64)
+        self.unit = float(unit_of(instance))
+        self.pace = Pace(rounds, _LEAF_ROUNDS, 1.3, 0.1, 0.002)
+        self.numbering = Numbering(instance, self.task)
+        self.symmetric = self.numbering.useful
+        self.record = Record(recording)
+        self.width = (self.n * self.n if self.task.duplex else self.n) + 1
+        self.best: TopologyDesign | None = None
+        self.best_bytes = np.inf
+        self.known_bytes = 0.0
+        self.order = itertools.count()
+        self.open: list[tuple[float, int, Node]] = []
+        self.under_way: dict[Future[Dived], Node] = {}
+        self.stuck: list[Node] = []
+        self.figures: dict[str, float] = {"nodes": 0, "evaluations": 0, "routed": 0, "images": 0}
+        self._told = 0.0
+        per_evaluation = self.n * self.sets * (self.n * (instance.degree + 2) + 10)
+        self.budget = max(1, int(_SLICE / per_evaluation))
+
+    def know(self, bound_bytes: float) -> None:
+        """Take note of a bound from elsewhere."""
+        self.known_bytes = max(self.known_bytes, bound_bytes)
+
+    def offer(self, design: TopologyDesign) -> None:
+        """Take a design as incumbent if it is better."""
+        checked = evaluate(self.instance, design)
+        if checked.feasible and float(checked.details["max_link_load_bytes"]) < self.best_bytes:
+            self.best, self.best_bytes = design, float(checked.details["max_link_load_bytes"])
+            self.clock.report(self.instance.iteration_time_s(self.best_bytes), self._bound_s())
+
+    @property
+    def target_bytes(self) -> float:
+        """A load that no design is to stay below for the proof to be complete."""
+        if not np.isfinite(self.best_bytes):
+            return (float(self.task.bytes.sum()) * float(self.unit) + 1.0) * float(self.n)
+        instance = self.instance
+        gap = _TIGHT * max(self.clock.gap, _SMALLEST_GAP)
+        time = instance.iteration_time_s(self.best_bytes) * (1 - gap)
+        if instance.overlap == "full" and time <= instance.compute_s:
+            return 0.0
+        seconds = time if instance.overlap == "full" else time - instance.compute_s
+        return max(0.0, seconds * instance.link_bandwidth_bytes_per_s)
+
+    @property
+    def tree_bytes(self) -> float:
+        """What the tree proves by itself."""
+        waiting = [node.proven_bytes for node in (*self.under_way.values(), *self.stuck)]
+        waiting += [entry[0] for entry in self.open[:1]]
+        return min([self.target_bytes, *waiting])
+
+    @property
+    def proven_bytes(self) -> float:
+        """A bound on the load of every design."""
+        return min(self.best_bytes, max(self.known_bytes, self.tree_bytes))
+
+    def _bound_s(self) -> float:
+        started = self.open or self.under_way or self.figures["nodes"]
+        return self.instance.iteration_time_s(self.proven_bytes if started else self.known_bytes)
+
+    @property
+    def z(self) -> int:
+        """The target in units."""
+        return self._units(self.target_bytes)
+
+    def _units(self, load_bytes: float) -> int:
+        """The load in units, rounded up; the unit is a power of two, so that the division is exact."""
+        return min(UNITS, max(1, ceil(load_bytes / self.unit)))
+
+    def run(self, executor: Executor | None, threads: int) -> None:
+        """Search until everything is refuted or the time is up."""
+        start = Above(
+            np.ones((self.n, self.sets), dtype=np.bool_),
+            np.full((self.n, self.n), int(MEAN_LENGTH), dtype=np.int64),
+            np.zeros((self.n, self.n), dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.full(self.n, -1, dtype=np.int64),
+        )
+        self._push(Node(start, -1, -1, 0, 0.0))
+        if self.known_bytes >= self.target_bytes and not self.record.wanted:
+            return
+        while (self.open or self.under_way) and not (self.clock.expired and not self.under_way):
+            while self.open and len(self.under_way) < threads and not self.clock.expired:
+                _, _, node = heapq.heappop(self.open)
+                if executor is None:
+                    self._take(self._dive(node, self.z))
+                    break
+                self.under_way[executor.submit(self._dive, node, self.z)] = node
+            if self.under_way:
+                done, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
+                for future in done:
+                    dived = future.result()
+                    del self.under_way[future]
+                    self._take(dived)
+            self._tell()
+
+    def _tell(self) -> None:
+        bound = self._bound_s()
+        if self.clock.elapsed_s > self._told + 0.5 and np.isfinite(self.best_bytes):
+            self._told = self.clock.elapsed_s
+            self.clock.report(self.instance.iteration_time_s(self.best_bytes), bound)
+
+    def _push(self, node: Node) -> None:
+        heapq.heappush(self.open, (node.proven_bytes, next(self.order), node))
+
+    def _log(self, weights: int) -> Log:
+        if not self.record.wanted:
+            weights = 0
+        return Log(
+            np.empty(8 * weights + 4 * self.n * self.sets if weights else 0, dtype=np.int32),
+            np.empty((weights, self.n * self.n), dtype=np.uint16),
+            np.empty((weights, self.width), dtype=np.int64),
+            np.zeros(2, dtype=np.int64),
+            np.array([self.record.wanted]),
+        )
+
+    def _top(self, node: Node) -> Stack:
+        """A stack with the node at its top."""
+        stack = make_stack(self.n, self.sets)
+        above = node.above
+        stack.allowed[0] = above.allowed
+        if node.row >= 0:
+            stack.allowed[0, node.row] = False
+            stack.allowed[0, node.row, node.k] = True
+        stack.lengths[0], stack.prices[0], stack.tax[0] = above.lengths, above.prices, above.tax
+        return stack
+
+    def _dive(self, node: Node, z: int, pace: Pace | None = None) -> Dived:
+        """Search below a node as far as the budget goes, or one level where images are looked for."""
+        stack = self._top(node)
+        level = int((node.decided >= 0).sum())
+        deepest = 0 if node.row < 0 or (self.symmetric and level < self.n - 2) else self.n
+        if pace is None:
+            pace = self.pace if node.row >= 0 else self.pace._replace(rounds=_ROOT_ROUNDS)
+        log = self._log(min(_MOST_WEIGHTS, self.budget) + 8 * max(_LEAF_ROUNDS, pace.rounds))
+        opened = np.zeros((self.n * self.sets + 1, 3), dtype=np.int64)
+        leaves = np.zeros((self.budget + 2, self.n + 1), dtype=np.int64)
+        counts = np.zeros(4, dtype=np.int64)
+        room = make_room(self.n, self.sets)
+        dive(self.task, self.copies, z, pace, stack, room, deepest, self.budget, log, opened, leaves, counts)
+        return Dived(node, z, stack, opened[: counts[0]], leaves[: counts[1]], log, int(counts[2]), int(counts[3]))
+
+    def _take(self, dived: Dived) -> None:
+        """Open what the dive left, and route the designs that it found."""
+        self.figures["nodes"] += dived.nodes
+        self.figures["evaluations"] += dived.evaluations
+        words = self.record.add(dived.node.part, dived.log)
+        levels = [self._above(dived, depth) for depth in range(int(dived.opened[:, 0].max(initial=-1)) + 1)]
+        bytes_of_z = dived.z * self.unit
+        for depth, k, place in dived.opened.tolist():
+            row, part = int(dived.stack.row[depth]), self.record.new_part()
+            if self.record.wanted:
+                words[place] = part
+            proven = max(dived.node.proven_bytes, float(dived.stack.proven[depth]) * bytes_of_z)
+            node = Node(levels[depth], row, k, part, proven)
+            if not (self.symmetric and self._image(node)):
+                self._push(node)
+        for *leaf, place in dived.leaves.tolist():
+            part = self.record.new_part()
+            if self.record.wanted:
+                words[place] = part
+            self._route(np.array(leaf), part)
+
+    def _above(self, dived: Dived, depth: int) -> Above:
+        """What the node at a depth of a dive hands to its children."""
+        stack, decided = dived.stack, dived.node.decided
+        for level in range(depth):
+            decided[stack.row[level]] = stack.path[depth, level]
+        allowed, lengths, prices, tax = (
+            each[depth].copy() for each in (stack.allowed, stack.lengths, stack.prices, stack.tax)
+        )
+        return Above(allowed, lengths, prices, tax, decided)
+
+    def _image(self, node: Node) -> bool:
+        """Whether another node is searched in place of this one."""
+        seen = self.numbering.seen(node.decided, node.part)
+        if seen is None:
+            return False
+        self.figures["images"] += 1
+        if self.record.wanted:
+            self.record.image(node.part, *seen)
+        return True
+
+    def _route(self, sets: Ints, part: int) -> None:
+        """Route a complete design; it may be the new incumbent, and its dual values should refute anything better."""
+        self.figures["routed"] += 1
+        allowed = np.zeros((self.n, self.sets), dtype=np.bool_)
+        allowed[np.arange(self.n), sets] = True
+        heads, uncolourable = heads_of_sets(self.instance, self.task.options[np.arange(self.n), sets])
+        lengths = np.full((self.n, self.n), int(MEAN_LENGTH), dtype=np.int64)
+        if heads is not None:
+            found = routed(self.job, heads)
+            if found is not None:
+                lengths = lengths_of(found)
+                if found.congestion_bytes < self.best_bytes:
+                    self.offer(found.design())
+        elif uncolourable:
+            self.record.words[part] = np.array([UNCOLOURABLE], dtype=np.int32)
+            return
+        nothing = np.zeros((self.n, self.n), dtype=np.int64)
+        above = Above(allowed, lengths, nothing, nothing[0, :1].copy(), np.full(self.n, -1, dtype=np.int64))
+        node = Node(above, -1, -1, part, 0.0)
+        dived = self._dive(node, self.z, self.pace._replace(leaf_rounds=0))
+        if not self._closed(dived):
+            dived = self._dive(node, self.z, self.pace._replace(leaf_rounds=_ROOT_ROUNDS))
+        if not self._closed(dived):
+            proven = float(dived.stack.proven[0]) * dived.z * self.unit
+            self.stuck.append(Node(above, -1, -1, part, proven))
+
+    def _closed(self, dived: Dived) -> bool:
+        """Whether the top of a dive was refuted; keeps the proof if it was."""
+        refuted = len(dived.opened) == 0 and len(dived.leaves) == 0
+        if refuted:
+            self.record.add(dived.node.part, dived.log)
+        return refuted
+
+    def certificate(self) -> DesignCertificate:
+        """The record, with what is still open refuted for the bound reached instead of the incumbent."""
+        left = [node for _, _, node in self.open] + self.stuck
+        claim = self.tree_bytes
+        for attempt in range(20):
+            z = self._units(claim)
+            dives = [self._dive(node, z) for node in left]
+            if all(len(dived.opened) == 0 and len(dived.leaves) == 0 for dived in dives):
+                break
+            claim *= 1 - 1e-6 * 2**attempt
+        for dived in dives if left else []:
+            self.record.add(dived.node.part, dived.log)
+        return self.record.certificate(self.instance, self.unit, self._units(claim), self.width)

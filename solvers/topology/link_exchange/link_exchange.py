@@ -1,0 +1,227 @@
+"""Our own heuristic: local search on links, with routes and rings balanced anew for every trial."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.bounds import lower_bound
+from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
+from ddlopt.solvers.topology.balance.kernel import seed_kernels
+from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
+from ddlopt.solvers.topology.link_exchange.starts import (
+    LinkStart,
+    circulant_starts,
+    closed_rings,
+    design_start,
+    finder_starts,
+    kautz_start,
+    random_start,
+    ring_traffic,
+    spanning_groups,
+)
+
+_QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
+_FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-5)
+_ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
+"""Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
+_PROMISING = 1.01
+"""Links this close to the incumbent, as quickly balanced, are worth a linear program."""
+_REACHED = 1e-5
+"""Relative distance from the bound at which there is nothing left to search for."""
+
+
+@dataclass(frozen=True)
+class LinkExchange(Heuristic, uses=("seed", "start")):
+    r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
+
+    1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
+       others, circulants, a generalised Kautz graph, TopologyFinder's designs, and the design given.
+    2. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
+       bounds the congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept
+       closed cost nothing: any ring of n servers loads n links.
+    3. *Congestion*: simulated annealing of the congestion itself as :func:`.balance_kernel` estimates it, from the
+       best starts.
+    4. *Routes*: the best links are balanced accurately, by linear programming (:func:`.polish`) where that is small.
+
+    Moves exchange the ends of two links (three, in a closed one-way ring) or the places of two servers; degrees, planes
+    and closed rings stay as they are. Budgets are counts, so that a seed gives the same design every time unless a time
+    limit strikes.
+
+    Parameters
+    ----------
+    effort : float
+        Factor on all budgets; 1 is some ten seconds at 16 servers and a minute at 128.
+    """
+
+    effort: float = 1.0
+
+    family: ClassVar[str] = "topology"
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.topology.balance.kernel",
+        "ddlopt.solvers.topology.balance.ring_kernels",
+        "ddlopt.solvers.topology.balance.path_kernels",
+        "ddlopt.solvers.topology.link_exchange.moves",
+        "ddlopt.solvers.topology.routing",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.effort > 0:
+            raise OptionError(f"effort must be positive, got {self.effort}")
+
+    @property
+    def name(self) -> str:
+        """``link-exchange``."""
+        return "link-exchange"
+
+    def answer(
+        self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
+    ) -> tuple[TopologyDesign, Mapping[str, Any]]:
+        """The best design found, also after Ctrl-C; details: starts and moves tried, the routing gap on its links."""
+        seed_kernels(seed)
+        search = _Search(Job(instance), np.random.default_rng(seed), clock, self.effort)
+        search.run(seed, start)
+        return search.finished()
+
+
+class _Search:
+    """The state of one run: the incumbent and the counts."""
+
+    def __init__(self, job: Job, rng: np.random.Generator, clock: Clock, effort: float) -> None:
+        self.job, self.rng, self.clock, self.effort = job, rng, clock, effort
+        self.instance = job.instance
+        self.bound_s = lower_bound(self.instance)
+        self.best: Balance | None = None
+        self.pool: list[tuple[float, LinkStart]] = []
+        self.starts = self.hop_moves = self.trials = 0
+        n, d = self.instance.servers, self.instance.degree
+        flows = np.count_nonzero(job.traffic.any(axis=1)) * n * d
+        self.polishable = flows <= 2500
+
+    @property
+    def done(self) -> bool:
+        """Whether the bound is reached or the time is up; never before there is a design."""
+        if self.best is None:
+            return False
+        time_s = self.instance.iteration_time_s(self.best.congestion_bytes)
+        return self.clock.expired or time_s <= self.bound_s * (1 + _REACHED)
+
+    def run(self, seed: int, given: TopologyDesign | None) -> None:
+        """All steps, until the bound is reached or the time is up."""
+        for start in self._starts(seed, given):
+            self.starts += 1
+            self._judge(start)
+            if self.done:
+                return
+            self._judge(self._fewer_hops(start))
+            if self.done:
+                return
+        for share, fine in _ROUNDS:
+            if not self.pool:
+                break
+            _, start = self.pool.pop(0)
+            self._less_congestion(start, share, fine)
+            if self.done:
+                return
+
+    def _starts(self, seed: int, given: TopologyDesign | None) -> Iterator[LinkStart]:
+        instance, d = self.instance, self.instance.degree
+        duplex = instance.optics == "duplex"
+        if given is not None:
+            start = design_start(instance, given, "given")
+            if start is not None:
+                yield start
+        closed = []
+        if spanning_groups(instance) and not (duplex and instance.servers % 2):
+            closed = [k for k in range(d, 0, -1) if not duplex or k > 1]
+            if instance.servers > 32:
+                closed = closed[:1] + closed[-1:] * (len(closed) > 1)
+        yield from self._random_starts([*closed, 0])
+        yield from finder_starts(instance, seed)
+        yield from circulant_starts(self.job, self.rng)
+        kautz = kautz_start(instance)
+        if kautz is not None:
+            yield kautz
+        for _ in range(3 if instance.servers <= 32 else 0):
+            yield from self._random_starts([*closed, 0])
+
+    def _random_starts(self, closed: Sequence[int]) -> Iterator[LinkStart]:
+        for k in closed:
+            start = random_start(self.instance, k, self.rng)
+            if start is not None:
+                yield start
+
+    def _known_rings(self, start: LinkStart) -> dict[int, list[tuple[int, ...]]]:
+        rings = dict(start.rings)
+        if len(start.cycles):
+            closed = closed_rings(start.heads, start.cycles, self.instance.optics == "duplex")
+            rings.update(dict.fromkeys(spanning_groups(self.instance), closed))
+        return rings
+
+    def _judge(self, start: LinkStart, effort: Effort = _QUICK) -> None:
+        """Balance the links of ``start`` and note them, as incumbent if they are."""
+        try:
+            found = balance(self.job, start.heads, self.job.orders(self._known_rings(start), effort.columns), effort)
+        except InfeasibleError:
+            return
+        rings: dict[int, list[tuple[int, ...]]] = {}
+        for group, members, _, _ in sorted(found.rings, key=lambda ring: -ring[2]):
+            rings.setdefault(group, []).append(members)
+        self.pool.append((found.congestion_bytes, replace(start, rings=rings)))
+        self.pool.sort(key=lambda entry: entry[0])
+        promising = self.best is None or found.congestion_bytes < self.best.congestion_bytes * _PROMISING
+        self._keep(_polished(found) if promising and self.polishable else found)
+
+    def _keep(self, found: Balance) -> None:
+        if self.best is not None and found.congestion_bytes >= self.best.congestion_bytes * (1 - 1e-9):
+            return
+        self.best = found
+        self.clock.report(self.instance.iteration_time_s(found.congestion_bytes), self.bound_s)
+
+    def _fewer_hops(self, start: LinkStart) -> LinkStart:
+        moves = int(self.effort * min(60000, 8e8 / self.instance.servers**2))
+        heads, moved = anneal_volume(self.job, start, ring_traffic(self.job, start), moves, self.clock)
+        self.hop_moves += moved
+        return replace(start, name=f"{start.name}, fewer hops", heads=heads, rings=start.rings)
+
+    def _less_congestion(self, start: LinkStart, share: float, fine: bool) -> None:
+        # Trials cost about n^2.35, and more with rings; very small networks have too few neighbours to need many.
+        size, ringed = self.instance.servers / 8, bool(len(self.job.sizes))
+        trials = int(self.effort * share * (3e4 if ringed else 1.5e5) * min(size**4, size**-2.35))
+        rings = self._known_rings(start)
+        heads, tried = anneal_congestion(self.job, start, rings, trials, fine, self.bound_s, self.rng, self.clock)
+        self.trials += tried
+        self._judge(replace(start, name=f"{start.name}, less congestion", heads=heads))
+
+    def finished(self) -> tuple[TopologyDesign, Mapping[str, Any]]:
+        """The design on the best links, accurately routed, and the figures of the run."""
+        if self.best is None:
+            raise NoSolutionError(f"'{self.instance.name}': no links were found over which everything can be sent")
+        best = self.best
+        rings: dict[int, list[tuple[int, ...]]] = {}
+        for group, members, _, _ in best.rings:
+            rings.setdefault(group, []).append(members)
+        if self.polishable:
+            best = _polished(best)
+        elif self.instance.iteration_time_s(best.congestion_bytes) > self.bound_s * (1 + _REACHED):
+            accurate = balance(self.job, best.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
+            best = min(best, accurate, key=lambda found: found.congestion_bytes)
+        self._keep(best)
+        details = {
+            "starts": self.starts,
+            "hop_moves": self.hop_moves,
+            "congestion_trials": self.trials,
+            "routing_gap": 1 - best.bound_bytes / best.congestion_bytes,
+        }
+        return best.design(), details
+
+
+def _polished(found: Balance) -> Balance:
+    """The same, routed by linear programming, which is imported with its first use."""
+    from ddlopt.solvers.topology.balance.exact import polish
+
+    return polish(found)

@@ -1,0 +1,1 @@
+"""Metric inequalities, separated at the root."""

@@ -1,0 +1,1 @@
+"""TopologyFinder, and its parts by the names of its paper."""
