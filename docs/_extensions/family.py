@@ -118,9 +118,8 @@ class BuildingBlocks(_Generated):
         elsewhere += [*formulations(family), *behind(family, KINDS)]
         for module in modules(package.__name__) + modules(f"ddlopt.solvers.{family}"):
             left_out = [thing.__name__ for thing in own(module) if thing in elsewhere]
-            if module.__name__.endswith(
-                (".methods", ".bounds", ".evaluate")
-            ):  # on the family's page, or of no interest
+            name = module.__name__.removeprefix(f"{package.__name__}.")
+            if name in ("bounds", "evaluate") or name.endswith("methods"):  # on the family's page, or of no interest
                 continue
             yield f".. automodule:: {module.__name__}"
             if left_out:
@@ -129,12 +128,13 @@ class BuildingBlocks(_Generated):
 
 
 class Modules(_Generated):
-    """All modules of a package."""
+    """All modules of a package, those in the packages named after it apart."""
 
     def lines(self, family: str, *kinds: str) -> Iterator[str]:
         """A module after the other."""
         for module in modules(family):
-            yield from (f".. automodule:: {module.__name__}", "")
+            if not module.__name__.startswith(tuple(f"{kind}." for kind in kinds)):
+                yield from (f".. automodule:: {module.__name__}", "")
 
 
 def link_by_scope(_app: Any, doctree: nodes.document) -> None:
