@@ -15,11 +15,11 @@ from ddlopt.instances.generators.aggregation.graph import fat_tree, leaf_spine, 
 from ddlopt.models.aggregation import GraphInstance
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import PlainGraph
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
-from ddlopt.solvers.aggregation.graph.search import GraphSearch
+from ddlopt.models.aggregation.graph.formulations.single_layer_flow import PlainGraph
 from ddlopt.solvers.aggregation.graph.column_generation.trees import GraphTrees
+from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.contracts import Result
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

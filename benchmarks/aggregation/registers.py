@@ -22,11 +22,17 @@ from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
 from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement
 from ddlopt.models.aggregation.registers.instance import RegisterInstance
-from ddlopt.solvers.aggregation.registers.dealing import Block, GreedyCooccurrence, HeatBalance, HeatRoundRobin, RandomArrays
-from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
-from ddlopt.solvers.aggregation.registers.search import RegisterSearch
+from ddlopt.solvers.aggregation.registers.dealing import (
+    Block,
+    GreedyCooccurrence,
+    HeatBalance,
+    HeatRoundRobin,
+    RandomArrays,
+)
 from ddlopt.solvers.aggregation.registers.enumeration import RegisterTree
 from ddlopt.solvers.aggregation.registers.methods import milp
+from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
+from ddlopt.solvers.aggregation.registers.search import RegisterSearch
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Method, Result
 from ddlopt.solvers.exact import Exact

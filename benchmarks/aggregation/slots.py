@@ -11,12 +11,12 @@ from typing import Any
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
-from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
 from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.aggregation.slots.prices import price_bound
+from ddlopt.solvers.aggregation.slots.exact import opened
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots, relaxation
 from ddlopt.solvers.aggregation.slots.rules import RULES, SlotRule
-from ddlopt.solvers.aggregation.slots.exact import opened
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Method
 

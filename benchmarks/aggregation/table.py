@@ -13,7 +13,13 @@ from ddlopt.models.aggregation.table.bounds import table_bound
 from ddlopt.models.aggregation.table.chain import largest_error, sum_chain
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.solvers.aggregation.table.exact import OptimalTables
-from ddlopt.solvers.aggregation.table.heuristics import EvenTables, LogarithmicTables, SplitTables, UniformTables, VariationTables
+from ddlopt.solvers.aggregation.table.heuristics import (
+    EvenTables,
+    LogarithmicTables,
+    SplitTables,
+    UniformTables,
+    VariationTables,
+)
 from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

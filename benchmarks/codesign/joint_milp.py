@@ -9,8 +9,8 @@ docs/families/codesign.md.
 
 from benchmarks.harness import Benchmark, Option, shown, timed
 from ddlopt.instances.generators import generate
-from ddlopt.models.codesign.formulations.rows.coupling import cycle_time_s
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
+from ddlopt.models.codesign.formulations.rows.coupling import cycle_time_s
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

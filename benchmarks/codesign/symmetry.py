@@ -12,8 +12,8 @@ import pyomo.environ as pyo
 
 from benchmarks.harness import Benchmark, Option, peak_bytes, shown, timed
 from ddlopt.instances.generators.codesign import generate
-from ddlopt.models.codesign.prices.prices import best_prices
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.prices.prices import best_prices
 from ddlopt.models.codesign.symmetry.servers import SEARCHED_SERVERS, server_symmetry
 from ddlopt.models.codesign.symmetry.twins import twin_layers
 from ddlopt.solvers.backends.highs import Highs

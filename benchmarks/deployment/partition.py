@@ -17,9 +17,9 @@ from ddlopt.instances.readers.graphs.dnn_partitioning import read_dnn_partitioni
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import PlainLatency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import PlainMaxLoad
 from ddlopt.solvers.contracts import Result
-from ddlopt.solvers.deployment.partition.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
 from ddlopt.solvers.deployment.partition.exact import MaxLoad, latency
+from ddlopt.solvers.deployment.partition.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition.linear import Linear, PipeDream
 from ddlopt.solvers.deployment.partition.search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
 from ddlopt.solvers.exact import Exact

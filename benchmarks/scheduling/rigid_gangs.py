@@ -6,9 +6,9 @@ docs/families/scheduling.md.
 
 from benchmarks.harness import Benchmark, Option, shown, solved
 from ddlopt.instances.generators.scheduling import generate
+from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.needs import needs
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.scheduling.gangs.gang_search import GangSearch
 from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling

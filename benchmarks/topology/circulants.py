@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology.permutations import totient_perms
+from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact

@@ -12,11 +12,11 @@ from benchmarks.harness import Benchmark, Option, clocked, least, paired, peak_b
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.models.topology.permutations import totient_perms
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.topoopt.coin_change import coin_change_mod
-from ddlopt.solvers.topology.topoopt.concave_matching import ConcaveMatchingFinder
 from ddlopt.solvers.topology.expander import Expander
 from ddlopt.solvers.topology.ocs_greedy import OcsGreedy
 from ddlopt.solvers.topology.routing import Network, k_shortest_paths
+from ddlopt.solvers.topology.topoopt.coin_change import coin_change_mod
+from ddlopt.solvers.topology.topoopt.concave_matching import ConcaveMatchingFinder
 from ddlopt.solvers.topology.topoopt.select_permutations import select_permutations
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
