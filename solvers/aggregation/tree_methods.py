@@ -57,7 +57,7 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(
         "tree-plain",
         "exact",
-        "tree: messages on links, with big constants",
+        "tree: messages on links, with big-M rows",
         _formulation("tree-plain", "tree_plain", "PlainTreeAggregation"),
     ),
     _entry(

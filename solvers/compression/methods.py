@@ -42,7 +42,7 @@ ENTRIES = (
     _entry(
         "overlap-timeline",
         "exact",
-        "options on the timeline, without big constants",
+        "options on the timeline, without big-M",
         _formulation("overlap-timeline", "overlap_timeline", "OverlapTimeline"),
     ),
     _entry(

@@ -53,7 +53,7 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(
         "latency-plain",
         "exact",
-        "partition: the published latency program, with big constants",
+        "partition: the published latency program, with big-M rows",
         _formulation("latency-plain", "latency_plain", "PlainLatency"),
     ),
     _entry(
