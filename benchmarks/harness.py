@@ -57,6 +57,8 @@ HELP = {
 }
 """Of options that mean the same everywhere."""
 _SAME = object()
+_LONGEST_DEFAULT = 60
+"""Characters of a default that ``--help`` tells."""
 
 Row = Mapping[str, Any]
 Table = Callable[["Asked"], Iterable[Row | str]]
@@ -87,8 +89,9 @@ class Option:
             return
         many = isinstance(self.default, list | tuple)
         words = {"nargs": "*"} if many else {"nargs": "?"} if self.positional else {}
-        if not many and self.default is not None:
-            told += f" (default: {self.default})"
+        default = " ".join(map(str, self.default)) if many else str(self.default)
+        if 0 < len(default) <= _LONGEST_DEFAULT and self.default is not None:
+            told += f" (default: {default})"
         choices = None if self.choices is None else list(self.choices)
         # argparse holds the default of "*" against the choices, so that those are checked by us.
         shown = {"choices": choices} if choices and not many else {}
@@ -141,10 +144,12 @@ class Benchmark:
 
     def parser(self, name: str, doc: str) -> argparse.ArgumentParser:
         shape = argparse.RawDescriptionHelpFormatter
-        parser = argparse.ArgumentParser(f"python benchmarks {name}", description=doc, formatter_class=shape)
-        if len(self.tables) > 1:
-            told = f"of {', '.join(self.tables)}; all by default"
-            parser.add_argument("tables", nargs="*", metavar="TABLE", help=told)
+        told = {table: (work.__doc__ or "").partition("\n")[0] for table, work in self.tables.items()}
+        tables = "".join(f"\n  {table:12} {line}" for table, line in told.items() if len(told) > 1)
+        epilog = tables and f"tables:{tables}"
+        parser = argparse.ArgumentParser(f"python benchmarks {name}", None, doc, epilog, formatter_class=shape)
+        if tables:
+            parser.add_argument("tables", nargs="*", metavar="TABLE", help="some of them; all by default")
         for option, of in self.options.items():
             of.add(parser, option)
         parser.add_argument("--quick", action="store_true", help="small sizes and short limits, to see that it runs")

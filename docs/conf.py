@@ -1,6 +1,7 @@
 """The documentation site: `make docs` builds it into build/docs."""
 
 import re
+import runpy
 import shutil
 import sys
 from importlib.metadata import version as version_of
@@ -56,6 +57,11 @@ def _copy_mathjax(app: Any, failure: Exception | None) -> None:
         shutil.copyfile(Path(origin, "static", mathjax_path), target)
 
 
+def _draw_pictures(_app: Any) -> None:
+    """Draw what the pages of problems show."""
+    runpy.run_path(str(HERE / "pictures.py"))["draw_all"]()
+
+
 def _without_long_signature(_app: Any, what: str, _name: str, thing: Any, *_rest: Any) -> tuple[str, str] | None:
     """Leave out the signature of a data class of fields: its docstring lists them with their units."""
     if what == "class" and hasattr(thing, "model_fields"):
@@ -73,6 +79,7 @@ def _stay_inside(_app: Any, page: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("builder-inited", _draw_pictures)
     app.connect("source-read", _stay_inside)
     app.connect("build-finished", _copy_mathjax)
     app.connect("autodoc-process-signature", _without_long_signature)

@@ -26,6 +26,8 @@ from ddlopt.solvers.exact import Exact, lp_relaxation
 KB = 1024
 HEURISTICS = (EvenTables(), VariationTables(), SplitTables(), LogarithmicTables(), UniformTables())
 ENTRIES = ("ranges", "prefixes")
+SHAPES = {"integers": (16, 12), "mantissas": (10, 13)}
+"""Bits, and fraction bits of logarithms, with which the least memory is sought."""
 PUBLISHED_ERROR = 6e-4
 """Of the published accuracy, 99.94 % on average."""
 PUBLISHED = (
@@ -75,7 +77,7 @@ def bits(asked):
 
 def published(asked):
     """What is certified, and what pairs of numbers show: largest, mean error, and accuracies in per cent."""
-    for shape, width, size, entry, fraction_bits, gaps in PUBLISHED[asked.skipped :]:
+    for shape, width, size, entry, fraction_bits, gaps in [row for row in PUBLISHED if row[0] in asked.shapes]:
         for entries in ENTRIES:
             options = {"shape": shape, "bits": width, "fraction_bits": fraction_bits, "entry_bytes": entry}
             instance = made(**options, entries=entries, budget_bytes=size * KB)
@@ -91,7 +93,8 @@ def published(asked):
 
 def enough(asked):
     """The least memory, of 8 bytes an entry, with which every sum of positive numbers is right to 99.94 %."""
-    for shape, width, fraction_bits in (("integers", 16, 12), ("mantissas", 10, 13)):
+    for shape in asked.shapes:
+        width, fraction_bits = SHAPES[shape]
         for entries in ENTRIES:
             low, high = 1, 448
             while high - low > 1:
@@ -140,7 +143,7 @@ BENCH = Benchmark(
     memory, bits, published, enough, growth, program,
     kilobytes=Option([28, 56, 112, 224, 448, 896], "sizes of the first table", quick=[28, 112]),
     fraction_bits=Option(list(range(8, 16)), "of the second table", quick=[8]),
-    skipped=Option(0, "rows of the third table to leave out, largest first", quick=6),
+    shapes=Option(list(SHAPES), "numbers of the third and fourth table", quick=["mantissas"], choices=SHAPES),
     sizes=Option(list(range(8, 19, 2)), "bits of the fifth table", quick=[8]),
     programs=Option(5, "how many sizes of the last table", quick=2),
 )  # fmt: skip

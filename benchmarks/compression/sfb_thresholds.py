@@ -17,7 +17,7 @@ from ddlopt.instances.workloads.training import GIGABIT_PER_S
 HEAD = (
     "# Sufficient factors: when each gradient starts to pay\n\n"
     "What the columns mean: "
-    "[compression.md](../families/compression/index.md#one-bandwidth-and-one-batch-for-each-gradient).\n\n"
+    "[compression.md](../families/compression/sfb.md#one-bandwidth-and-one-batch-for-each-gradient).\n\n"
 )
 MODELS = {"vgg16": (1, 4, 16, 64), "bert-base": (1, 4, 16, 64), "gpt2": (1, 2, 4, 8)}
 """Samples of a worker."""

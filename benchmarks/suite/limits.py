@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.harness import Benchmark, Kept, Option
+from benchmarks.harness import ROOT, Benchmark, Kept, Option
 from ddlopt.instances import index
 
 TIME_PART, TIME_S, MEMORY_BYTES = 0.1, 1.0, 2 * 2**30
@@ -30,7 +30,6 @@ TIME_PART, TIME_S, MEMORY_BYTES = 0.1, 1.0, 2 * 2**30
 _PATIENCE = 6.0, 120.0
 """Part of the limit, and seconds, after which a solve is ended."""
 _POLL_S = 0.02
-_HERE = Path(__file__).parents[2]
 _SOLVE = "import sys; from benchmarks.suite.limits import solve; solve(*sys.argv[1:])"
 
 
@@ -71,7 +70,7 @@ def weight(listed: index.Listed) -> tuple[int, int]:
 def measured(family: str, method: str, instance: str, limit_s: float) -> dict[str, Any]:
     """One row, of a solve in a process of its own."""
     command = [sys.executable, "-c", _SOLVE, f"{family}/{method}", instance, str(limit_s)]
-    environment = os.environ | {"PYTHONPATH": str(_HERE)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment)
     assert child.stdout is not None
     row: dict[str, Any] = {"method": f"{family}/{method}", "instance": instance, "limit_s": limit_s}

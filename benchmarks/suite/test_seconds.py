@@ -78,7 +78,7 @@ def tests(asked):
 
 BENCH = Benchmark(
     tests,
-    paths=Option([], "of tests; all by default", ["tests/models/topology"], str, positional=True),
+    paths=Option([], "of tests; all by default", ["tests/models/test_files.py"], str, positional=True),
     update=Option(False, "put long cases into tests/long_cases.txt"),
     most=Option(0.06, "processor seconds that a case may take"),
 )

@@ -49,8 +49,8 @@ ENTRIES = (
     _entry(
         "overlap-timeline",
         "exact",
-        "options on the timeline, without big constants",
-        _formulation("overlap-timeline", "timeline.formulations.overlap_timeline", "OverlapTimeline"),
+        "options on the timeline, without big-M",
+        _formulation("overlap-timeline", "overlap_timeline", "OverlapTimeline"),
     ),
     _entry(
         "label-setting",

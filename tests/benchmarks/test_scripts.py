@@ -14,7 +14,7 @@ NAMES = sorted(
     f"{path.parent.name}/{path.stem}" for path in BENCHMARKS.glob("*/*.py") if "\nBENCH = " in path.read_text()
 )
 PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND = re.compile(r"python benchmarks (\w+/\w+)([^`\n]*)")
+COMMAND = re.compile(r"python benchmarks ([a-z_0-9]+/[a-z_0-9]+)([^`\n]*)")
 
 
 def module_of(name):

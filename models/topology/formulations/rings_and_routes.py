@@ -49,7 +49,7 @@ class RingsAndRoutes:
 
     **The scaling is exact.** ``load <= z x`` is bilinear where links are parallel; divided by z it reads
     ``load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint needs
-    a big constant. ``form="congestion"`` keeps z instead: the load of a pair is split over unary copies of its link,
+    a big-M. ``form="congestion"`` keeps z instead: the load of a pair is split over unary copies of its link,
     :math:`g_{ijc} \le z`, :math:`g_{ijc} \le \bar z\, x_{ijc}` with :math:`\bar z` an upper bound on z.
 
     **Fractional hops are realisable.** A hop's flow splits into paths; let every hop of a ring have such a distribution

@@ -57,8 +57,8 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(
         "tree-plain",
         "exact",
-        "tree: messages on links, with big constants",
-        _formulation("tree-plain", "tree.formulations.tree_message_flow", "PlainTreeAggregation"),
+        "tree: messages on links, with big-M rows",
+        _formulation("tree-plain", "tree_plain", "PlainTreeAggregation"),
     ),
     _entry(
         "tree-greedy",

@@ -53,8 +53,8 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(
         "latency-plain",
         "exact",
-        "partition: the published latency program, with big constants",
-        _formulation("latency-plain", "partition.formulations.tarnawski_latency", "PlainLatency"),
+        "partition: the published latency program, with big-M rows",
+        _formulation("latency-plain", "latency_plain", "PlainLatency"),
     ),
     _entry(
         "linear",

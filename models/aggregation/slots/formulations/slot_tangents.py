@@ -37,7 +37,7 @@ class SlotTangents:
           \ \text{(whole)} \\
         & \textstyle\sum_j x_{js} \le M_s, \qquad \sum_j a_{kj} u_j z_j \le b_k .
 
-    Each tangent is multiplied by 1 - y (its perspective), so no big constant is needed. Points are so dense that times
+    Each tangent is multiplied by 1 - y (its perspective), so no big-M is needed. Points are so dense that times
     are right up to ``tolerance``, which makes the model an outer approximation: its bound holds, and the rates read are
     as good up to that. They lie where the rate of a better plan can be: with ``prices``, a rate at which the job by
     itself takes the bound of the prices above ``limit_s`` is of no use.

@@ -1,4 +1,4 @@
-"""Aggregation in a tree by messages on links with big constants, for comparison."""
+"""Aggregation in a tree by messages on links with big-M rows, for comparison."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -23,8 +23,8 @@ class PlainTreeAggregation:
 
     A relaxation needs only a small part of :math:`b_v` where v receives fewer messages than :math:`L_v`.
 
-    With a limit t on congestion, the link above v carries at most the messages of a job that the others leave room for
-    if each has one, :math:`c_v = \lfloor (t / \rho_v - \sum_{i \ne j} g_i) / g_j \rfloor`. Then :math:`m_v \le c_v`,
+    With a limit t on congestion, the residual capacity of the link above v, if each other job has one message there, is
+    :math:`c_v = \lfloor (t / \rho_v - \sum_{i \ne j} g_i) / g_j \rfloor` messages. Then :math:`m_v \le c_v`,
     and :math:`L_v = \ell_v + \sum_c \min\{L_c, c_c\}` will do. This is ours.
 
     Parameters

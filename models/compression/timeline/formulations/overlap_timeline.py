@@ -54,7 +54,7 @@ class OverlapTimeline:
         & \sum_{f_a = 1} x_a = 1,\qquad \sum_{l_a = i} x_a = \sum_{f_a = i + 1} x_a \\
         & w \ge 0,\quad x_a \in \{0, 1\},
 
-    without big constants and with at most six entries a message. Goal ``error`` minimises :math:`\sum_a g_a x_a` with T
+    without big-M and with at most six entries a message. Goal ``error`` minimises :math:`\sum_a g_a x_a` with T
     within its budget; an error budget is one row :math:`\sum_a g_a x_a \le E`.
 
     *Linear relaxation.* Without fusion, eliminating w gives the rows of the closed form,

@@ -31,7 +31,7 @@ class LatencyPartition:
         & t_v \ge t_u + q_v x_v + \textstyle\sum_{S \ni v,\ S \not\ni u} p_S z_S && u \to v \\
         & t_v \ge q_v x_v + \textstyle\sum_{S \ni v} p_S z_S && \text{v first in S.}
 
-    There is no big constant in these rows: v is in one set or on a processor, and where u is in the same set, both are
+    There is no big-M in these rows: v is in one set or on a processor, and where u is in the same set, both are
     done together. They say all, but that a node of S also waits for what other nodes of S need. Where that comes from
     a node u from which no path leads to v, and v is first in S,
 

@@ -12,7 +12,7 @@ from ddlopt.models.deployment.partition.instance import Partition, PartitionInst
 
 @dataclass(frozen=True)
 class PlainLatency:
-    r"""Nodes on slots, with times of slots behind big constants.
+    r"""Nodes on slots, with times of slots behind big-M rows.
 
     Each accelerator has as many slots as it may run subgraphs, one after the other; slot 0 is the pool of processors.
     With x, i and o as in :class:`~ddlopt.models.deployment.partition.formulations.tarnawski_max_load.PlainMaxLoad` for

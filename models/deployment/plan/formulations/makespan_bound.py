@@ -1,4 +1,4 @@
-"""A certified lower bound on the time of a step, which is also a plan: no big constants."""
+"""A certified lower bound on the time of a step, which is also a plan: no big-M."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
