@@ -3,7 +3,7 @@
 Every row is an instance of the library: the greedy over slots (one slot ahead), an online primal-dual, plans that look
 further ahead and know the jobs that have arrived, those that also know the arrivals within their window, and the
 offline optimum or what is known of it. The bound is the best that any of the methods proves, so that figures are the
-least part of the optimum that is reached. Writes docs/results/price_of_being_online.md.
+least part of the optimum that is reached. Quoted in docs/families/scheduling.md.
 """
 
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def price(asked):
 
 BENCH = Benchmark(
     price,
-    page="price_of_being_online",
+    pages=False,
     instances=Option([f"scheduling/{name}" for name in INSTANCES], quick=["scheduling/departures-j16-t8-g8"]),
     time_limit=Option(60.0, "seconds for each method and instance", quick=1.0),
 )
