@@ -112,7 +112,7 @@ def growth(asked):
 
 
 def hull(asked):
-    """How often no price gives the budget, of budgets 5, 10, … 100 of 300 steps, and what closes the gap then."""
+    """How often no price gives the budget, of several budgets of 300 steps, and what closes the gap then."""
     cases = {
         "smooth": {"noise": 0.0},
         "drift": {"noise": 1.0},
@@ -124,14 +124,14 @@ def hull(asked):
         gaps, segments, last = [], [], 0.0
         for seed in range(2 * asked.seeds):
             instance = made("drift", seed, steps=300, width=4, **options)
-            for sends in range(5, 105, 5):
+            for sends in asked.budgets:
                 result = optimum(changed(instance, sends=sends))
                 last = max(last, result.gap or 0.0)
                 if "segments" in result.details:
                     gaps.append(float(result.details["gap_by_price"]))
                     segments.append(float(result.details["segments"]))
         yield {
-            "trajectory": name, "budgets": 40 * asked.seeds, "no price gives": len(gaps),
+            "trajectory": name, "budgets": 2 * asked.seeds * len(asked.budgets), "no price gives": len(gaps),
             "largest gap by prices": f"{max(gaps, default=0.0):.1e}",
             "segments": f"{max(segments, default=0.0):.0f} of 45150", "last gap": f"{last:.1e}",
         }  # fmt: skip
@@ -152,7 +152,7 @@ def bounds(asked):
 def program(asked):
     """The integer program beside the search over prices."""
     for name, options in {"drift": {}, "returning": RETURNING}.items():
-        for steps in [each for each in (50, 100, 200, 300) if each <= asked.steps]:
+        for steps in asked.program_steps:
             instance = made("drift", 12, steps=steps, width=2, sends=steps // 25, **options)
             best = optimum(instance)
             other = Exact("exchange-path", "gossip", ExchangePath()).solve(instance, Limits(gap=1e-9, time_s=120))
@@ -169,5 +169,7 @@ BENCH = Benchmark(
     seeds=Option(5, quick=1),
     models=Option(["mlp", "logistic"], "of recorded training", quick=["logistic"]),
     axes=Option([4, 6, 8, 16, 32, WHOLE], "columns a tensor, of the second table", quick=[4]),
-    steps=Option(100_000, "most steps, of the third and last table", quick=1000),
+    budgets=Option(list(range(5, 105, 5)), "sends, of the fourth table", quick=[20, 60]),
+    steps=Option(100_000, "most steps, of the third table", quick=1000),
+    program_steps=Option([50, 100, 200, 300], "of the last table", quick=[50]),
 )  # fmt: skip

@@ -160,7 +160,7 @@ def gaps(asked):
         if asked.families and family not in asked.families:
             continue
         text = page(str(family), own, data.instances, asked.note)
-        yield text
+        yield text.rstrip()
         if asked.write:
             file = asked.write / f"{family}_gap.png"
             if picture(str(family), own, file):
