@@ -20,6 +20,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -146,7 +147,8 @@ class Benchmark:
         shape = argparse.RawDescriptionHelpFormatter
         told = {table: (work.__doc__ or "").partition("\n")[0] for table, work in self.tables.items()}
         tables = "".join(f"\n  {table:12} {line}" for table, line in told.items() if len(told) > 1)
-        epilog = tables and f"tables:{tables}"
+        pages = "".join(f"\n  {page}" for page in quoted_in(name))
+        epilog = (tables and f"tables:{tables}\n\n") + (pages and f"quoted in:{pages}")
         parser = argparse.ArgumentParser(f"python benchmarks {name}", None, doc, epilog, formatter_class=shape)
         if tables:
             parser.add_argument("tables", nargs="*", metavar="TABLE", help="some of them; all by default")
@@ -182,6 +184,13 @@ class Benchmark:
         if asked.write is not None and self.pages:
             file = asked.write / f"{self.page or name.replace('/', '-')}.md"
             file.write_text(self.head + "".join(printed.lines).lstrip(), encoding="utf-8")
+
+
+def quoted_in(name: str) -> list[str]:
+    """Pages that name a benchmark's command."""
+    command_of = re.compile(rf"benchmarks {name}\b")
+    pages = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+    return [str(page.relative_to(ROOT)) for page in pages if command_of.search(page.read_text(encoding="utf-8"))]
 
 
 @dataclass

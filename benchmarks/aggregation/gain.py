@@ -1,7 +1,7 @@
 """What aggregation in switches saves: iteration times of servers, rings, the first switch and the optimum.
 
 Compute seconds are a V100's by roofline, compute and communication follow each other. Gradients reach the server, and
-the sum comes back the other way at the same time. Quoted in docs/results/aggregation_gain.md.
+the sum comes back the other way at the same time.
 """
 
 from collections.abc import Callable

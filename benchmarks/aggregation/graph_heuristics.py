@@ -1,7 +1,4 @@
-"""Heuristics for aggregation in networks: objective of each on the bundled instances, relative to the best.
-
-Quoted in docs/families/aggregation/graph_heuristics.md.
-"""
+"""Heuristics for aggregation in networks: objective of each on the bundled instances, relative to the best."""
 
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.library import load, names

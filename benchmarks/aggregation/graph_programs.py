@@ -1,7 +1,4 @@
-"""Aggregation in networks: programs beside each other, how column generation grows, and the price of fewer aggregators.
-
-Quoted in docs/families/aggregation/graph.md.
-"""
+"""Aggregation in networks: programs beside each other, growth of column generation, the price of fewer aggregators."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
 """Hot parameters on switches: methods, growth, memory, and how many batches must be sampled.
 
-``sampling`` is also for a click log, with ``--log``. Quoted in docs/families/aggregation/hot.md.
+``sampling`` is also for a click log, with ``--log``.
 """
 
 from collections.abc import Callable

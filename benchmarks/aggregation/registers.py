@@ -3,7 +3,7 @@
 Instances are those of kind ``registers-zipf``; ``±`` is half a 95 % confidence interval over seeds. ``criteo`` needs
 ``--criteo FILE``, a click log in the format of libffm, for example both samples of ``demo/classification/criteo_ctr``
 in aksnzhy/xlearn, one after the other; its rows are taken as they are, and shuffled with every seed, so that the
-batches held out come from the same distribution. Quoted in docs/families/aggregation/registers.md.
+batches held out come from the same distribution.
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""Slots of switches shared among jobs: rules beside the optimum, the price of memory, and how solves grow.
-
-Quoted in docs/families/aggregation/slots.md.
-"""
+"""Slots of switches shared among jobs: rules beside the optimum, the price of memory, and how solves grow."""
 
 from collections.abc import Sequence
 from functools import partial

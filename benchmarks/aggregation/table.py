@@ -1,7 +1,7 @@
 """Lookup tables for sums in switches: errors against memory, what is certified, and how the work grows.
 
 Integers of 16 bits with 12 fraction bits of logarithms, 8 bytes an entry, unless stated. Errors are relative errors of
-sums of two positive numbers, the largest ones unless stated. Quoted in docs/families/aggregation/table.md.
+sums of two positive numbers, the largest ones unless stated.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Aggregation in trees: growth of the dynamic program, strategies beside the optimum, programs beside each other.
-
-Quoted in docs/families/aggregation/tree.md.
-"""
+"""Aggregation in trees: growth of the dynamic program, strategies beside the optimum, programs beside each other."""
 
 import numpy as np
 

@@ -3,8 +3,7 @@
 ``cycle`` is the iteration time on one cycle of links, which bounds the search from above. ``LP`` are relaxations of
 :class:`JointStrategyTopology`, without and with (+) the rows of ``StrategyBound``. Then, with these rows, the best
 plan, its bound within generator rings, its gap, processor seconds from the instance on, and the nodes of the search.
-Memory of the GPUs is not limited, so that few servers are enough. Milliseconds of an iteration throughout. Named in
-docs/families/codesign.md.
+Memory of the GPUs is not limited, so that few servers are enough. Milliseconds of an iteration throughout.
 """
 
 from benchmarks.harness import Benchmark, Option, shown, timed

@@ -1,7 +1,7 @@
 """Time, memory and gap of joint from 128 to 1024 servers, where all-reduce dominates.
 
 Every run is a process of its own, whose peak memory counts. The exponent is that of time over servers from the smallest
-to the largest size; n² log n is 2.14 from 128 to 1024. Quoted in docs/families/codesign.md.
+to the largest size; n² log n is 2.14 from 128 to 1024.
 """
 
 import math

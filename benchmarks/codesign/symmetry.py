@@ -3,7 +3,7 @@
 For every job: the program that bounds all topologies (``StrategyBound``), with every layer by itself and with twins
 counted; its size, the time to build it, the processor time to solve it to the gap, and what it proves, in ms. A table
 may be whole on the server whose turn it is (``round_robin``) or on any (``all``). Beside it the bound by prices, which
-needs no solver, and the number of orbits of servers under the automorphisms. Named in docs/families/codesign.md.
+needs no solver, and the number of orbits of servers under the automorphisms.
 """
 
 import itertools

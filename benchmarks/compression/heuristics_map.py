@@ -1,8 +1,7 @@
 """The finding: how far compression heuristics are from the optimum, as a heat map (model x network).
 
 The map is of generated instances: the same networks, nodes and compressors everywhere. Beside it an iteration with and
-without what a heuristic leaves out. The bundled instances are in suite/gaps. Quoted in
-docs/families/compression/index.md.
+without what a heuristic leaves out. The bundled instances are in suite/gaps.
 """
 
 import ddlopt

@@ -2,7 +2,7 @@
 
 Random timelines of ``generate("random", …)``; both methods on the same instance, one after the other in turn, model
 building included: ``labels`` of all passes and of one gradient at most, ``parts`` into which the problem was divided; a
-gap behind the seconds where the time was up. Quoted in docs/families/compression/index.md.
+gap behind the seconds where the time was up.
 """
 
 from benchmarks.harness import Benchmark, Option, paired

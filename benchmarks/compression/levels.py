@@ -5,7 +5,7 @@ For every bundled instance of levels the optimum comes from the integer program 
 prices, "rounded", "water-filling", "lgreco" and "uniform" what these answers are above the optimum, all relative to the
 optimum. "price" is that of error in seconds (or of a second in error). "time" is the integer program's, build included,
 over that of convex-levels, in the same run. An optimum that is not proven in the limit is marked. ``frontiers`` draws
-time over error. Quoted in docs/families/compression/index.md.
+time over error.
 """
 
 import math

@@ -5,7 +5,7 @@ is what a solver does once it holds the model: for the minimum cut, one in a net
 five); for HiGHS, its run; for CBC, what it prints. ``all`` is from the instance: network, or model, its hand-over (to
 CBC as an MPS file) and solve. CBC gets TAG's program, with integral broadcasts, but operators that cannot be duplicated
 are fixed, where TAG has a row for all of them. Ratios are to the minimum cut on the same graph in the same run. All
-optima must be equal. Quoted in docs/families/compression/index.md.
+optima must be equal.
 """
 
 import os

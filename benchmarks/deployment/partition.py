@@ -4,7 +4,7 @@
 DDLOPT_SHARED_DATA names; ``--released`` the C++ built from it (``g++ -O3 throughput-dp/dp.cpp``). Milliseconds of the
 objective, seconds of the whole solve, models and loads of files included on the C++ side only; ``*`` is a bound within
 the class of plans that is searched. The published programs, by HiGHS as ours, run where they are not too large
-(``--largest``). Quoted in docs/families/deployment/partition.md.
+(``--largest``).
 """
 
 import re

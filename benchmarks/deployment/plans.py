@@ -3,7 +3,7 @@
 A row a network: seconds of a step with data parallelism, and how many times as fast the plans of other methods are, the
 median over seeds; the last columns are the certified bound (without a solver, and by the program within its time) as
 such a factor: no plan can be faster. ``tag`` has its 800 playouts, ``tag x25`` has 20 000, more evaluations than
-``mcmc``. Quoted in docs/families/deployment/index.md.
+``mcmc``.
 """
 
 import statistics

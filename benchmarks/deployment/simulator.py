@@ -2,7 +2,7 @@
 
 Every plan is of 40 groups. "one action": all groups alike; "near": every group but four as the first; "random": every
 group anything. "aborted" gives a limit of the best time of "near". Tasks are those of the last plan. Several threads
-are by the wall clock, which says little where other work runs. Quoted in docs/families/deployment/index.md.
+are by the wall clock, which says little where other work runs.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Public instances of strategy selection: cost, bound, seconds and peak memory of a method.
 
 ``--folder`` has B.json.gz and so on, as google/iopddl has them in benchmarks/; by default it is ``iopddl`` in the
-folder that DDLOPT_SHARED_DATA names. Quoted in docs/families/deployment/strategies.md.
+folder that DDLOPT_SHARED_DATA names.
 """
 
 from pathlib import Path

@@ -3,8 +3,7 @@
 For each degree one row: the largest gap λ₂ of a circulant graph with its generators, seconds of the enumeration, what
 no circulant graph is better than without a search, powers, the best of 20 random regular graphs, and hypercube or torus
 of that degree; then the factor ρ of averaging: the best circulant graph with one weight a generator (up to degree 6, or
-of the graph with the largest gap beyond, which is marked), and the same others with the weights of FDLA. Quoted in
-docs/families/gossip/circulant.md.
+of the graph with the largest gap beyond, which is marked), and the same others with the weights of FDLA.
 """
 
 import networkx as nx

@@ -1,6 +1,6 @@
 """When to send: rules that see only the past against the optimum, and how the work grows.
 
-Ratios are staleness over the optimum. ``rules`` needs scikit-learn. Quoted in docs/families/gossip/exchange.md.
+Ratios are staleness over the optimum. ``rules`` needs scikit-learn.
 """
 
 from statistics import mean

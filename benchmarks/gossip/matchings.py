@@ -1,8 +1,7 @@
 """MATCHA's budgets on several graphs: is half of the communication free, and what do better weights bring?
 
 Graphs 1 to 4 are read (not run) from ``--released util.py``, the file of that name in JYWa/MATCHA; graphs 0 and 5 (a
-ring) and some with a name are always there. A budget is given as a share of what all matchings take. Quoted in
-docs/families/gossip/matchings.md.
+ring) and some with a name are always there. A budget is given as a share of what all matchings take.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """Times to the target: the best period, the geometric program, AdaComm's formula, communication in each step.
 
-Each cell: seconds to the target (period). Quoted in docs/families/gossip/period.md.
+Each cell: seconds to the target (period).
 """
 
 import ddlopt

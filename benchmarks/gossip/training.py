@@ -3,7 +3,7 @@
 A row for each setting and policy: what it saves of traffic and time (communication takes 1.3 times the computation of a
 step, nobody waits) over gossip in every step, what accuracy of the mean of models that costs, and how it differs from
 the better of two fixed periods with no more traffic, all workers at once or spread over the period. Differences are
-paired by seed and have 95 % confidence intervals. Quoted in docs/results/gossip_training.md.
+paired by seed and have 95 % confidence intervals.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The best weights on graphs: our interior-point method beside generic and published ones, and how it grows.
 
 Gaps are from the certificate that each has itself. Times are processor seconds of one thread, kernels compiled before;
-values are recomputed by ``evaluate``. Quoted in docs/families/gossip/index.md.
+values are recomputed by ``evaluate``.
 """
 
 from importlib.util import find_spec

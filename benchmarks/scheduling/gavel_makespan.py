@@ -2,8 +2,7 @@
 
 Both get the same jobs: throughputs on three types drawn at random, n/4 accelerators of each type, widths 1, 2, 4, 8.
 The bisection is re-implemented from its definition: T in [100, 1e6] seconds, halved until 1.05 times the lower end
-passes the upper one, each test a feasibility problem in CVXPY. Ratios compare within one run. Quoted in
-docs/families/scheduling.md.
+passes the upper one, each test a feasibility problem in CVXPY. Ratios compare within one run.
 """
 
 import cvxpy as cp

@@ -3,7 +3,7 @@
 Every row is an instance of the library: the greedy over slots (one slot ahead), an online primal-dual, plans that look
 further ahead and know the jobs that have arrived, those that also know the arrivals within their window, and the
 offline optimum or what is known of it. The bound is the best that any of the methods proves, so that figures are the
-least part of the optimum that is reached. Quoted in docs/families/scheduling.md.
+least part of the optimum that is reached.
 """
 
 from collections.abc import Iterator

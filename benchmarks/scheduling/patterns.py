@@ -2,8 +2,7 @@
 
 50 jobs with few arrivals and deadlines: the same work, cut into 20 to 2000 slots. Beside it what decides how good
 patterns are: the same jobs with arrivals and deadlines anywhere, so that intervals are short and many, and fixed widths
-that fill the cluster badly, which only patterns know. All times include building the model; one run, one thread. Quoted
-in docs/families/scheduling.md.
+that fill the cluster badly, which only patterns know. All times include building the model; one run, one thread.
 """
 
 import numpy as np

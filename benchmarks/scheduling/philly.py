@@ -4,7 +4,7 @@ The job list is public (see ``ddlopt.instances.readers.traces.philly``) but not 
 under ``traces/philly.csv`` in the folder that ``DDLOPT_SHARED_DATA`` names. Every instance is solved in a process of
 its own, so that the largest memory is its own. Times are wall-clock seconds of: reading; ``gadget`` (the exact greedy
 over slots); its bound from the end state; the check; the bound by prices (Lagrangian), with which each result is
-merged. Quoted in docs/families/scheduling.md.
+merged.
 """
 
 from pathlib import Path

@@ -1,7 +1,6 @@
 """Rigid gangs in the manner of SJF-BCO's evaluation: bounds, lists, SJF-BCO, our search and the exact model.
 
-Objectives and bounds are in slots; the gap is that of the search, and times are wall-clock seconds. Quoted in
-docs/families/scheduling.md.
+Objectives and bounds are in slots; the gap is that of the search, and times are wall-clock seconds.
 """
 
 from benchmarks.harness import Benchmark, Option, shown, solved

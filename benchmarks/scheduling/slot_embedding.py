@@ -2,7 +2,7 @@
 
 In "star-mixed" every job has a bandwidth of its own, so that equal servers cannot be counted. "relaxation" is the LP
 optimum over the best solution, less 1; "rounding" what the rounded relaxation over mappings reaches of the best
-solution, and its time, relaxation included. All times are wall-clock seconds. Quoted in docs/families/scheduling.md.
+solution, and its time, relaxation included. All times are wall-clock seconds.
 """
 
 import numpy as np

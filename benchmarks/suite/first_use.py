@@ -2,7 +2,7 @@
 
 A method's figure is for the bundled instances that it covers (those that are not large): everything that is compiled
 before its clock, in one process with an empty cache. With ``--update`` the seconds of each module are put into the file
-from which the estimate of the line "compiling kernels, once, …" comes. Quoted in docs/howto/solvers.md.
+from which the estimate of the line "compiling kernels, once, …" comes.
 """
 
 import json

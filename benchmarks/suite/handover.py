@@ -2,7 +2,7 @@
 
 An assignment-like model (each client to one open site): n² + n columns, n² + n rows, 3 n² nonzeros. "Hand over" is from
 the finished Pyomo model to HiGHS holding it; "both" adds building that model from the same rules. Least processor
-seconds of the repeats; ratios are times as slow as ours. Quoted in docs/families/topology.md.
+seconds of the repeats; ratios are times as slow as ours.
 """
 
 import gc

@@ -2,7 +2,6 @@
 
 Solves are answered from a table, so that rows come as fast as the store takes them, and a kill nearly always meets one
 that is being written. After each kill the store is opened and read; once all rows are there a new store is begun.
-Quoted in docs/reference/robustness.md.
 """
 
 import contextlib

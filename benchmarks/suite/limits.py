@@ -6,8 +6,7 @@ Each solve is a process of its own. Its kernels are compiled and its instance is
 then on until the result has been checked. A solve may take its limit, a tenth of it and a second, and 2 GiB. What
 comes after the limit is told in processor seconds, so that a busy machine changes nothing: those that the process and
 its children spend between the end of the limit and the result. Every row is kept as soon as it is there: the same
-command goes on where it was interrupted; ``--again`` repeats the rows that were over, by the names given. Quoted in
-docs/reference/robustness.md.
+command goes on where it was interrupted; ``--again`` repeats the rows that were over, by the names given.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Seconds and peak memory of a report on a store of 100 000 made-up runs.
 
 The runs are drawn from a seed; some of the instances are bundled ones with their best known solutions, so that pictures
-are drawn too. Quoted in docs/howto/report.md.
+are drawn too.
 """
 
 import json

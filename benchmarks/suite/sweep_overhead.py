@@ -8,8 +8,7 @@ certifies it. Reading compiled kernels from Numba's cache counts for whatever ne
 the second part apart, of older versions and without a result, have their runtime only.
 
 With ``--store`` nothing is run: of a sweep by ``--jobs`` jobs that was neither interrupted nor repeated, the wall clock
-is that from the start of the first solve to the end of the last. Quoted in
-docs/howto/sweeps.md.
+is that from the start of the first solve to the end of the last.
 """
 
 import os

@@ -1,8 +1,7 @@
 """What a start is worth to a solver: each model solved without one and with a heuristic's, in pairs side by side.
 
 Where all are proven optimal within the limit: the ratio of the times, the heuristic's own counted; above 1, the start
-saved time. Otherwise the gaps that are open at the limit. "Its gap" is the start's distance from the best known. Quoted
-in docs/howto/solvers.md.
+saved time. Otherwise the gaps that are open at the limit. "Its gap" is the start's distance from the best known.
 """
 
 from statistics import geometric_mean

@@ -1,8 +1,7 @@
 """Branch and bound over neighbour sets: danoint with its certificate, growth with n, training jobs, random traffic.
 
 ``danoint`` is shown beside HiGHS, and Gurobi where it is importable (its free licence is limited in size), on one
-thread and for as many seconds. Seconds are wall-clock; where other work runs beside, compare the nodes. Quoted in
-docs/families/topology.md and docs/reference/certificates.md.
+thread and for as many seconds. Seconds are wall-clock; where other work runs beside, compare the nodes.
 """
 
 import ddlopt

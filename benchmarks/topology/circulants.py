@@ -1,7 +1,4 @@
-"""Symmetric designs: the best circulants for all-to-all, and what symmetry saves.
-
-Quoted in docs/families/topology.md.
-"""
+"""Symmetric designs: the best circulants for all-to-all, and what symmetry saves."""
 
 import tracemalloc
 

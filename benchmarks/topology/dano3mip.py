@@ -7,7 +7,7 @@ DDLOPT_SHARED_DATA says where the folder with ``miplib/dano3mip.mps.gz`` is.
 
 The file and the instance are not the same problem: rows TOT of the file ask of each source for more bytes times hops
 than some designs need. Printed are its bound by linear programming with and without them, and which of them our
-design breaks. Quoted in docs/families/topology.md.
+design breaks.
 """
 
 import multiprocessing

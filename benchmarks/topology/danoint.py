@@ -1,7 +1,7 @@
 """How far danoint is solved after 60 s and 600 s: MIPLIB's own file beside our formulations, by HiGHS on one thread.
 
 Two runs share a computer of two cores. The file is public and not part of the project; DDLOPT_SHARED_DATA says where
-the folder with ``miplib/danoint.mps`` is, without which that line is left out. Quoted in docs/families/topology.md.
+the folder with ``miplib/danoint.mps`` is, without which that line is left out.
 """
 
 import time

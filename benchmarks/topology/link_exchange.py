@@ -1,4 +1,4 @@
-"""The link search and the routing beneath it, as the cluster grows. Quoted in docs/families/topology.md."""
+"""The link search and the routing beneath it, as the cluster grows."""
 
 import numpy as np
 from scipy.sparse import csr_array

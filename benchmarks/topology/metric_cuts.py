@@ -2,7 +2,7 @@
 
 Bounds are bytes on the busiest link, the best known is given. ``paths`` is what all inequalities together could reach
 that weight the loads of links by lengths and know of designs only which chains of up to three links they contain: the
-relaxation with a variable for the part of each pair's traffic on each such chain. Quoted in docs/families/topology.md.
+relaxation with a variable for the part of each pair's traffic on each such chain.
 """
 
 import itertools

@@ -1,7 +1,4 @@
-"""TopoOpt's heuristics: time and peak memory as the cluster grows, and the paths beside networkx.
-
-Quoted in docs/families/topology.md.
-"""
+"""TopoOpt's heuristics: time and peak memory as the cluster grows, and the paths beside networkx."""
 
 import itertools
 
