@@ -50,7 +50,7 @@ ENTRIES = (
         "overlap-timeline",
         "exact",
         "options on the timeline, without big-M",
-        _formulation("overlap-timeline", "overlap_timeline", "OverlapTimeline"),
+        _formulation("overlap-timeline", "timeline.formulations.overlap_timeline", "OverlapTimeline"),
     ),
     _entry(
         "label-setting",

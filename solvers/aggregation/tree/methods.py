@@ -58,7 +58,7 @@ ENTRIES: tuple[Entry, ...] = (
         "tree-plain",
         "exact",
         "tree: messages on links, with big-M rows",
-        _formulation("tree-plain", "tree_plain", "PlainTreeAggregation"),
+        _formulation("tree-plain", "tree.formulations.tree_message_flow", "PlainTreeAggregation"),
     ),
     _entry(
         "tree-greedy",

@@ -54,7 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
         "latency-plain",
         "exact",
         "partition: the published latency program, with big-M rows",
-        _formulation("latency-plain", "latency_plain", "PlainLatency"),
+        _formulation("latency-plain", "partition.formulations.tarnawski_latency", "PlainLatency"),
     ),
     _entry(
         "linear",
