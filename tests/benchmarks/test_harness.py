@@ -1,10 +1,11 @@
 """What all benchmarks share: arguments and ``--quick``, tables printed and written, pairs, rows that are kept."""
 
 import math
+import sys
 
 import pytest
 
-from benchmarks.harness import Benchmark, Kept, Option, Skipped, cell, clocked, data, paired, ratio, shown
+from benchmarks.harness import Benchmark, Kept, Option, Skipped, cell, clocked, command, data, paired, ratio, shown
 from ddlopt.solvers.contracts import Limits
 
 
@@ -130,3 +131,12 @@ def test_kept_rows_are_measured_once(tmp_path):
 def test_data_that_are_not_here_are_named():
     with pytest.raises(Skipped, match="set DDLOPT_SHARED_DATA to the folder that holds no/such/file"):
         data("no/such/file")
+
+
+def test_commands_are_measured_and_their_failures_told(capfd):
+    spent = command([sys.executable, "-c", "print('unseen')"])
+    assert spent.processor_s > 0
+    assert spent.peak_bytes > 1e6
+    assert "unseen" not in capfd.readouterr().out
+    with pytest.raises(SystemExit, match=r"(?s)no good.*failed, exit code 3"):
+        command([sys.executable, "-c", "import sys; print('no good', file=sys.stderr); sys.exit(3)"])
