@@ -64,11 +64,10 @@ def growth(asked):
 
 
 def strategies(asked):
-    """Utilization relative to the optimum on complete binary trees, means over seeds, by budget k."""
+    """Utilization relative to the optimum on complete binary trees, means over seeds, by budget k; what that saves."""
     methods = [*map(Strategy, STRATEGIES), TreeGreedy()]
     for loads in ("uniform", "power"):
         for rates in ("constant", "linear", "exponential"):
-            yield f"Loads {loads}, rates {rates}."
             for budget in asked.budgets:
                 rows, saved = [], []
                 for seed in range(asked.seeds):
@@ -79,7 +78,7 @@ def strategies(asked):
                     rows.append([value / best for value in values])
                     saved.append(1 - best / values[0])
                 means = dict(zip((method.name for method in methods), np.mean(rows, axis=0), strict=True))
-                row = {"k": budget, "saved by the optimum": f"{100 * np.mean(saved):.1f} %"}
+                row = {"loads": loads, "rates": rates, "k": budget, "saved": f"{100 * np.mean(saved):.1f} %"}
                 yield row | {name: f"{value:.3f}" for name, value in means.items()}
 
 
