@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from ddlopt import instances
 from ddlopt.analysis.bench.store import Store
-from ddlopt.analysis.bench.tasks import configured
 from ddlopt.analysis.compare import attempt
 from ddlopt.analysis.index import gap_of, index_file, method_text, write_index
 from ddlopt.analysis.tables import gap_text, objective_text
@@ -60,7 +59,7 @@ def improve(
             for seed in seeds:
                 if is_settled(instances.record(name), instance):
                     break
-                result = attempt(instance, configured(method, instance.family), limits, seed)
+                result = attempt(instance, catalogue.method(method, instance.family), limits, seed)
                 if result.checked:
                     run = Run.now(method, seed, round(result.runtime_s, 2))
                     yield from offer(name, instance, (result.solution, run), (result.bound, run))

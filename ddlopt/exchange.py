@@ -39,7 +39,7 @@ def export(
     if start_from is None and given:
         raise typer.BadParameter(f"{given[0]} is for the start that --start-from METHOD makes; give both or neither")
     instance, solvers = ddlopt.load(name), words(_READ_STARTS if start_for is None else start_for)
-    chosen = formulation_named(formulation, instance.family)
+    chosen = formulation_named(formulation, instance)
     if start_from is not None:
         must_read_starts(solvers)
     for path in write_model(chosen, instance, out, to):  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def import_solution(
     if out:
         writable(out)
     instance = ddlopt.load(name)
-    solution = read_solution(formulation_named(formulation, instance.family), instance, file)
+    solution = read_solution(formulation_named(formulation, instance), instance, file)
     evaluation = ddlopt.check(instance, solution)
     say(verdict(instance, evaluation))
     if out:

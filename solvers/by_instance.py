@@ -3,8 +3,18 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.certified import told_anew
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of, uses_of
+from ddlopt.solvers.contracts import (
+    Limits,
+    Method,
+    ProgressCallback,
+    Result,
+    formulation_of,
+    kernels_of,
+    solver_of,
+    uses_of,
+)
 
 
 class ByInstance(ABC):
@@ -35,6 +45,14 @@ class ByInstance(ABC):
     def uses_for(self, instance: Any) -> frozenset[str] | None:
         """What the method that fits uses."""
         return uses_of(self.method(instance), instance)
+
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """That of the method that fits."""
+        return formulation_of(self.method(instance), instance)
+
+    def solver_for(self, instance: Any) -> str | None:
+        """That of the method that fits."""
+        return solver_of(self.method(instance), instance)
 
     def solve(
         self,

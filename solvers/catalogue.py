@@ -15,14 +15,11 @@ from typing import Any
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError, UnknownNameError, plain
-from ddlopt.solvers import standard_output
+from ddlopt.solvers import options, standard_output
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.by_instance import ByInstance
-from ddlopt.solvers.contracts import Entry, Method, uses_of
+from ddlopt.solvers.contracts import Entry, Method, formulation_of, solver_of, uses_of
 from ddlopt.solvers.foreign import checked
 from ddlopt.solvers.makers import Maker
-
-_NO_SOLVER = "a-solver-that-there-is-not"
 
 
 def _methods(family: str) -> Any:
@@ -83,35 +80,55 @@ def method_names(family: str) -> tuple[str, ...]:
 def method(name: str, family: str, solver: str = "highs") -> Method:
     """The method of that name, with ``solver`` behind it if it is exact.
 
+    Parameters
+    ----------
+    name : str
+        Of one of :func:`entries`, and after a colon options of its own: ``link-exchange:effort=0.1``.
+    family : str
+    solver : str
+
     Raises
     ------
     UnknownNameError
         If the family has no such method, or there is no such solver.
+    OptionError
+        If the method has no such option, or it is of another type or out of its range.
     SolverError
         If the solver is not installed.
     """
+    bare, _ = options.split(name)
     for entry in entries(family):
-        if entry.name == name:
-            return entry.make(solver)
-    raise UnknownNameError(f"{family} has no method '{name}'; it has: {', '.join(method_names(family))}")
+        if entry.name == bare:
+            return options.with_options(entry.make(solver), name)
+    raise UnknownNameError(f"{family} has no method '{bare}'; it has: {', '.join(method_names(family))}")
 
 
-def formulation_named(name: str, family: str) -> Formulation:
-    """The formulation behind the exact method of that name.
+def formulation_named(name: str, instance: Instance) -> Formulation:
+    """The formulation behind a method on an instance; see :func:`method` for names.
 
     Raises
     ------
     UnknownNameError
-        If the family has no such method, or it is no formulation.
+        If the family has no such method.
+    NotApplicableError
+        If the method does not cover the instance, or is none that hands a formulation to a solver.
     """
-    from ddlopt.solvers.exact import Exact
+    made = method(name, instance.family)
+    reason = made.refuses(instance)
+    if reason is not None:
+        raise NotApplicableError(f"{name} does not cover '{instance.name}': {reason}")
+    formulation = formulation_of(made, instance)
+    if formulation is None:
+        others = ", ".join(formulation_names(instance)) or "none"
+        raise NotApplicableError(f"{name} is no formulation of '{instance.name}'; methods that are: {others}")
+    return formulation
 
-    exact = {entry.name: entry for entry in entries(family) if entry.kind == "exact"}
-    made = exact[name].make("highs") if name in exact else None
-    if isinstance(made, Exact):
-        return made.formulation
-    known = (entry.name for entry in exact.values() if isinstance(entry.make("highs"), Exact))
-    raise UnknownNameError(f"{family} has no formulation '{name}'; it has: {', '.join(known)}")
+
+def formulation_names(instance: Instance) -> tuple[str, ...]:
+    """Names of the methods that hand a formulation of the instance to a solver."""
+    made = [(entry.name, entry.make("highs")) for entry in entries(instance.family)]
+    covering = [(name, method) for name, method in made if method.refuses(instance) is None]
+    return tuple(name for name, method in covering if formulation_of(method, instance) is not None)
 
 
 def default_method(instance: Instance, solver: str | None = None, start: bool = False) -> str:
@@ -153,21 +170,9 @@ def require_solver(name: str) -> None:
 def takes_solver(name: str, instance: Instance) -> bool:
     """Whether the method of that name has, for the instance, a solver behind it that can be chosen."""
     try:
-        return _hands_on(method(name, instance.family, _NO_SOLVER), instance)
-    except UnknownNameError as refused:
-        if _NO_SOLVER in str(refused):
-            return True
-        raise
+        return solver_of(method(name, instance.family), instance) is not None
     except NotApplicableError:
         return False
-
-
-def _hands_on(method: Any, instance: Instance) -> bool:
-    """Whether a method that was made with a solver that there is not would look for it."""
-    if isinstance(method, ByInstance):
-        return _hands_on(method.method(instance), instance)
-    inner = [method.opening, method.model(instance)] if hasattr(method, "opening") and hasattr(method, "model") else []
-    return getattr(method, "solver", None) == _NO_SOLVER or any(_hands_on(each, instance) for each in inner)
 
 
 def _covers(entry: Entry, instance: Instance) -> bool:

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
 
 from ddlopt.models.compilation import compile_kernels
-from ddlopt.models.contracts import Evidence, Sense, Solution
+from ddlopt.models.contracts import Evidence, Formulation, Sense, Solution
 from ddlopt.models.errors import OptionError
 
 
@@ -279,6 +279,24 @@ def uses_of(method: Any, instance: Any) -> frozenset[str] | None:
     said: frozenset[str] | None
     said = method.uses_for(instance) if hasattr(method, "uses_for") else getattr(method, "uses", None)
     return said
+
+
+def formulation_of(method: Any, instance: Any) -> Formulation | None:
+    """The formulation that a method hands to a solver, if it is one or ends with one; None otherwise.
+
+    A method says so by ``formulation_for(instance)``.
+    """
+    found: Formulation | None = method.formulation_for(instance) if hasattr(method, "formulation_for") else None
+    return found
+
+
+def solver_of(method: Any, instance: Any) -> str | None:
+    """Name of the solver behind a method, where another one can be asked for; None otherwise.
+
+    A method says so by ``solver_for(instance)``.
+    """
+    name: str | None = method.solver_for(instance) if hasattr(method, "solver_for") else None
+    return name
 
 
 def compiled(method: Any, instance: Any) -> float:

@@ -73,6 +73,14 @@ class Exact:
         """A start, and what the solver can be told."""
         return uses_of_backend(self.backend)
 
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """The formulation."""
+        return self.formulation
+
+    def solver_for(self, instance: Any) -> str | None:
+        """The one behind the formulation."""
+        return self.backend.name
+
     def solve(
         self,
         instance: Any,

@@ -53,6 +53,14 @@ class Limited:
         """A start, and what the solver can be told."""
         return uses_of_backend(backend(self.solver))
 
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """The formulation, as it is without a start."""
+        return self.formulation(None)
+
+    def solver_for(self, instance: Any) -> str | None:
+        """The one behind the formulation."""
+        return self.solver
+
     def solve(
         self,
         instance: Any,

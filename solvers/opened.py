@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ddlopt.models.contracts import Sense
+from ddlopt.models.contracts import Formulation, Sense
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.solvers.certified import joined, told_anew
 from ddlopt.solvers.contracts import (
@@ -19,7 +19,9 @@ from ddlopt.solvers.contracts import (
     best_bound,
     best_objective,
     better,
+    formulation_of,
     kernels_of,
+    solver_of,
     uses_of,
 )
 
@@ -60,6 +62,14 @@ class Opened:
         """What either uses."""
         each = uses_of(self.opening, instance), uses_of(self.model(instance), instance)
         return None if None in each else frozenset().union(*(uses for uses in each if uses is not None))
+
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """That of the exact method."""
+        return formulation_of(self.model(instance), instance)
+
+    def solver_for(self, instance: Any) -> str | None:
+        """That of the exact method, or of the other one."""
+        return solver_of(self.model(instance), instance) or solver_of(self.opening, instance)
 
     def solve(
         self,

@@ -18,10 +18,21 @@ from multiprocessing.connection import Connection
 from numbers import Real
 from typing import Any
 
+from ddlopt.models.contracts import Formulation
 from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.solvers.building import address_space_bytes
 from ddlopt.solvers.certified import told_anew
-from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of, uses_of
+from ddlopt.solvers.contracts import (
+    Limits,
+    Method,
+    ProgressCallback,
+    Result,
+    compiled,
+    formulation_of,
+    kernels_of,
+    solver_of,
+    uses_of,
+)
 
 _SIGNS = ("bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment", "out of memory")
 """What messages of libraries have in them that ran out of memory."""
@@ -81,6 +92,14 @@ class WithinMemory:
     def uses_for(self, instance: Any) -> frozenset[str] | None:
         """What the method uses."""
         return uses_of(self.method, instance)
+
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """That of the method."""
+        return formulation_of(self.method, instance)
+
+    def solver_for(self, instance: Any) -> str | None:
+        """That of the method."""
+        return solver_of(self.method, instance)
 
     def solve(
         self,

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import ddlopt
-from ddlopt.analysis.bench.tasks import configured, options_of
 from ddlopt.instances import readers
 from ddlopt.instances.readers.graphs import flexnet
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.solvers import catalogue
 from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.options import options_of, with_options
 
 TINY = "topology/tiny-n4-d2"
 
@@ -104,10 +103,9 @@ class Mine:
         raise NotImplementedError
 
 
-def test_options_of_a_method_of_another_package_reach_it(monkeypatch):
-    monkeypatch.setattr(catalogue, "method", lambda *_: checked(Mine()))
-    asked = configured("mine:least=7", "topology")
+def test_options_of_a_method_of_another_package_reach_it():
+    asked = with_options(checked(Mine()), "mine:least=7")
     assert options_of(asked) == {"least": 7}
-    assert asked.name == "mine"
+    assert asked.name == "mine:least=7"
     with pytest.raises(OptionError, match="method 'mine' has no option 'most=1'; write NAME=VALUE, it has: least"):
-        configured("mine:most=1", "topology")
+        with_options(checked(Mine()), "mine:most=1")

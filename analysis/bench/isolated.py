@@ -254,13 +254,13 @@ class _News(threading.Thread):
 
 
 def _solved(task: Task, news: _News) -> dict[str, Any]:
-    from ddlopt.analysis.bench.tasks import configured
     from ddlopt.analysis.compare import attempt
+    from ddlopt.solvers import catalogue
 
     def watch(_: str, __: str, point: Any) -> None:
         news.latest = [point.time_s, point.incumbent, point.bound]
 
-    method = configured(task.method, task.family, task.solver or "highs")
+    method = catalogue.method(task.method, task.family, task.solver or "highs")
     instance = task.load()
     began = time.perf_counter()
     result = attempt(instance, method, task.limits, task.seed, watch)

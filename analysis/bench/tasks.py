@@ -16,11 +16,9 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import OPTIONS, Limits, Method, kernels_of, provenance, uses_of
-from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.foreign import Foreign
+from ddlopt.solvers.contracts import OPTIONS, Limits, kernels_of, provenance, solver_of, uses_of
+from ddlopt.solvers.options import options_of
 
-_NOT_OPTIONS = ("name", "family", "backend", "formulation")
 _OF_SWEEPS = {"threads": "threads", "seed": "seeds", "start": "starts"}
 """What sweeps call the options of a method; they have no starts."""
 
@@ -138,10 +136,10 @@ def plan(
         instance = instances.load(name)
         text = None if instances.find(name) else instance.to_json(indent=None)
         for asked, solver in itertools.product(_methods_for(instance, of_instance[name]), solvers):
-            method = configured(asked, instance.family, solver)
+            method = catalogue.method(asked, instance.family, solver)
             if method.refuses(instance) is not None:
                 continue
-            used = solver if isinstance(method, Exact) or _takes(asked, instance, solver) else ""
+            used = solver if solver_of(method, instance) else ""
             uses = uses_of(method, instance)
             unused -= {_OF_SWEEPS[use] for use in OPTIONS if uses is None or use in uses}
             unused -= {"solvers"} if used else set()
@@ -162,11 +160,6 @@ def _not_default(limits: Limits, seeds: Sequence[int], solvers: Sequence[str]) -
     """The options of a sweep that ask for something else than what happens by itself."""
     asked = {"threads": limits.threads != 1, "seeds": seeds != (0,), "solvers": tuple(solvers) != ("highs",)}
     return {option for option, given in asked.items() if given}
-
-
-def _takes(asked: str, instance: Instance, solver: str) -> bool:
-    """Whether a method that is no formulation hands a solver on; HiGHS is taken by itself."""
-    return solver != "highs" and catalogue.takes_solver(asked.partition(":")[0], instance)
 
 
 def _require_known(methods: Iterable[str]) -> None:
@@ -193,69 +186,6 @@ def matching(patterns: Iterable[str]) -> list[str]:
             raise UnknownNameError(f"'{pattern}' matches no bundled instance and is no file; see `ddlopt list`")
         found |= dict.fromkeys(names)
     return list(found)
-
-
-def configured(asked: str, family: str, solver: str = "highs") -> Method:
-    """A method by name, with options after a colon: ``link-exchange:effort=2,…``.
-
-    Raises
-    ------
-    UnknownNameError
-        If the family has no such method.
-    OptionError
-        If the method has no such option.
-    """
-    name, _, settings = asked.partition(":")
-    method = catalogue.method(name, family, solver)
-    if not settings:
-        return method
-    own = options_of(method)
-    given = {}
-    for setting in settings.split(","):
-        option, equals, value = setting.partition("=")
-        if not equals or option not in own:
-            known = ", ".join(own) or "none"
-            raise OptionError(f"method '{name}' has no option '{setting}'; write NAME=VALUE, it has: {known}")
-        try:
-            given[option] = json.loads(value)
-        except ValueError:
-            given[option] = value
-    if isinstance(method, Exact):
-        return dataclasses.replace(method, formulation=_replaced(method.formulation, given))
-    if isinstance(method, Foreign):
-        return Foreign(_replaced(method.method, given))
-    changed: Method = _replaced(method, given)
-    return changed
-
-
-def options_of(method: Method) -> dict[str, Any]:
-    """All options of a method that is a dataclass, or of its formulation, as plain data."""
-    described: Any = method
-    if isinstance(method, Exact):
-        described = method.formulation
-    elif isinstance(method, Foreign):
-        described = method.method
-    if not dataclasses.is_dataclass(described):
-        return {}
-    values = {field.name: getattr(described, field.name) for field in dataclasses.fields(described) if field.init}
-    return {name: _plain(value) for name, value in values.items() if name not in _NOT_OPTIONS and not callable(value)}
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it; of a method or formulation inside another one its own options."""
-    if isinstance(value, Exact) or dataclasses.is_dataclass(value):
-        return options_of(value)  # type: ignore[arg-type]
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    # What else there is may show an address in memory, and keys must be the same in every process.
-    return value if isinstance(value, int | float | str | None) else type(value).__qualname__
-
-
-def _replaced(described: Any, given: dict[str, Any]) -> Any:
-    try:
-        return dataclasses.replace(described, **given)
-    except (TypeError, ValueError) as problem:
-        raise OptionError(f"{type(described).__name__}: {problem}") from None
 
 
 def _methods_for(instance: Instance, methods: Sequence[str]) -> list[str]:

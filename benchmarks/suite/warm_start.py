@@ -53,7 +53,7 @@ def text(results: list[Result]) -> str:
 
 def pairs_of(instance, formulation, solver, limit, start) -> list[tuple[Result, Result]]:
     """Results without a start and with it, by seed; which comes first alternates."""
-    method = Exact(formulation, instance.family, formulation_named(formulation, instance.family), backend(solver))
+    method = Exact(formulation, instance.family, formulation_named(formulation, instance), backend(solver))
     pairs = []
     for seed in range(SEEDS):
         order = (None, start) if seed % 2 == 0 else (start, None)

@@ -186,7 +186,7 @@ def test_imported_solutions(call, places, tmp_path):
     from ddlopt.solvers.backends.start_files import write_start
     from ddlopt.solvers.catalogue import formulation_named
 
-    formulation = formulation_named("rings-and-routes", "topology")
+    formulation = formulation_named("rings-and-routes", ddlopt.load(TINY))
     write_start(formulation, ddlopt.load(TINY), best(TINY), tmp_path / "model.mps", "mps", ["highs"])
     (file,) = tmp_path.glob("*.sol")
     words = ["import-solution", TINY, "--formulation", "rings-and-routes", file, "--out", places["OUT"] / "x.json"]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from robustness.mutations import ODD, mutated_bytes, volume
 from volume import slow
 
-from ddlopt.analysis.bench.tasks import configured, options_of
 from ddlopt.instances import readers
 from ddlopt.models.errors import DdloptError
 from ddlopt.solvers import catalogue
+from ddlopt.solvers.options import options_of
 
 DEFAULT, MANY = 3, 1000
 TESTS = Path(__file__).parents[1] / "instances"
@@ -149,7 +149,7 @@ def odd_options(methods, examples):
             setting = f"{option}={data.draw(st.sampled_from(texts))}"
             asked = f"{name}:{setting}" if data.draw(st.booleans()) else f"{name}:{setting},{option}"
             try:
-                configured(asked, family)
+                catalogue.method(asked, family)
             except DdloptError as problem:
                 counts[one_line(problem)] += 1
             else:

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ddlopt.models.errors import UnknownNameError
+import ddlopt
+from ddlopt.models.errors import NotApplicableError, UnknownNameError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Entry
 
@@ -59,15 +60,23 @@ def test_a_formulation_is_made_without_the_others(monkeypatch):
     others = [Entry("other", "topology", "exact", "", make), Entry("switch", "topology", "reference", "", make)]
     own = [entry for entry in catalogue.entries("topology") if entry.name == "rings-and-routes"]
     monkeypatch.setattr(catalogue, "entries", lambda family: [*others, *own])
-    assert type(catalogue.formulation_named("rings-and-routes", "topology")).__name__ == "RingsAndRoutes"
+    assert (
+        type(catalogue.formulation_named("rings-and-routes", ddlopt.load("topology/tiny-n4-d2"))).__name__
+        == "RingsAndRoutes"
+    )
 
 
-@pytest.mark.parametrize("name", ["exact", "expander", "no-such"])
-def test_what_is_no_formulation_is_told_what_is(name):
-    with pytest.raises(UnknownNameError, match=f"topology has no formulation '{name}'; it has: .*all-rings") as told:
-        catalogue.formulation_named(name, "topology")
-    known = str(told.value).partition("it has: ")[2].split(", ")
-    assert "exact" not in known
-    assert "expander" not in known
+def test_what_is_no_formulation_is_told_what_is():
+    instance = ddlopt.load("topology/tiny-n4-d2")
+    with pytest.raises(
+        NotApplicableError, match=r"expander is no formulation of 'tiny-n4-d2'; methods that are: "
+    ) as told:
+        catalogue.formulation_named("expander", instance)
+    known = str(told.value).partition("that are: ")[2].split(", ")
+    assert {"exact", "rings-and-routes", "all-rings"} <= set(known)
     for each in known:
-        assert catalogue.formulation_named(each, "topology") is not None
+        assert catalogue.formulation_named(each, instance) is not None
+    with pytest.raises(UnknownNameError, match="topology has no method 'no-such'"):
+        catalogue.formulation_named("no-such", instance)
+    with pytest.raises(NotApplicableError, match="circulant does not cover 'tiny-n4-d2'"):
+        catalogue.formulation_named("circulant", instance)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents
+from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots, relaxation
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.backends.contracts import uses_of_backend
@@ -39,6 +40,14 @@ class Tangents:
     def uses_for(self, instance: Any) -> frozenset[str] | None:
         """A start, and what the solver can be told."""
         return uses_of_backend(backend(self.solver))
+
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """The formulation."""
+        return SlotTangents()
+
+    def solver_for(self, instance: Any) -> str | None:
+        """The one behind the formulation."""
+        return self.solver
 
     def solve(
         self,

@@ -49,6 +49,14 @@ class TreeIntegerProgram:
         """A start, and what the solver can be told."""
         return uses_of_backend(backend(self.solver))
 
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """The program that fits, as it is without a start."""
+        return fitting(instance, None)
+
+    def solver_for(self, instance: Any) -> str | None:
+        """The one behind the formulation."""
+        return self.solver
+
     def solve(
         self,
         instance: Any,

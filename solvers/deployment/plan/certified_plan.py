@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.models.contracts import Formulation
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
@@ -53,6 +54,14 @@ class CertifiedPlan(Timed, uses=("threads", "seed", "start")):
     def refuses(self, instance: DeploymentProblem) -> str | None:
         """As the formulation."""
         return self.formulation.refuses(instance)
+
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """The formulation."""
+        return self.formulation
+
+    def solver_for(self, instance: Any) -> str | None:
+        """The one behind the formulation."""
+        return self.backend.name
 
     def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """The better plan, and the bound."""

@@ -58,6 +58,10 @@ class StrategyBest(Timed, uses=("threads", "seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 
+    def solver_for(self, instance: Any) -> str | None:
+        """HiGHS, behind the last program."""
+        return self.highs.name
+
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
         """Answer and certificate."""
         try:

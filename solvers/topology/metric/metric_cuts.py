@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ddlopt.models.contracts import Formulation
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
@@ -43,6 +44,14 @@ class MetricCuts:
     def uses_for(self, instance: TopologyInstance) -> frozenset[str] | None:
         """A start, and what the solver can be told."""
         return uses_of_backend(self.backend)
+
+    def formulation_for(self, instance: TopologyInstance) -> Formulation | None:
+        """The formulation, without the inequalities."""
+        return MinCongestion()
+
+    def solver_for(self, instance: TopologyInstance) -> str | None:
+        """The one behind the formulation."""
+        return self.backend.name
 
     def solve(
         self,

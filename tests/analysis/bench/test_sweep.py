@@ -11,7 +11,8 @@ import pytest
 
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, isolated, plan
-from ddlopt.analysis.bench.tasks import configured, matching
+from ddlopt.analysis.bench.tasks import matching
+from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits
 
 TINY = "topology/tiny-n4-d2"
@@ -34,7 +35,7 @@ def test_results_are_those_of_solving_one_by_one(store):
     assert set(runs) == {task.key for task in tasks}
     assert len(tasks) == 4
     for task in tasks:
-        run, alone = runs[task.key], configured(task.method, task.family).solve(task.load(), Limits(), 3)
+        run, alone = runs[task.key], catalogue.method(task.method, task.family).solve(task.load(), Limits(), 3)
         assert run["status"] == str(alone.status)
         # A linear program may end in another vertex or digit in another process.
         assert (run["objective"], run["bound"]) == pytest.approx((alone.objective, alone.bound), rel=1e-9)

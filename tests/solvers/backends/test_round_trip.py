@@ -49,7 +49,7 @@ def test_every_formulation_has_an_instance(family):
 def test_round_trip(family, formulation, way, tmp_path):
     program, kind = way.split()
     name = of_smallest(family, formulation)
-    instance, form = load(name), formulation_named(formulation, family)
+    instance, form = load(name), formulation_named(formulation, load(name))
     model = write_model(form, instance, tmp_path / f"model.{kind}")[0]
     PROGRAMS[program](model, tmp_path / "answer.sol")
     evaluation = ddlopt.check(instance, read_solution(form, instance, tmp_path / "answer.sol"))
@@ -62,7 +62,7 @@ def test_round_trip(family, formulation, way, tmp_path):
 @pytest.mark.parametrize(("family", "formulation"), some(FORMULATIONS, QUICK))
 def test_json_is_the_same_model(family, formulation, tmp_path):
     name = of_smallest(family, formulation)
-    instance, form = load(name), formulation_named(formulation, family)
+    instance, form = load(name), formulation_named(formulation, load(name))
     (path,) = write_model(form, instance, tmp_path / "model.json")
     highs = model_of(json.loads(path.read_text()))
     highs.setOptionValue("mip_rel_gap", 1e-7)

@@ -112,7 +112,7 @@ def test_spoilt_anywhere(tmp_path, dialect):
 def test_cut_off_or_spoilt_file_of_a_model(tmp_path, program):
     """What is read from it has the optimum, or else a line says why not: no other answer, no other exception."""
     name, formulation = "topology/all-to-all-n5-d2", "circulant"
-    instance, form = load(name), formulation_named(formulation, "topology")
+    instance, form = load(name), formulation_named(formulation, load(name))
     kind = "lp" if program in ("glpk", "gurobi") else "mps"
     PROGRAMS[program](write_model(form, instance, tmp_path / f"model.{kind}")[0], tmp_path / "answer.sol")
     whole, chance = (tmp_path / "answer.sol").read_bytes(), random.Random(2)
@@ -170,7 +170,7 @@ def test_broken_files(tmp_path, text, line):
     ],
 )
 def test_values_that_do_not_fit_the_model(tmp_path, changed, line):
-    instance, form = load("topology/tiny-n4-d2"), formulation_named("rings-and-routes", "topology")
+    instance, form = load("topology/tiny-n4-d2"), formulation_named("rings-and-routes", load("topology/tiny-n4-d2"))
     PROGRAMS["highs"](write_model(form, instance, tmp_path / "model.mps")[0], tmp_path / "answer.sol")
     lines = (tmp_path / "answer.sol").read_text().splitlines()
     place = next(place for place, each in enumerate(lines) if each.startswith("topology_link(0_1)"))
@@ -216,7 +216,7 @@ def test_names_of_the_model_itself(cover, tmp_path):
 
 
 def test_of_another_instance(tmp_path):
-    form = formulation_named("all-rings", "topology")
+    form = formulation_named("all-rings", load("topology/tiny-n5-d2"))
     model = write_model(form, load("topology/tiny-n5-d2"), tmp_path / "model.mps")[0]
     PROGRAMS["highs"](model, tmp_path / "answer.sol")
     with pytest.raises(

@@ -60,7 +60,7 @@ FIRST = {"highs": in_highs, "scip": in_scip, "cbc": in_cbc, "gurobi": in_gurobi}
 @pytest.mark.parametrize("formulation", spread(STARTS, 3))
 def test_the_start_is_the_first_solution(formulation, solver, tmp_path):
     found, instance = good_start(formulation), load(STARTS[formulation][0])
-    form = formulation_named(formulation, instance.family)
+    form = formulation_named(formulation, instance)
     kind = "lp" if solver in ("scip", "cbc") else "mps"
     model = write_model(form, instance, tmp_path / f"model.{kind}")[0]
     (start,) = write_start(form, instance, found.solution, model, solvers=[solver])
@@ -76,7 +76,7 @@ def test_the_start_is_the_first_solution(formulation, solver, tmp_path):
 def test_a_start_is_a_solution(kind, tmp_path):
     """What is read back from the files for HiGHS and SCIP is the heuristic's answer, in every format of the model."""
     found, instance = good_start("rigid-gangs"), load(STARTS["rigid-gangs"][0])
-    form = formulation_named("rigid-gangs", "scheduling")
+    form = formulation_named("rigid-gangs", instance)
     for file in write_start(form, instance, found.solution, tmp_path / f"model.{kind}", solvers=["highs", "scip"]):
         evaluation = ddlopt.check(instance, read_solution(form, instance, file))
         assert evaluation.feasible
@@ -85,7 +85,7 @@ def test_a_start_is_a_solution(kind, tmp_path):
 
 def test_refusals_write_nothing(tmp_path):
     name = "topology/all-to-all-n6-d2"
-    form, solution = formulation_named("circulant", "topology"), ddlopt.solve(load(name), "ocs-greedy").solution
+    form, solution = formulation_named("circulant", load(name)), ddlopt.solve(load(name), "ocs-greedy").solution
     with pytest.raises(OptionError, match=r"^'glpk' takes no start; these do: cbc, gurobi, highs, scip$"):
         write_start(form, load(name), solution, tmp_path / "model.mps", solvers=["glpk"])
     with pytest.raises(OptionError, match=r"^'cplex' reads no start from a file; these do: "):
@@ -94,7 +94,7 @@ def test_refusals_write_nothing(tmp_path):
         write_start(form, load(name), solution, tmp_path / "model.mps")
     with pytest.raises(SolutionError, match="was made for instance 'all-to-all-n6-d2'"):
         write_start(form, load("topology/all-to-all-n5-d2"), solution, tmp_path / "model.mps")
-    other = formulation_named("min-congestion", "topology")
+    other = formulation_named("min-congestion", load(name))
     with pytest.raises(OptionError, match="cannot be written"):
         write_start(other, load(name), solution, tmp_path / "nowhere" / "model.mps")
     assert not list(tmp_path.iterdir())

@@ -35,7 +35,7 @@ def made(solver, options=None):
 def test_the_start_is_the_first_solution(formulation, solver):
     found = good_start(formulation)
     instance = load(STARTS[formulation][0])
-    form = formulation_named(formulation, instance.family)
+    form = formulation_named(formulation, instance)
 
     def first(start):
         model = build_model(instance.family, form, instance)
@@ -51,7 +51,7 @@ def test_the_start_is_the_first_solution(formulation, solver):
 
 def test_glpk_says_that_it_takes_none():
     name = "topology/all-to-all-n5-d2"
-    exact = Exact("circulant", "topology", formulation_named("circulant", "topology"), made("glpk"))
+    exact = Exact("circulant", "topology", formulation_named("circulant", load(name)), made("glpk"))
     result = exact.solve(load(name), Limits(), start=ddlopt.solve(load(name), "ocs-greedy").solution)
     assert result.message == "glpk takes no start"
     assert exact.solve(load(name), Limits()).message == ""
@@ -61,7 +61,7 @@ def test_glpk_says_that_it_takes_none():
 def test_start_of_another_scope(solver):
     """A design that is not circulant says nothing of the best circulant one."""
     name = "topology/all-to-all-n6-d2"
-    exact = Exact("circulant", "topology", formulation_named("circulant", "topology"), made(solver))
+    exact = Exact("circulant", "topology", formulation_named("circulant", load(name)), made(solver))
     result = exact.solve(load(name), Limits(), start=ddlopt.solve(load(name), "ocs-greedy").solution)
     assert result.message == "nothing completes the start to a solution of the model"
     assert result.objective == pytest.approx(4.5)

@@ -1,0 +1,170 @@
+"""Options of methods, in one syntax everywhere: ``link-exchange:effort=0.1,…``."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from ddlopt.models.errors import OptionError
+from ddlopt.solvers.by_instance import ByInstance
+from ddlopt.solvers.certified import told_anew
+from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.foreign import Foreign
+
+_NOT_OPTIONS = ("name", "family", "backend", "formulation")
+_KEYWORDS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}
+
+
+@dataclass(frozen=True)
+class Variant(ByInstance):
+    """A method with options of its own, under the name by which it was asked for.
+
+    Parameters
+    ----------
+    name : str
+        With the options.
+    chosen : Method
+        With the options set.
+    """
+
+    name: str
+    chosen: Method
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        """Of the method."""
+        return self.chosen.family
+
+    def method(self, instance: Any) -> Method:
+        """The method, whatever the instance."""
+        return self.chosen
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        return told_anew(self.chosen.solve(instance, limits, seed, progress, start), method=self.name)
+
+
+def split(asked: str) -> tuple[str, str]:
+    """Name of a method, and the text of its options."""
+    name, _, settings = asked.partition(":")
+    return name, settings
+
+
+def with_options(method: Method, asked: str) -> Method:
+    """The method with the options of ``NAME:OPTION=VALUE,…``.
+
+    Parameters
+    ----------
+    method : Method
+        That of the name.
+    asked : str
+
+    Raises
+    ------
+    OptionError
+        If the method has no such option, or the value is not of its type or out of its range.
+    """
+    name, settings = split(asked)
+    if not settings:
+        if asked.endswith(":"):
+            raise OptionError(f"'{asked}' ends with a colon; write {name}:OPTION=VALUE, or {name} alone")
+        return method
+    described, own = _described(method), settable(method)
+    hints = _hints(type(described))
+    given: dict[str, Any] = {}
+    for setting in settings.split(","):
+        option, equals, text = setting.partition("=")
+        if not equals or option not in own:
+            known = ", ".join(own) or "none"
+            raise OptionError(f"method '{name}' has no option '{setting}'; write NAME=VALUE, it has: {known}")
+        if option in given:
+            raise OptionError(f"method '{name}': {option} is given twice")
+        given[option] = _value(f"method '{name}': {option}", text, hints.get(option, Any))
+    return Variant(asked, _with(method, described, given))
+
+
+def options_of(method: Method) -> dict[str, Any]:
+    """All options of a method that is a dataclass, or of its formulation, as plain data."""
+    described = _described(method)
+    if not dataclasses.is_dataclass(described):
+        return {}
+    values = {field.name: getattr(described, field.name) for field in dataclasses.fields(described) if field.init}
+    return {name: _plain(value) for name, value in values.items() if name not in _NOT_OPTIONS and not callable(value)}
+
+
+def settable(method: Method) -> dict[str, Any]:
+    """The options of a method that a person can write, with their values."""
+    return {name: value for name, value in options_of(method).items() if not isinstance(value, dict)}
+
+
+def _described(method: Method) -> Any:
+    """The object whose fields are the options."""
+    if isinstance(method, Variant):
+        return _described(method.chosen)
+    if isinstance(method, Exact):
+        return method.formulation
+    return method.method if isinstance(method, Foreign) else method
+
+
+def _with(method: Method, described: Any, given: Mapping[str, Any]) -> Method:
+    try:
+        changed = dataclasses.replace(described, **given)
+    except (TypeError, ValueError) as problem:
+        raise OptionError(f"method '{method.name}': {problem}") from None
+    if isinstance(method, Exact):
+        return dataclasses.replace(method, formulation=changed)
+    return Foreign(changed) if isinstance(method, Foreign) else changed
+
+
+def _value(what: str, text: str, hint: Any) -> Any:
+    """What a text stands for, of the type that the option has.
+
+    Raises
+    ------
+    OptionError
+        If it stands for nothing of that type.
+    """
+    try:
+        found = _KEYWORDS[text] if text in _KEYWORDS else json.loads(text)
+    except ValueError:
+        found = text
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
+    except Exception:  # a type of somebody else's class that pydantic has no idea of: the class checks for itself
+        return found
+    try:
+        return adapter.validate_python(found)
+    except ValidationError as problem:
+        expected = problem.errors(include_url=False)[0]["msg"]
+        raise OptionError(f"{what} is {text!r}: {expected[:1].lower()}{expected[1:]}") from None
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Types of the fields of a class."""
+    try:
+        return get_type_hints(kind)
+    except Exception:  # annotations of somebody else's that name what is not there
+        return {}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it; of a method or formulation inside another one its own options."""
+    if isinstance(value, Exact) or dataclasses.is_dataclass(value):
+        return options_of(value)  # type: ignore[arg-type]
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    # What else there is may show an address in memory, and keys must be the same in every process.
+    return value if isinstance(value, int | float | str | None) else type(value).__qualname__
