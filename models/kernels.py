@@ -20,16 +20,26 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib import import_module
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import config, types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonRewrites,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
 from ddlopt.models.compilation import lock_of
 
@@ -45,6 +55,10 @@ def record(kind: type, *fields: types.Type) -> types.BaseTuple:
 
 
 _PLAIN = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
+_PASSES = (
+    TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites, ReconstructSSA, NopythonTypeInference,
+    PreLowerStripPhis, NopythonRewrites, IRLegalization, NativeLowering, NoPythonBackend,
+)  # fmt: skip
 _WORDS = {**vars(types), "const": const, "record": record}
 
 
@@ -61,6 +75,53 @@ def _without_collector() -> Iterator[None]:
     finally:
         if paused:
             gc.enable()
+
+
+class _Remembered:
+    """Numba's typing of one function; what operators give for arguments of the same types is looked up, not sought.
+
+    Numba tries each + as that of all kinds of numbers and arrays in turn, and writes down why they do not fit.
+    """
+
+    known: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
+        """As Numba's."""
+        if kws or getattr(getattr(function, "typing_key", None), "__module__", None) != "_operator":
+            return self._context.resolve_function_type(function, args, kws)
+        key = function, tuple(args)
+        if key not in self.known:
+            self.known[key] = self._context.resolve_function_type(function, args, kws)
+        return self.known[key]
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into that of kernels, and only there optimised and made into machine code."""
+
+    def finalize(self) -> None:
+        """Nothing is left to do."""
+        self._finalized = True
+
+
+class _Short(Compiler):  # type: ignore[misc]
+    """Numba's compiler without the passes for what kernels do not have: closures, contexts, loops in parallel."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The passes; all of Numba's for a function with others inside."""
+        if any(isinstance(each, CodeType) for each in self.state.func_id.code.co_consts):
+            return super().define_pipelines()  # type: ignore[no-any-return]
+        self.state.typingctx = _Remembered(self.state.typingctx)
+        passes = PassManager("short")
+        for each in _PASSES:
+            passes.add_pass(each, each.__name__)
+        passes.finalize()
+        return [passes]
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
@@ -145,7 +206,7 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
     def declare(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        made = Kernel(function, targetoptions={**_PLAIN, **options})
+        made = Kernel(function, targetoptions={**_PLAIN, **options}, pipeline_class=_Short)
         made.declared = signatures
         made._cache = _Cache(function)
         return made
@@ -153,20 +214,8 @@ def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], A
     return declare
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
-    """Code that is linked into that of kernels, and only there made into machine code.
-
-    It is optimised by itself, once: what it calls is linked into the kernel beside it.
-    """
-
-    def finalize(self) -> None:
-        """Optimise what there is."""
-        self._optimize_final_module()
-        self._finalized = True
-
-
-class _InParts(Compiler):  # type: ignore[misc]
-    """Numba's compiler, up to what is to be linked."""
+class _InParts(_Short):
+    """The same, up to what is to be linked."""
 
     def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any) -> None:
         flags.no_compile = True
