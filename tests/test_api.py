@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, UnknownNameError
@@ -100,7 +101,7 @@ def test_compare_refuses_a_wrong_wish_before_it_solves():
     assert not hasattr(spy, "given")
 
 
-@pytest.mark.parametrize("wish", [{"seed": -1}, {"gap": 1.0}, {"threads": 0}, {"time_limit": float("nan")}])
+@for_each("wish", [{"seed": -1}, {"gap": 1.0}, {"threads": 0}, {"time_limit": float("nan")}])
 def test_options_out_of_range_are_refused(wish):
     with pytest.raises(OptionError):
         ddlopt.solve(TINY, "topology-finder", **wish)

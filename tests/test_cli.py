@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from volume import for_each
 
 import ddlopt
 from ddlopt.cli import run
@@ -228,7 +229,7 @@ def test_nothing_live_is_written_to_a_file(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value", "text"),
     [
         ("gradient_bytes", 267.8e6, "267.8 MB"),

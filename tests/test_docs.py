@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from doc_blocks import PAGES, ROOT, Block, all_blocks, blocks
-from volume import some
+from volume import for_each, some
 
 import ddlopt
 from ddlopt.cli import app
@@ -217,7 +217,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if "://" in target:

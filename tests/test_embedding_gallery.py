@@ -8,6 +8,7 @@ from pathlib import Path
 
 import embedding_cases
 import pytest
+from volume import for_each
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs/howto/embedding.md").read_text(encoding="utf-8")
@@ -44,7 +45,7 @@ def test_example_prints_what_the_page_shows(name, tmp_path):
     assert words(run.stdout) == shown(name)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@for_each("name", EXAMPLES)
 def test_the_page_shows_what_every_example_prints(name):
     assert shown(name)
 

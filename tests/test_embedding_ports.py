@@ -6,7 +6,7 @@ import cvxpy as cp
 import embedding_cases
 import pyomo.environ as pyo
 import pytest
-from volume import slow, some
+from volume import for_each, slow, some
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.ports import Port, ports_of
@@ -69,7 +69,7 @@ def test_the_objective_is_a_port_and_linear(name):
     assert block.objective.polynomial_degree() in (0, 1)
 
 
-@pytest.mark.parametrize("name", CONVEX)
+@for_each("name", CONVEX)
 def test_ports_of_convex_programs_are_there(name):
     family, kind = CONVEX[name]
     missing = {str(port): port for port in ports_of(kind)}

@@ -1,6 +1,46 @@
 """How much of a test's volume is in the default tests. The rest is marked slow; nothing is left out."""
 
+import functools
+import inspect
+import reprlib
+
 import pytest
+
+
+def for_each(names, values):
+    """As ``pytest.mark.parametrize``, but one test for all values, and another one for all slow ones.
+
+    Thousands of tests take longer to be collected and reported than to run. What failed is noted at the error; what is
+    skipped keeps nothing else from running.
+    """
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    quick, rest = [], []
+    for value in values:
+        param = value if hasattr(value, "marks") else pytest.param(*value) if len(names) > 1 else pytest.param(value)
+        (rest if param.marks else quick).append(dict(zip(names, param.values, strict=True)))
+    groups = [pytest.param(quick, id="each")] * bool(quick) + [slow(rest, id="rest")] * bool(rest)
+
+    def decorate(function):
+        @functools.wraps(function)
+        def all_of_them(**fixtures):
+            rows, skipped = fixtures.pop(names[0]), []
+            for chosen in rows:
+                try:
+                    function(**fixtures, **chosen)
+                except pytest.skip.Exception as reason:
+                    skipped.append(reason)
+                except BaseException as problem:
+                    problem.add_note("with " + ", ".join(f"{name} = {reprlib.repr(of)}" for name, of in chosen.items()))
+                    raise
+            if len(skipped) == len(rows):
+                raise skipped[0]
+
+        known = inspect.signature(function)
+        kept = [each for name, each in known.parameters.items() if name not in names[1:]]
+        all_of_them.__signature__ = known.replace(parameters=kept)
+        return pytest.mark.parametrize(names[0], groups)(all_of_them)
+
+    return decorate
 
 
 def slow(*values, **more):

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.analysis.gossip_training.data import batches, data_of, shards_of, split_of
 from ddlopt.analysis.gossip_training.exchange import Place
@@ -208,8 +209,8 @@ def test_models_stay_equal_under_exact_averaging(policy):
     assert run.end.worker == pytest.approx(run.end.averaged)
 
 
-@pytest.mark.parametrize("policy", ["dpsgd", "dpsgd:metropolis", "dpsgd:fdla", "matcha:0.5", "choco:sign", "choco:top"])
-@pytest.mark.parametrize("shape", ["cycle", "star"])
+@for_each("policy", ["dpsgd", "dpsgd:metropolis", "dpsgd:fdla", "matcha:0.5", "choco:sign", "choco:top"])
+@for_each("shape", ["cycle", "star"])
 def test_symmetric_weights_keep_the_mean(policy, shape):
     where = place(graph(shape, 6))
     models = where.first.copy()
@@ -222,7 +223,7 @@ def test_symmetric_weights_keep_the_mean(policy, shape):
     assert np.abs(models - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("rule", RULES)
+@for_each("rule", RULES)
 def test_mixing_matrices_are_symmetric_and_doubly_stochastic(rule):
     network = graph("star", 5)
     matrix = mixing_matrix(network, rule)
@@ -304,7 +305,7 @@ def test_peers_are_neighbours_all_as_often():
     assert 0 not in drawn[:, 0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "steps"),
     [
         ("0.33", [7, 16]),  # 0.66 of a vector of length 2, then 0.803 of one of length 2.43
@@ -389,7 +390,7 @@ def test_matcha_with_all_matchings_is_gossip_with_the_weights_of_the_plan():
 # --- names, seeds, bad options
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@for_each("name", POLICIES)
 def test_the_same_seed_is_the_same_run(name):
     network = graph("cycle", 5)
     first, again, other = (train(tiny(network), policy_of(name), seed) for seed in (4, 4, 5))
@@ -403,7 +404,7 @@ def test_policies_differ_in_nothing_but_the_exchange():
     assert silent.moments == alone.moments
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "label"),
     [
         ("none", "none"),
@@ -421,7 +422,7 @@ def test_labels_read_as_what_they_are_of(text, label):
     assert policy_of(label) == policy
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("gossip", "there is no policy 'gossip'; expected one of none, period, adaptive"),
@@ -448,7 +449,7 @@ def test_bad_policies_are_one_line(text, said):
     assert "\n" not in str(problem.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "said"),
     [
         ({"data": "mnist"}, "there is no data set 'mnist'; expected one of digits"),

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from rich.console import Console
+from volume import for_each
 
 from ddlopt.analysis import tables, views
 from ddlopt.analysis.views import View, sizes, view
@@ -17,7 +18,7 @@ def result(status=Status.FEASIBLE, method="m", instance="square", digest="?", **
     return Result(instance, digest, "topology", method, status, **figures)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seconds", "like", "text"),
     [
         (None, None, "–"),
@@ -34,7 +35,7 @@ def test_times_have_a_unit_that_suits(seconds, like, text):
     assert tables.time_text(seconds, like=like) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gap", "text"),
     [
         (None, "–"),
@@ -50,7 +51,7 @@ def test_gaps_are_in_percent(gap, text):
     assert tables.gap_text(gap) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("figures", "text"),
     [
         ({"status": Status.OPTIMAL, "objective": 1.0, "bound": 1.0}, "optimal"),
@@ -89,7 +90,7 @@ def test_objective_and_bound_share_a_unit():
     assert (row["objective"], row["bound"], row["gap"]) == ("1.5 s", "0.75 s", "50.00 %")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "unit", "text"),
     [
         (0.0873, "s", "87.3 ms"),

@@ -1,6 +1,7 @@
 """Networks with jobs: sizes of the generated topologies, jobs as asked for, bundled instances."""
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.aggregation.jobs import networks
@@ -40,7 +41,7 @@ def test_leaves_see_all_spines():
     assert {by_name[f"spine{i}"] for i in range(2)} == {3}
 
 
-@pytest.mark.parametrize(("sides", "degree"), [([4, 4], 4), ([3, 3, 3], 6), ([2, 2], 2), ([5], 2), ([2, 3], 3)])
+@for_each(("sides", "degree"), [([4, 4], 4), ([3, 3, 3], 6), ([2, 2], 2), ([5], 2), ([2, 3], 3)])
 def test_a_torus_is_regular_and_has_a_host_at_every_switch(sides, degree):
     instance = generate("aggregation", "torus", 0, sides=sides, jobs=1, workers=1)
     switches = {d for d, node in zip(degrees(instance), instance.nodes, strict=True) if node.forwards}
@@ -82,7 +83,7 @@ def test_the_source_tells_kind_seed_and_options():
     assert "slots 5" in source
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "options", "message"),
     [
         ("fat-tree", {"k": 5}, "k is 5; it must be even"),

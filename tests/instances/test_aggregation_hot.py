@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library.aggregation.hot import instances
@@ -33,7 +34,7 @@ def test_racks_share_out_workers_and_registers() -> None:
     assert {int(width) for job in instance.jobs for width in job.widths} == {1, 2}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"parameters": 5}, "parameters is 5, but each of 17 fields has a value"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.registers import instances
@@ -39,7 +40,7 @@ def test_capacity_is_relative_to_the_parameters(capacity: float, each: int) -> N
     assert _generated(1, parameters=10, arrays=3, capacity=capacity).capacity == each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"parameters": 20_000}, "parameters is 20000, but the batches touch"),

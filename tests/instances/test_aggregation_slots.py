@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.generators.aggregation.slots import HARDWARE
@@ -47,9 +48,7 @@ def test_options_are_heard_and_seeds_repeat() -> None:
     assert instance.jobs != generate("slots", 5, name="x", **options).jobs
 
 
-@pytest.mark.parametrize(
-    "options", [{"jobs": 0}, {"memory": 0.0}, {"hardware": "abacus"}, {"goal": "least"}, {"spread": -1.0}]
-)
+@for_each("options", [{"jobs": 0}, {"memory": 0.0}, {"hardware": "abacus"}, {"goal": "least"}, {"spread": -1.0}])
 def test_odd_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError) as caught:
         generate("slots", **options)

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.table import instances
@@ -40,8 +41,8 @@ def test_the_tables_of_a_sum_of_mantissas() -> None:
     assert instance.tables[0].values[0] == 0
 
 
-@pytest.mark.parametrize("shape", ["integers", "mantissas"])
-@pytest.mark.parametrize("bits", [1, 2, 6])
+@for_each("shape", ["integers", "mantissas"])
+@for_each("bits", [1, 2, 6])
 def test_what_tables_answer_fits_the_next_one(shape: str, bits: int) -> None:
     instance = made(shape=shape, bits=bits, signed=True, goal="max")
     solution = UniformTables().solve(instance, Limits()).solution
@@ -68,7 +69,7 @@ def test_random_functions_differ_by_seed_alone() -> None:
     assert measures == {"absolute", "relative"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"shape": "floats"}, "shape is 'floats'; use one of: integers, mantissas, random"),

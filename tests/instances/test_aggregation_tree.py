@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.tree import example, instances
@@ -45,7 +46,7 @@ def test_depth_goes_from_bushes_to_paths():
     assert deepest[0] < 25 < deepest[1] < deepest[2] == 299
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "options", "message"),
     [
         ("tree-random", {"nodes": 0}, "nodes is 0"),

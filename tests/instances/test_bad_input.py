@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances import load
 from ddlopt.models.errors import InstanceError
@@ -87,14 +88,14 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "message"), FIELDS)
+@for_each(("fields", "message"), FIELDS)
 def test_wrong_fields(fields, message):
     with pytest.raises(InstanceError, match=rf"^topology instance 'x': .*{message}") as caught:
         TopologyInstance.from_json(json.dumps(GOOD | fields))
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("field", ["name", "servers", "degree", "link_bandwidth_bytes_per_s", "traffic_bytes"])
+@for_each("field", ["name", "servers", "degree", "link_bandwidth_bytes_per_s", "traffic_bytes"])
 def test_missing_fields(field):
     data = {key: value for key, value in GOOD.items() if key != field}
     with pytest.raises(InstanceError, match=f"{field}: is missing"):

@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from shared_data import shared_data
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign.jobs import network_job, usual_groups, usual_subsets
@@ -182,7 +182,7 @@ def test_tables_anywhere_include_the_round_robin_of_the_job_known_already():
     np.testing.assert_allclose(job_of(instance, choices).traffic_bytes, topoopt_job("dlrm", 12).traffic_bytes)
 
 
-@pytest.mark.parametrize("job", [job for job in JOBS if job != "dlrm-stress"])
+@for_each("job", [job for job in JOBS if job != "dlrm-stress"])
 def test_every_strategy_does_all_the_work_and_reduces_every_gradient(job):
     """Operations of all servers together, and a group's gradient bytes times groups, are those of the layer."""
     instance = generate("codesign", "job", job=job, servers=16)
@@ -329,7 +329,7 @@ def test_options_reach_the_device_and_the_fabric():
     assert plain.name == "vgg16-n12-d4"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"job": "gpt5"}, "job is 'gpt5'; use one of: dlrm, bert"),
@@ -469,7 +469,7 @@ def test_released_measurements_are_near_the_roofline(job, layers):
     assert 0.9 < timed.tables.compute_of(choices) / plain.tables.compute_of(choices) < 1.35
 
 
-@pytest.mark.parametrize("name", ["dlrm16", "dlrm32", "candle16", "vgg16", "transformer16"])
+@for_each("name", ["dlrm16", "dlrm32", "candle16", "vgg16", "transformer16"])
 def test_a_part_of_the_released_measurements_is_four_gpus(name):
     """Memory of dense layers is that of weights, inputs and outputs, each twice, for a quarter of a part's samples."""
     data = json.loads(shared_data(f"topoopt/measures/{name}.json").read_text())

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign.random import random_job
@@ -19,7 +20,7 @@ def choices(instance):
     return itertools.product(*(range(size) for size in instance.tables.sizes))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_same_seed_same_job_and_some_plan_fits(seed):
     options = {"servers": (3, 4, 6)[seed % 3], "layers": 3, "memory_slack": 1.0, "traffic": 0.5, "measured": 0.5}
     job = drawn(seed, **options)
@@ -74,7 +75,7 @@ def test_twins_differ_in_name_alone():
     assert Counter(layer.name for layer in job.layers).most_common(1)[0][1] == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"servers": 1}, "servers is 1; it must be at least 2"),

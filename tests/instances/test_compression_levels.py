@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from volume import some
+from volume import for_each, some
 
 from ddlopt.instances import best, library_folder
 from ddlopt.instances.generators.compression import generate
@@ -38,7 +38,7 @@ def test_what_the_library_must_hold():
     assert {any(each.encode_s for each in instance.gradients) for instance in MADE.values()} == {True, False}
 
 
-@pytest.mark.parametrize("name", some(MADE, 4))
+@for_each("name", some(MADE, 4))
 def test_best_known_levels(name):
     stored = best(f"compression/{name}")
     judged = evaluate(MADE[name], stored, exact=True)
@@ -54,8 +54,8 @@ def test_best_known_levels_are_between_bound_and_answer(name):
     assert known <= result.objective <= 1.001 * known
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("compressor", ["powersgd", "top_k", "qsgd"])
+@for_each("overlap", [True, False])
+@for_each("compressor", ["powersgd", "top_k", "qsgd"])
 def test_gradients_are_those_of_the_network(compressor, overlap):
     instance = network(compressor=compressor, overlap=overlap)
     for made, tensor in zip(instance.gradients, TENSORS, strict=True):
@@ -149,7 +149,7 @@ def test_random_levels(goal):
     assert generate("levels-random", 3, gradients=9, goal=goal, curved_part=0.3, name="mine") != instance
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "options", "line"),
     [
         ("levels-network", {"compressor": "zip"}, "compressor is 'zip'; use one of: powersgd, top_k, qsgd"),

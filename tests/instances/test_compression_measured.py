@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
 
@@ -14,7 +15,7 @@ from ddlopt.models.errors import InstanceError, OptionError
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", measurements())
+@for_each("name", measurements())
 def test_measured_again_they_are_the_same(name):
     stored, again = ddlopt.load(f"compression/{name}"), measured(name)
     assert stored.source == again.source

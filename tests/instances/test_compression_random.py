@@ -1,6 +1,7 @@
 """Random timelines: every feature, budgets that can be kept, and refusals."""
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.instances.generators.compression.random import MOST_OPTIONS
@@ -67,7 +68,7 @@ def test_time_budgets_can_be_kept(budget_part):
     assert plain.objective == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "line"),
     [
         ({"gradients": 0}, "gradients is 0; it must be at least 1"),

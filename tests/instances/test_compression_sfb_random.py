@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.compression.sfb_random import random_graph
@@ -14,8 +15,8 @@ def made(seed=0, **options):
     return generate("compression", "sfb-random", seed=seed, **options)
 
 
-@pytest.mark.parametrize("shape", ["training", "any"])
-@pytest.mark.parametrize("operators", [2, 3, 4, 5, 61])
+@for_each("shape", ["training", "any"])
+@for_each("operators", [2, 3, 4, 5, 61])
 def test_size_and_seed(shape, operators):
     instance = made(operators=operators, shape=shape)
     assert isinstance(instance, SfbInstance)
@@ -82,8 +83,8 @@ def test_budgets_are_parts_of_all():
     assert tight.operators == free.operators
 
 
-@pytest.mark.parametrize("shape", ["training", "any"])
-@pytest.mark.parametrize("broadcast", ["per_tensor", "per_edge"])
+@for_each("shape", ["training", "any"])
+@for_each("broadcast", ["per_tensor", "per_edge"])
 def test_the_choice_is_not_trivial(shape, broadcast):
     for seed in range(5):
         instance = made(seed=seed, operators=150, shape=shape, broadcast=broadcast)
@@ -93,7 +94,7 @@ def test_the_choice_is_not_trivial(shape, broadcast):
         assert minimum_cut(instance).duplicated[~gradients].any()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "line"),
     [
         ({"operators": 1}, "operators is 1; it must be at least 2"),

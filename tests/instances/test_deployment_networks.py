@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.workloads.device_groups import devices, random_devices, tag_testbed
@@ -28,7 +29,7 @@ def test_inception_has_the_parameters_of_its_published_profile():
     assert workload.flops / 2 == pytest.approx(5.7e9, rel=0.02)  # multiplications and additions, as published
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_nothing_is_lost_by_putting_operators_together(model):
     step = training_step(model)
     instance = network(model=model, groups=12, batch=64)
@@ -63,7 +64,7 @@ def test_layers_that_share_a_weight_are_one():
     assert layer["encoder.0.feed.0"] != layer["words"]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_groups_cut_least_among_all_runs(seed):
     rng = np.random.default_rng(seed)
     work, cut, groups = rng.exponential(size=8), rng.exponential(size=7), 3
@@ -140,7 +141,7 @@ def test_drawn_devices_keep_the_rules():
         devices("moon", np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_random_steps_are_forward_then_back(seed):
     instance = generate("random", seed, groups=5, skips=2)
     assert instance.groups == 5
@@ -150,7 +151,7 @@ def test_random_steps_are_forward_then_back(seed):
     assert generate("random", seed, groups=5, skips=2) == instance
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "line"),
     [
         ({"model": "alexnet"}, "model is 'alexnet'"),

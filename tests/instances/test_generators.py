@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances import generators
 from ddlopt.instances.generators import kinds, options_of
@@ -13,7 +14,7 @@ def generate(kind, servers, degree, seed=0, **options):
     return generators.generate("topology", kind, seed, servers=servers, degree=degree, **options)
 
 
-@pytest.mark.parametrize("kind", kinds("topology"))
+@for_each("kind", kinds("topology"))
 def test_every_kind_is_reproducible_and_says_how(kind):
     instance = generate(kind, 12, 3, seed=7)
     assert instance == generate(kind, 12, 3, seed=7)
@@ -78,7 +79,7 @@ def test_unknown_kind_lists_them():
         options_of("topology", "star")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "message", "arguments", "options"),
     [
         (InstanceError, "servers is 1; a topology needs at least 2", ("all-to-all", 1, 1), {}),

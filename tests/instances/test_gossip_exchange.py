@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.instances.workloads.trajectories import _reduced, drifting
@@ -41,7 +42,7 @@ def test_drawn_trajectories():
     assert np.abs(pulled).max() < np.abs(np.cumsum(around, axis=0)).max() / 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "options", "line"),
     [
         ("exchange-drift", {"sends": 1, "send_cost": 1.0}, "sends is 1 and send_cost is 1; give one of them"),

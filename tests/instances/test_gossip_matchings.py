@@ -1,6 +1,7 @@
 """Generated and bundled instances of matchings."""
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library.gossip.matchings import instances
@@ -26,7 +27,7 @@ def test_times_are_drawn():
     assert 1 <= min(instance.times) < max(instance.times) <= 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"share": 0.0}, "share"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.workloads.compression.numpy_compressors import BUCKET, Setting, averaged, squared_error
 from ddlopt.models.errors import OptionError
@@ -65,7 +66,7 @@ def test_powersgd_is_near_the_best_of_its_rank():
         assert best * (1 - 1e-12) <= error(Setting("powersgd", rank=rank)) <= 1.5 * best
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("setting", "line"),
     [
         (Setting("zip"), "there is no compressor 'zip' to measure; there are: dgc, fp16"),

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from shared_data import shared_data
+from volume import for_each
 
 from ddlopt.instances import convert, load, readers
 from ddlopt.instances.readers import FORMATS, options_of
@@ -115,7 +116,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@for_each("name", GRAPHS)
 def test_flexnet_graphs(name):
     graph = convert(shared_data(f"topoopt/{name}.fbuf"), "flexnet")
     pairs, total, largest, row, groups, compute_s = GRAPHS[name]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from volume import slow
+from volume import for_each, slow
 
 import ddlopt
 from ddlopt.instances.generators import generate as generate_any
@@ -30,7 +30,7 @@ def at_full_width(instance, job):
 # All kinds ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_every_kind_is_reproducible_and_says_how(kind):
     instance = generate(kind, 7)
     assert instance == generate(kind, 7) == generate_any("scheduling", kind, 7)
@@ -42,7 +42,7 @@ def test_every_kind_is_reproducible_and_says_how(kind):
     assert instance.name.startswith(kind)
 
 
-@pytest.mark.parametrize("kind", SEEDED)
+@for_each("kind", SEEDED)
 def test_seeds_matter(kind):
     assert generate(kind, 1).jobs != generate(kind, 2).jobs
 
@@ -55,7 +55,7 @@ def test_fields_of_the_instance_can_be_given():
     assert generate("sjf-bco", jobs=5, gpus=32, objective="completion").objective == "completion"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "message", "kind", "options"),
     [
         (OptionError, "kind 'elastic' takes no option 'servers'; it takes: arrival_part, ", "elastic", {"servers": 3}),
@@ -103,7 +103,7 @@ def test_bad_options_get_one_line(error, message, kind, options):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_where_all_jobs_have_to_finish_they_can(kind):
     objective = ("makespan", "completion")[KINDS.index(kind) % 2]
     instance = generate(kind, 1, objective=objective)
@@ -204,7 +204,7 @@ def test_sjf_bco_iterations():
             assert 0.05 * 0.99 <= (iteration_s - alone_s) / iteration_s <= 0.15 * 1.01
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_any_list_schedule_of_rigid_jobs_ends_in_time(seed):
     instance = generate("sjf-bco", seed, jobs=30, gpus=32)
     lengths = [math.ceil(at_full_width(instance, i)) for i in range(30)]
@@ -259,8 +259,8 @@ def optimum(instance):
     return -found.fun
 
 
-@pytest.mark.parametrize("edge", [0.02, 1e-6])
-@pytest.mark.parametrize("sizes", [{"jobs": 12, "slots": 4, "gpus": 6}, {"jobs": 16, "slots": 16, "gpus": 3}, slow({})])
+@for_each("edge", [0.02, 1e-6])
+@for_each("sizes", [{"jobs": 12, "slots": 4, "gpus": 6}, {"jobs": 16, "slots": 16, "gpus": 3}, slow({})])
 def test_greedy_gets_half_when_jobs_leave(sizes, edge):
     instance = generate("departures", edge=edge, **sizes)
     assert min(job.utility.value for job in instance.jobs) < max(job.utility.value for job in instance.jobs)
@@ -322,7 +322,7 @@ def test_trees():
     assert [link[1] for link in tree.links[:5]] == [5, 5, 6, 6, 7]
 
 
-@pytest.mark.parametrize("extra", [0, 1, 3, 100])
+@for_each("extra", [0, 1, 3, 100])
 def test_random_graphs_are_connected(extra):
     for seed in range(10):
         network = random_graph(np.random.default_rng(seed), 6, 5, extra, 1.0, 2.0)
@@ -363,7 +363,7 @@ ABOUT = {
 }
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@for_each("feature", FEATURES)
 def test_tiny_instances_are_tiny_and_about_their_feature(feature):
     instances = [generate("tiny", seed, feature=feature) for seed in range(10)]
     for instance in instances:
@@ -380,7 +380,7 @@ def test_tiny_instances_are_tiny_and_about_their_feature(feature):
         assert all(ABOUT[feature](each) for each in instances)
 
 
-@pytest.mark.parametrize("feature", ["makespan", "completion", "gangs", "contention"])
+@for_each("feature", ["makespan", "completion", "gangs", "contention"])
 def test_tiny_jobs_that_must_finish_can_do_so_one_after_the_other(feature):
     for seed in range(20):
         instance = generate("tiny", seed, feature=feature)

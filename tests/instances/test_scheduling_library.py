@@ -4,6 +4,7 @@ import math
 from collections import Counter
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances import library_folder, names
 from ddlopt.instances.generators.scheduling.tiny import FEATURES
@@ -97,7 +98,7 @@ def slots_of(instance, job, servers):
     return math.ceil(job.minibatches / job.max_workers * iteration_s / instance.slot_s - 1e-9)
 
 
-@pytest.mark.parametrize("name", MUST_FINISH)
+@for_each("name", MUST_FINISH)
 def test_horizons_leave_room_for_plain_list_schedules(name):
     checked = evaluate(ALL[name], list_schedule(ALL[name]))
     assert checked.violations == ()

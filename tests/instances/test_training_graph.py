@@ -6,6 +6,7 @@ import math
 import networkx
 import pytest
 from shared_data import shared_data
+from volume import for_each
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.instances.workloads import A100, PASSES, V100, Accelerator, backward_gradients
@@ -31,7 +32,7 @@ WORKLOADS = {
 # Gradients ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
+@for_each("workload", WORKLOADS.values())
 def test_tensors_hold_the_parameters(workload):
     for layer in workload.layers:
         assert sum(math.prod(shape) for _, shape in layer.tensors) == layer.parameters, layer
@@ -122,7 +123,7 @@ def reads(model, name):
     return [step[read].name for read in step[named(step, name)].reads]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_graph_is_acyclic_and_connected_and_serves_the_gradients(model):
     step = STEPS[model]
     graph = networkx.DiGraph()
@@ -138,7 +139,7 @@ def test_graph_is_acyclic_and_connected_and_serves_the_gradients(model):
         assert (each.numbers + each.partial > 0) == (graph.out_degree(place) > 0), each.name
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_every_layer_is_used_with_its_counts(model):
     step, workload = STEPS[model], network(model, 1)
     forward = [each for each in step if each.name.endswith("/forward")]
@@ -149,7 +150,7 @@ def test_every_layer_is_used_with_its_counts(model):
             assert (found[layer.name].flops, found[layer.name].numbers) == (layer.flops, layer.outputs)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_gradients_of_the_graph_are_those_of_the_backward_pass(model):
     listed = backward_gradients(network(model, 1), V100)
     scales = sorted(2 * each.elements for each in listed if each.name.endswith(".scale"))
@@ -169,7 +170,7 @@ def test_backward_products_cost_twice_the_forward_ones_but_for_the_images(model)
     assert flops == 2 * sum(multiplied.values()) - first
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_errors_are_as_large_as_what_they_are_errors_of(model):
     step = STEPS[model]
     for each in step:
@@ -357,7 +358,7 @@ def test_nothing_is_random():
     assert (one.operators, one.tensors) == (two.operators, two.tensors)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"model": "alexnet"}, "model is 'alexnet'; use one of: vgg16, vgg19"),

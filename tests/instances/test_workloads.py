@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from shared_data import shared_data
+from volume import for_each
 
 from ddlopt.instances.readers import convert
 from ddlopt.instances.workloads import (
@@ -25,7 +26,7 @@ from ddlopt.models.errors import InstanceError, UnknownNameError
 DLRM_16 = SETTINGS[16].jobs["dlrm"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("workload", "parameters"),
     [
         (networks.resnet50(1), 25_557_032),  # torchvision, ResNet50_Weights
@@ -181,7 +182,7 @@ def test_compute_time_is_three_passes_and_the_busiest_gpus_lookups():
     assert job.compute_s == pytest.approx(3 * (6 * 50 / 100 + 2 * one_table))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("file", "operator", "layer"),
     [
         ("candle16", "Dense_4096_4096", dense("d", 4096, 4096)),
@@ -211,7 +212,7 @@ def test_assumed_a100_is_close_to_a_measured_lookup():
     assert A100.lookup_s(table, data["batch_size"]) == pytest.approx(measured["fw_time"] / 1e3, rel=0.05)
 
 
-@pytest.mark.parametrize("job", JOBS)
+@for_each("job", JOBS)
 def test_more_servers_than_a_setting_keep_its_job(job):
     assert (
         topoopt_job(job, 20).allreduce_groups[0].gradient_bytes

@@ -13,6 +13,7 @@ import pytest
 from robustness.forgeries import SMALLEST, Forger, learnt, made
 from robustness.slow_replay import proves
 from topology_cases import job
+from volume import for_each
 
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
@@ -122,7 +123,7 @@ def test_thousands_of_forgeries_are_refused(case, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_a_forger_that_learns_from_the_checker_gets_nowhere(case):
     for seed in range(20):
         forger = base(case).forger(seed)
@@ -220,7 +221,7 @@ ONCE_ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("name", ONCE_ACCEPTED)
+@for_each("name", ONCE_ACCEPTED)
 def test_what_once_got_through_is_refused(name):
     """Each of these was accepted by the first checker, or ended its process, or is a near relation of one that did."""
     instance, certificate = ONCE_ACCEPTED[name]()

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from report_cases import make_store
-from volume import slow, some
+from volume import for_each, slow, some
 
 import ddlopt
 from ddlopt.analysis import tables
@@ -147,7 +147,7 @@ def test_reports(hostile, tmp_path, call):
             assert page.suffix != ".tex" or not re.search(r"^\[", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", some(list(NAMES.values()), 1))
+@for_each("name", some(list(NAMES.values()), 1))
 def test_results_with_odd_words(name):
     """Methods, messages, solvers and details, as tables, notes and lines."""
     from ddlopt.analysis.fitted import out_console

@@ -1,6 +1,7 @@
 """No solver is taken that a method does not use, and none that there is not, before anything runs."""
 
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.models.errors import OptionError, SolverMissingError, UnknownNameError
@@ -11,7 +12,7 @@ DANOINT, TINY = ddlopt.load("topology/danoint"), ddlopt.load("topology/tiny-n4-d
 NEVER = "topology-finder", "branch-and-bound", "expander"
 
 
-@pytest.mark.parametrize("method", [None, "auto", "exact", *NEVER, "rings-and-routes", ddlopt])
+@for_each("method", [None, "auto", "exact", *NEVER, "rings-and-routes", ddlopt])
 def test_solvers_that_there_are_not(method):
     """Misspelt names are refused also where no solver is needed."""
     for solve in (ddlopt.solve, lambda instance, each, **how: ddlopt.compare([instance], [each or "auto"], **how)):

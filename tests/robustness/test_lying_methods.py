@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.analysis.compare import attempt, refuted
@@ -54,7 +55,7 @@ def test_honest_answer_keeps_its_solution_and_nothing_else():
     assert (result.details["claimed_bound"], result.details["claimed_scope_bound"]) == (11.9, 11.8)
 
 
-@pytest.mark.parametrize("bound", [HONEST.objective, HONEST.objective + 5, 0.0, -1e300])
+@for_each("bound", [HONEST.objective, HONEST.objective + 5, 0.0, -1e300])
 def test_claimed_bound_makes_neither_gap_nor_status(bound):
     """A bound that would make the answer optimal, or refute it, does neither."""
     result = told(bound=bound, status=Status.OPTIMAL)
@@ -86,10 +87,8 @@ class Slippery(float):
         raise ValueError("not today")
 
 
-@pytest.mark.parametrize("name", ["objective", "bound", "scope_bound"])
-@pytest.mark.parametrize(
-    "value", [NAN, INFINITE, HUGE, True, np.bool_(True), "12", b"12", [12.0], Slippery(12.0), np.nan]
-)
+@for_each("name", ["objective", "bound", "scope_bound"])
+@for_each("value", [NAN, INFINITE, HUGE, True, np.bool_(True), "12", b"12", [12.0], Slippery(12.0), np.nan])
 def test_figures_that_are_no_numbers_are_refused(name, value):
     with pytest.raises(SolverError, match=r"not finite|no number"):
         told(**{name: value})
@@ -102,7 +101,7 @@ def test_numbers_of_other_kinds_are_numbers(value):
     assert type(result.details["claimed_bound"]) is float
 
 
-@pytest.mark.parametrize("status", ["great", "OPTIMAL", None, 7, Status])
+@for_each("status", ["great", "OPTIMAL", None, 7, Status])
 def test_statuses_that_there_are_not(status):
     with pytest.raises(SolverError, match="has the status"):
         told(status=status)
@@ -118,7 +117,7 @@ def test_reference_of_another_package_is_not_believed():
     assert told(status=Status.REFERENCE).status is Status.FEASIBLE
 
 
-@pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.UNBOUNDED, Status.ERROR, Status.NO_SOLUTION])
+@for_each("status", [Status.INFEASIBLE, Status.UNBOUNDED, Status.ERROR, Status.NO_SOLUTION])
 def test_nothing_is_infeasible_by_word(status):
     result = told(status=status, solution=None, objective=None, bound=99.0, checked=True)
     assert (result.status, result.checked, result.objective) == (Status.NO_SOLUTION, False, None)
@@ -141,7 +140,7 @@ def test_name_that_changes_later():
     assert method.solve(INSTANCE, Limits()).method == method.name == "liar"
 
 
-@pytest.mark.parametrize("name", [None, 3, "", b"liar", Hostile])
+@for_each("name", [None, 3, "", b"liar", Hostile])
 def test_method_without_a_name_is_refused(name):
     liar = Liar()
     liar.name = made(name)
@@ -158,7 +157,7 @@ def test_solution_of_another_instance_is_refused():
         told(solution=type(other).from_data(data))
 
 
-@pytest.mark.parametrize("solution", ["links", 3, {}, Hostile, object()])
+@for_each("solution", ["links", 3, {}, Hostile, object()])
 def test_what_is_no_solution_is_refused(solution):
     with pytest.raises(SolverError, match="liar on 'tiny-n4-d2'"):
         told(solution=made(solution))
@@ -206,7 +205,7 @@ def test_instance_changed_by_a_method_is_its_own():
     assert (result.objective, INSTANCE.digest) == (HONEST.objective, digest)
 
 
-@pytest.mark.parametrize("answer", [None, 3, "optimal", {}, Hostile, object()])
+@for_each("answer", [None, 3, "optimal", {}, Hostile, object()])
 def test_answers_that_are_no_results(answer):
     liar = Liar()
     liar.says = made(answer)
@@ -214,7 +213,7 @@ def test_answers_that_are_no_results(answer):
         checked(liar).solve(INSTANCE, Limits())
 
 
-@pytest.mark.parametrize("name", ["objective", "bound", "solution", "details", "trace", "status", "provenance"])
+@for_each("name", ["objective", "bound", "solution", "details", "trace", "status", "provenance"])
 def test_parts_that_raise(name):
     with pytest.raises(SolverError, match="liar on 'tiny-n4-d2'"):
         told(**{name: Hostile()})
@@ -237,7 +236,7 @@ def test_details_cannot_pose_as_ours():
     json.dumps(result.to_data(with_solution=True), allow_nan=False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "problem",
     [
         SystemExit(0),

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from robustness.mutations import mutated, volume
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt import instances
 from ddlopt.analysis.views import sizes
@@ -60,9 +60,7 @@ def judged(instance, kind, data):
     return "feasible" if evaluations[1].feasible else "infeasible"
 
 
-@pytest.mark.parametrize(
-    ("name", "examples"), [*((name, DEFAULT) for name in NAMES), *(slow(name, MANY) for name in NAMES)]
-)
+@for_each(("name", "examples"), [*((name, DEFAULT) for name in NAMES), *(slow(name, MANY) for name in NAMES)])
 def test_mutated_solutions(name, examples):
     instance, kind = instances.load(name), family(name.split("/")[0])
     best = instances.best(name)
@@ -80,9 +78,7 @@ def test_mutated_solutions(name, examples):
     assert known is not None
 
 
-@pytest.mark.parametrize(
-    ("name", "examples"), [*((name, DEFAULT) for name in NAMES), *(slow(name, MANY) for name in NAMES)]
-)
+@for_each(("name", "examples"), [*((name, DEFAULT) for name in NAMES), *(slow(name, MANY) for name in NAMES)])
 def test_mutated_instances(name, examples):
     """What passes has sizes, a bound or none, and the same data after a round trip."""
     kind = family(name.split("/")[0])
@@ -114,8 +110,8 @@ def test_each_problem_is_tried():
     assert len(NAMES) == len(index.read().problems)
 
 
-@pytest.mark.parametrize("figure", [math.nan, math.inf])
-@pytest.mark.parametrize("place", [(0, 0), (0, 1)])
+@for_each("figure", [math.nan, math.inf])
+@for_each("place", [(0, 0), (0, 1)])
 def test_bandwidths_of_plans_are_finite(figure, place):
     """Found by mutated instances: those within a group of devices were not looked at."""
     data = json.loads(instances.load("deployment/tiny-g2-m2-s1").to_json())

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.models.errors import OptionError
@@ -24,7 +25,7 @@ EDGE = {
 }
 
 
-@pytest.mark.parametrize(("option", "value"), [(name, value) for name, values in NONE.items() for value in values])
+@for_each(("option", "value"), [(name, value) for name, values in NONE.items() for value in values])
 def test_what_is_no_limit(option, value):
     for ask in (ddlopt.solve, ddlopt.compare):
         with pytest.raises(OptionError, match=r"must be|at least") as refusal:

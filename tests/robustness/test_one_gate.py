@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from report_cases import make_store
+from volume import for_each
 
 import ddlopt
 from ddlopt.analysis.bench import Store
@@ -71,7 +72,7 @@ def result():
     return ddlopt.solve(TINY, "topology-finder")
 
 
-@pytest.mark.parametrize("name", ["status", "objective", "bound", "evidence", "solution", "checked", "scope_bound"])
+@for_each("name", ["status", "objective", "bound", "evidence", "solution", "checked", "scope_bound"])
 def test_nothing_but_words_and_times_can_be_told_anew(result, name):
     with pytest.raises(TypeError, match="the gate's to say"):
         told_anew(result, **{name: getattr(result, name)})
@@ -92,7 +93,7 @@ def test_results_of_two_instances_are_not_joined(result):
         joined(result, other, 1e-4)
 
 
-@pytest.mark.parametrize("figure", [float("nan"), float("inf"), True, "12", None])
+@for_each("figure", [float("nan"), float("inf"), True, "12", None])
 def test_figures_for_other_networks_are_finite(figure):
     gate = Gate(ddlopt.load(TINY), "x", Limits())
     with pytest.raises(SolverError, match=r"no number|not finite"):

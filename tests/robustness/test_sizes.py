@@ -6,9 +6,10 @@ import math
 from contextlib import suppress
 
 import pytest
-from volume import some
+from volume import for_each, some
 
-from ddlopt import DdloptError, generate, names
+from ddlopt import DdloptError, generate
+from ddlopt.instances import index
 from ddlopt.instances.library import library_folder
 from ddlopt.models.catalogue import family
 
@@ -16,17 +17,12 @@ ODD = (10**9, 10**12, 2**63, 10**20, 1e18, 1e300, 1e-300, 5e-324, -1, 0, 1.5)
 
 
 def smallest():
-    """The smallest file of each problem, by path of the problem."""
-    best = {}
-    for name in names():
-        family_name, stem = name.split("/")
-        file = library_folder(family_name) / f"{stem}.json"
-        text = file.read_text(encoding="utf-8")
-        data = json.loads(text)
-        key = f"{family_name}/{data.get('problem', '')}"
-        if key not in best or len(text) < best[key][0]:
-            best[key] = len(text), data
-    return {key: data for key, (_, data) in best.items()}
+    """The smallest file of each problem, by problem."""
+    files = {}
+    for listed in index.read().instances.values():
+        family_name, stem = listed.name.split("/")
+        files.setdefault(listed.problem, []).append(library_folder(family_name) / f"{stem}.json")
+    return {problem: min(each, key=lambda file: file.stat().st_size) for problem, each in files.items()}
 
 
 SMALLEST = smallest()
@@ -54,7 +50,7 @@ def changed(data, path, value):
 
 @pytest.mark.parametrize("problem", some(sorted(SMALLEST), sorted(SMALLEST)[::4]))
 def test_one_odd_figure(problem):
-    data = SMALLEST[problem]
+    data = json.loads(SMALLEST[problem].read_text(encoding="utf-8"))
     kind = family(data["family"])
     for path in places(data):
         for value in ODD:
@@ -63,7 +59,7 @@ def test_one_odd_figure(problem):
                 assert bound is None or math.isfinite(bound), (path, value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "options", "said"),
     [
         (

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from gate_cases import finish
+from volume import for_each
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance
@@ -79,7 +80,7 @@ def test_gap_of_nothing_is_nothing():
     assert relative_gap(4.0, 3.0) == 0.25
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bad", "message"),
     [
         ({"time_s": 0}, "time limit"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
@@ -103,7 +104,7 @@ def test_is_gone_with_whoever_asked(tmp_path):
     pytest.fail("the solve goes on")
 
 
-@pytest.mark.parametrize("gigabytes", [0, -1.0, float("nan"), float("inf"), 1e300])
+@for_each("gigabytes", [0, -1.0, float("nan"), float("inf"), 1e300])
 def test_limits_that_are_none(gigabytes):
     with pytest.raises(OptionError, match="the memory must be a positive number of gigabytes"):
         memory_limit(gigabytes)

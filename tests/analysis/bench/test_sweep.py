@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, isolated, plan
@@ -57,7 +58,7 @@ def test_nothing_is_done_twice(store):
     assert done(tasks, store) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "other",
     [
         {"seeds": [1]},

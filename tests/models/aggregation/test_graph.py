@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from aggregation_graph_cases import answers, optimum, plain_loads, random_instance, star
+from volume import for_each
 
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, HotSet, evaluate
 from ddlopt.models.aggregation.graph.bounds import graph_bound
@@ -83,7 +84,7 @@ def test_jobs_share_equally_or_max_min() -> None:
     assert found.details["max_min_bytes_per_s"] == 8 + 2 + 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "tree", "kind"),
     [
         ({}, ((3, 1, 6), *ALONE[1:]), "route follows links"),
@@ -136,7 +137,7 @@ def test_other_answers_are_refused() -> None:
     assert kinds(checked(star())) == ["every job has a tree"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "message"),
     [
         ({"links": [{"ends": (0, 9), "bandwidth_bytes_per_s": 1}]}, "names node 9"),

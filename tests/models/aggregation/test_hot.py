@@ -7,7 +7,7 @@ import hot_cases
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.aggregation import AggregationProblem, HotInstance, evaluate
 from ddlopt.models.aggregation.hot.bounds import hot_bound
@@ -53,7 +53,7 @@ def test_an_instance_survives_json() -> None:
     assert (instance.sense, instance.objective_unit) == ("maximize", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "message"),
     [
         (changed("jobs", 0, "frequencies", value=[0.5, 1.25, 0]), "frequencies[1] is 1.25; a probability is in 0..1"),
@@ -97,7 +97,7 @@ def test_the_objective_by_hand() -> None:
     assert isinstance(check.objective, Fraction)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("placed", "kind", "meaningful"),
     [
         ([[[1], [0]]], "every switch has its sets", False),
@@ -124,7 +124,7 @@ def test_answers_that_are_none() -> None:
         hot_cases.all_of(instance, placed=[[[1.5], []], [[], []]])
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 8, 64, 1000])
+@for_each("workers", [1, 2, 3, 8, 64, 1000])
 def test_saved_messages_have_all_their_digits(workers: int) -> None:
     p = np.concatenate([10.0 ** -np.arange(13), [0.5, 0.999, 0.1 / workers, 0.0999 / workers, 0.0]])
     exact = [workers * Fraction(each) - (1 - (1 - Fraction(each)) ** workers) for each in p.tolist()]
@@ -139,7 +139,7 @@ def test_the_check_has_all_digits_of_rare_parameters() -> None:
     assert evaluate(instance, answer).objective == pytest.approx(exact, rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize("seed", seeds(6, 30))
+@for_each("seed", seeds(6, 30))
 def test_the_bound_is_that_of_the_linear_relaxation(seed: int) -> None:
     instance = hot_cases.drawn(seed, jobs=1 + seed % 3, switches=1 + seed % 4, most=12)
     items = items_of(instance, groups_of(instance))
@@ -155,7 +155,7 @@ def test_the_bound_is_that_of_the_linear_relaxation(seed: int) -> None:
     assert hot_bound(instance) >= -relaxed.fun * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_the_bound_holds_for_the_best_set(seed: int) -> None:
     instance = hot_cases.drawn(100 + seed, jobs=2, switches=1 + seed % 2, most=4)
     assert hot_bound(instance) >= float(hot_cases.best_by_enumeration(instance)) * (1 - 1e-12)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.aggregation.hot.sampling import expected_share, samples_for_set, samples_for_share
 from ddlopt.models.aggregation.hot.values import saved_messages
@@ -73,8 +74,8 @@ def test_the_set_is_right_as_often_as_promised(size: int) -> None:
     assert wrong <= delta * 200
 
 
-@pytest.mark.parametrize("share", [0.8, 0.95])
-@pytest.mark.parametrize("value", [None, lambda p: saved_messages(p, 8)])
+@for_each("share", [0.8, 0.95])
+@for_each("value", [None, lambda p: saved_messages(p, 8)])
 def test_the_share_is_captured_as_often_as_promised(share: float, value) -> None:
     size, delta, rng = 20, 0.2, np.random.default_rng(1)
     worth = ZIPF if value is None else value(ZIPF)

@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from volume import for_each
 
 from ddlopt.models.aggregation import AggregationProblem, Placement, RegisterInstance, evaluate
 from ddlopt.models.aggregation.bounds import bound
@@ -37,7 +38,7 @@ def test_reading_gives_the_class_of_the_problem_and_its_text_back() -> None:
     assert (instance.size, instance.sense, instance.objective_unit) == (6, "minimize", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"entries": 4}, "entries is 4: a packet larger than the arrays, of which there are 3"),

@@ -6,6 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from register_cases import optimum, small
+from volume import for_each
 
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
 from ddlopt.models.aggregation.registers.batches import heat, hottest_first, merged
@@ -135,7 +136,7 @@ def test_pairs_are_for_collisions_alone() -> None:
     assert CountPlacement().refuses("a word") is not None
 
 
-@pytest.mark.parametrize(("seed", "goal"), CASES)
+@for_each(("seed", "goal"), CASES)
 def test_any_prices_give_a_bound(seed: int, goal: Goal) -> None:
     instance, rng = small(seed, goal), np.random.default_rng(seed)
     best, arrays = optimum(instance), RelaxationArrays(instance)
@@ -152,7 +153,7 @@ def test_any_prices_give_a_bound(seed: int, goal: Goal) -> None:
         assert relaxation_bound(instance, prices) <= best + 1e-9
 
 
-@pytest.mark.parametrize(("seed", "goal"), CASES)
+@for_each(("seed", "goal"), CASES)
 def test_the_bound_of_the_solver_s_prices_is_its_value(seed: int, goal: Goal) -> None:
     instance, model = small(seed, goal), PlacementRelaxation()
     if model.refuses(instance) is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from slots_cases import optimum_by_enumeration, slots_instance
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.aggregation import AggregationProblem, SlotPlan, SlotsInstance, evaluate
 from ddlopt.models.aggregation.bounds import bound
@@ -73,7 +73,7 @@ def test_exact_check_is_rational() -> None:
     assert float(found.objective) == pytest.approx(6 * 0.525 + 0.1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("slots", "rates", "kind"),
     [
         ([[5]], [5e7, None], "every job has slots and a rate"),
@@ -97,7 +97,7 @@ def test_what_a_plan_violates_is_told(slots: Any, rates: Any, kind: str) -> None
     assert not found.feasible
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"jobs": [_JOB | {"switches": [1]}]}, "names switches[1], but there are 1 switches"),
@@ -125,7 +125,7 @@ def test_an_answer_to_another_problem_is_refused() -> None:
         evaluate(other, plan)
 
 
-@pytest.mark.parametrize("seed", seeds(4, 8))
+@for_each("seed", seeds(4, 8))
 def test_prices_never_pass_the_optimum(seed: int) -> None:
     instance = slots_instance(seed, back=0.5 * (seed % 3))
     arrays, optimum = SlotArrays(instance), optimum_by_enumeration(instance)
@@ -145,7 +145,7 @@ def test_whole_slots_sharpen_a_price() -> None:
     assert price_bound(arrays, prices) > price_bound(arrays, prices, whole=False) * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_slowest_is_bounded_by_its_optimum(seed: int) -> None:
     instance = slots_instance(seed, back=0.5, goal="slowest")
     assert bound(instance) == pytest.approx(optimum_by_enumeration(instance), rel=1e-9)

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from table_cases import optimum, several, staircase_of
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupFunction, LookupTables, TableInstance, evaluate
@@ -27,7 +28,7 @@ def answer(*starts: tuple[int, ...], **fields: Any) -> LookupTables:
     return LookupTables(instance="small", starts=starts, **fields)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("table", "fields", "message"),
     [
         (RAMP | {"low": 8}, {}, "table 'ramp' goes from low 8 to high 7; exchange them"),
@@ -90,7 +91,7 @@ def test_errors_are_weighted_and_memory_is_shared(goal: str) -> None:
     assert [str(each) for each in over.violations] == ["memory suffices at tables: 9 against 8"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("table", "solution", "kind", "where"),
     [
         (RAMP, answer(), "every table has entries", "starts"),
@@ -120,7 +121,7 @@ def test_given_values_are_checked() -> None:
     assert [each.kind for each in bad.violations] == ["values are multiples of the step"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("low", "high", "starts", "fits"),
     [
         (0, 7, (0,), True),
@@ -144,7 +145,7 @@ def test_prefixes_are_aligned_blocks_some_of_which_stick_out(
     assert not evaluate(instance_of(table | {"entries": "ranges"}, budget_bytes=9), answer(starts)).violations
 
 
-@pytest.mark.parametrize("name", ["log2", "log2-sum", "log2-difference", "exp2"])
+@for_each("name", ["log2", "log2-sum", "log2-difference", "exp2"])
 def test_functions_are_right_to_the_last_digits(name: Name) -> None:
     with mpmath.workdps(60):
         true = {
@@ -164,8 +165,8 @@ def test_functions_are_right_to_the_last_digits(name: Name) -> None:
                 assert values[z - low] == pytest.approx(float(reference), rel=1e-14, abs=4e-15)
 
 
-@pytest.mark.parametrize("shape", ["integers", "mantissas"])
-@pytest.mark.parametrize("stepped", [False, True])
+@for_each("shape", ["integers", "mantissas"])
+@for_each("stepped", [False, True])
 def test_exact_arithmetic_agrees_with_floating_point(shape: str, stepped: bool) -> None:
     instance = generate("table", 1, shape=shape, bits=5, signed=True, stepped=stepped, budget_bytes=10**6)
     assert isinstance(instance, TableInstance)

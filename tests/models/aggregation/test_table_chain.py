@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupTables, TableInstance
@@ -21,8 +22,8 @@ def solved(**options: Any) -> tuple[TableInstance, LookupTables]:
     return instance, solution
 
 
-@pytest.mark.parametrize("entries", ["ranges", "prefixes"])
-@pytest.mark.parametrize(("shape", "bits", "gaps"), [("integers", 7, 1), ("mantissas", 5, 12)])
+@for_each("entries", ["ranges", "prefixes"])
+@for_each(("shape", "bits", "gaps"), [("integers", 7, 1), ("mantissas", 5, 12)])
 def test_no_pair_is_further_off_than_certified(entries: str, shape: str, bits: int, gaps: int) -> None:
     instance, solution = solved(shape=shape, bits=bits, entries=entries, signed=True)
     chain = sum_chain(instance, solution)
@@ -33,7 +34,7 @@ def test_no_pair_is_further_off_than_certified(entries: str, shape: str, bits: i
     assert 0.5 * chain.bound < lost <= chain.bound
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_the_certificate_holds_for_bad_tables_too(seed: int) -> None:
     instance = generate("table", 0, bits=5, signed=True)
     assert isinstance(instance, TableInstance)

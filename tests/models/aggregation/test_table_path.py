@@ -3,6 +3,7 @@
 import pyomo.environ as pyo
 import pytest
 from table_cases import optimum, several
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import GraphInstance, LookupTables, TableInstance
@@ -39,7 +40,7 @@ def line(count: int, budget: int) -> TableInstance:
     return TableInstance.from_data({"name": "line", "tables": [table], "budget_bytes": budget})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entries", "relaxation", "least"),
     [
         (1, 3.5, 3.5),

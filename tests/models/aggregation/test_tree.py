@@ -6,7 +6,7 @@ from fractions import Fraction
 import pyomo.environ as pyo
 import pytest
 from tree_cases import answer, optimum, random_tree
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.models.aggregation import AggregationProblem, TreeInstance, evaluate
@@ -32,7 +32,7 @@ def data(**changes):
     } | changes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"parents": [1, 2, 0]}, "parents form a cycle of 3 switches: 0 -> 1 -> 2 -> 0"),
@@ -95,7 +95,7 @@ def test_the_check_is_exact_in_rational_numbers():
     assert found.objective == 5 * Fraction(0.1) + 3 * Fraction(0.2) + 2 * Fraction(0.3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("switches", "kind", "where", "lhs", "rhs"),
     [
         (((0,),), "every job has its switches", "switches", 1, 2),
@@ -145,7 +145,7 @@ def _without_budgets(tree):
     return found | {"budget": None, "jobs": [job | {"budget": None} for job in found["jobs"]]}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_without_budget_and_memory_the_program_over_states_is_integral(seed):
     free = TreeInstance.from_data(_without_budgets(random_tree(seed, nodes=9, goal="utilization", shared=False)))
     priced = pyo.ConcreteModel()

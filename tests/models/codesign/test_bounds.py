@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
@@ -34,7 +34,7 @@ def drawn_sum(seed):
     return unary, pairs, value
 
 
-@pytest.mark.parametrize("seed", seeds(6, 60))
+@for_each("seed", seeds(6, 60))
 def test_elimination_is_enumeration(seed):
     unary, pairs, value = drawn_sum(seed)
     best = min(map(value, itertools.product(*(range(len(table)) for table in unary))))
@@ -96,7 +96,7 @@ def test_it_is_at_most_the_optimum_over_strategies_and_often_close():
     assert np.mean(parts) > 0.85
 
 
-@pytest.mark.parametrize("seed", seeds(4, 12))
+@for_each("seed", seeds(4, 12))
 def test_any_prices_are_a_bound_for_every_choice(seed):
     instance = drawn(seed)
     tables, rng = instance.tables, np.random.default_rng(seed)

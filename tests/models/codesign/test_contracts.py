@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.catalogue import family
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, Layout, evaluate, job_of
@@ -149,7 +150,7 @@ def test_own_traffic_and_measured_time():
     assert job.compute_s == 1.25
 
 
-@pytest.mark.parametrize("choices", list(itertools.product(range(2), range(3))))
+@for_each("choices", list(itertools.product(range(2), range(3))))
 def test_the_check_and_the_tables_agree(choices):
     # Any design will do to see what the check takes the demand to be: one without rings and routes misses all of it.
     job = job_of(INSTANCE, choices)
@@ -184,7 +185,7 @@ def layouts_of(rng, servers):
     return Layout(batch_parts=batch, channel_parts=channels, servers=order)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_what_moves_between_layouts(seed):
     rng = np.random.default_rng(seed)
     written, read = layouts_of(rng, 12), layouts_of(rng, 12)
@@ -217,7 +218,7 @@ def test_nothing_to_send():
     assert found.objective == 4
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "kind"),
     [
         (plan(("owner",)), "layer_has_a_strategy"),
@@ -228,7 +229,6 @@ def test_nothing_to_send():
         (plan(OWNED.strategies, (), OWNED.design.routes), "ring_shares_sum_to_one"),
         (plan(OWNED.strategies, [ring(1, (0, 1, 2, 3))], OWNED.design.routes), "ring_has_a_group"),
     ],
-    ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_violations(answer, kind):
     found = evaluate(INSTANCE, answer)
@@ -242,7 +242,7 @@ def test_a_plan_of_another_instance():
         evaluate(INSTANCE, other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value", "message"),
     [
         (["degree"], 4, "degree is 4, but 4 servers have at most 3 neighbours; use degree <= 3"),

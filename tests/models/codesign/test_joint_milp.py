@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, evaluate, job_of
@@ -71,7 +71,7 @@ def solve(instance, start=None, gap=1e-7, **options):
     return result
 
 
-@pytest.mark.parametrize("name", spread(CASES, 5))
+@for_each("name", spread(CASES, 5))
 def test_equals_enumeration(name):
     instance = instance_of(name)
     best = by_enumeration(instance)
@@ -203,7 +203,7 @@ def test_what_is_too_large_or_odd_is_refused():
         JointStrategyTopology(tangent_gap=0.0)
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_a_template_has_all_that_any_choice_sends(name):
     """And the least congestion that is said is no more than any choice's."""
     instance = instance_of(name)
@@ -223,8 +223,8 @@ def test_a_template_has_all_that_any_choice_sends(name):
     assert ((seen > 0) == (template.traffic_bytes > 0)).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"parallel_links": False}, {"optics": "duplex"}], ids=str)
-@pytest.mark.parametrize("servers", [4, 5])
+@for_each("options", [{}, {"parallel_links": False}, {"optics": "duplex"}])
+@for_each("servers", [4, 5])
 def test_a_cycle_of_links_carries_what_is_said(servers, options):
     """A design on the cycle, with every path laid out, is checked by ``evaluate``."""
     instance = random_job(np.random.default_rng(7), servers=servers, layers=3, traffic=0.9, **options)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes, heaviest_rows
@@ -43,7 +43,7 @@ def by_enumeration(instance, loads):
     return best
 
 
-@pytest.mark.parametrize("seed", seeds(4, 6))
+@for_each("seed", seeds(4, 6))
 def test_equals_enumeration(seed):
     options = {"overlap": ("none", "full")[seed % 2], "traffic": 0.3, "memory_slack": 1.0 if seed % 3 == 0 else None}
     instance = random_job(np.random.default_rng(seed), **options)

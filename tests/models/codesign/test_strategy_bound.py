@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from volume import seeds, slow, spread
+from volume import for_each, seeds, slow, spread
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
@@ -81,7 +81,7 @@ def test_it_is_the_least_over_all_choices(seed, network):
             assert own_bound(instance, choices, network) == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(2 * len(OPTIONS)))
+@for_each("seed", range(2 * len(OPTIONS)))
 def test_a_choice_has_no_more_than_the_bounds_of_its_job(seed):
     instance = drawn(seed)
     demand = demand_of(instance.tables)
@@ -179,7 +179,7 @@ def true_congestion(seed):
     return instance, found
 
 
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@for_each("seed", seeds(2, 6))
 def test_it_is_no_more_than_the_true_optimum_and_meets_it_with_cuts(seed):
     instance, congestion = true_congestion(seed)
     times = {
@@ -224,7 +224,7 @@ def test_of_every_choice_it_says_what_the_rows_say(seed):
         assert value == pytest.approx(own_bound(drawn(seed), choices), rel=1e-6)
 
 
-@pytest.mark.parametrize(("seed", "scales"), spread(itertools.product([1, 2, 6], [(1.0,), (1.0, 0.8, 0.5)]), 3))
+@for_each(("seed", "scales"), spread(itertools.product([1, 2, 6], [(1.0,), (1.0, 0.8, 0.5)]), 3))
 def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed, scales):
     instance = random_job(np.random.default_rng(seed), layers=3, strategies=3, twins=seed % 3, degree=3, density=0.8)
     tables, rng = instance.tables, np.random.default_rng(seed)
@@ -278,7 +278,7 @@ def test_collapse_counts_instead_of_choosing():
     }
 
 
-@pytest.mark.parametrize("seed", seeds(4, 6))
+@for_each("seed", seeds(4, 6))
 def test_racks_share_uplinks(seed):
     instance = random_job(np.random.default_rng(seed), servers=6, layers=3, strategies=3, traffic=0.5)
     racks = ((0, 1), (2, 3, 5), (4,))
@@ -308,7 +308,7 @@ def test_racks_share_uplinks(seed):
     assert value > solve(instance, network="switch", links_per_port=0.5)[0] * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"network": "tree"},

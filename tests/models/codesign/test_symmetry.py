@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
@@ -87,7 +88,7 @@ def test_layers_repeated_along_a_chain_are_not_twins():
     assert moved[0] < moved[1]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_exchanging_twins_changes_nothing(seed):
     instance = random_job(np.random.default_rng(seed), layers=4, strategies=3, twins=4, memory_slack=1.5, traffic=0.5)
     tables, rng = instance.tables, np.random.default_rng(seed)
@@ -142,7 +143,7 @@ def small(layers, edges, n=5, **changes):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("strategies", "orbits"),
     [
         ([{"name": "data", "writes": 0, "reductions": [{"groups": 0, "bytes": 1.0}]}], {(0, 1, 2, 3, 4)}),

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from level_cases import brute_force, optimum, random_levels, with_budget
+from volume import for_each
 
 from ddlopt.models.compression import (
     CompressionInstance,
@@ -40,8 +41,8 @@ def value(instance, **options):
     return model.value(problem, instance)
 
 
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("seed", range(4))
+@for_each("goal", GOALS)
+@for_each("seed", range(4))
 def test_arrays_agree_with_the_check(seed, goal):
     instance = random_levels(seed, goal=goal, gradients=7)
     arrays = LevelArrays(instance)
@@ -71,9 +72,9 @@ def test_by_hand():
     assert price_bound(LevelArrays(instance), prices) == pytest.approx(5.5, rel=1e-7)
 
 
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("seed", range(2))
+@for_each("goal", GOALS)
+@for_each("overlap", [True, False])
+@for_each("seed", range(2))
 def test_relaxation_and_bounds_are_below_the_best_of_all_levels(seed, overlap, goal):
     instance = random_levels(seed, gradients=3, points=6, overlap=overlap, goal=goal)
     arrays, best = LevelArrays(instance), brute_force(instance)
@@ -105,8 +106,8 @@ def test_any_prices_give_a_bound(goal):
         assert price_bound(arrays, odd) <= best
 
 
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("overlap", [True, False])
+@for_each("goal", GOALS)
+@for_each("overlap", [True, False])
 def test_the_price_is_the_slope_of_the_frontier(overlap, goal):
     instance = random_levels(3, gradients=12, overlap=overlap, goal=goal, curved_part=1.0)
     model, problem = solved(instance)
@@ -118,8 +119,8 @@ def test_the_price_is_the_slope_of_the_frontier(overlap, goal):
     assert slope == pytest.approx((behind - ahead) / (2 * step), rel=2e-3)
 
 
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("curved", [0.0, 0.5, 1.0])
+@for_each("goal", GOALS)
+@for_each("curved", [0.0, 0.5, 1.0])
 def test_filling_without_a_solver_agrees_where_nothing_overlaps(curved, goal):
     for seed in range(2):
         instance = random_levels(seed, gradients=15, overlap=False, goal=goal, curved_part=curved)

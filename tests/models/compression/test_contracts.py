@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from volume import for_each
 
 from ddlopt.models.catalogue import family
 from ddlopt.models.compression import (
@@ -98,7 +99,7 @@ def changed(instance, path, value):
     return data
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("instance", "path", "value", "line"),
     [
         (SFB, ["problem"], "sbf", "problem is 'sbf'; use one of: levels, sfb, timeline"),
@@ -135,7 +136,7 @@ def test_an_infeasible_error_budget_names_the_smallest_feasible_one():
         CompressionProblem.from_data(data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("instance", "answer", "kind"),
     [
         (SFB, SfbSelection(instance="fc", duplicated=(5,)), "operator_exists"),

@@ -6,7 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from sfb_brute_force import all_best
-from volume import slow
+from volume import for_each, slow
 
 import ddlopt
 from ddlopt.instances.generators.compression.sfb_random import random_graph
@@ -32,11 +32,9 @@ def operator(name, time_s=0.0, gradient_bytes=0.0, **more):
     )
 
 
-@pytest.mark.parametrize(("cost_model", "broadcast"), FORMS)
-@pytest.mark.parametrize(
-    "budgets", [{}, {"memory_part": 0.3}, {"compute_part": 0.2}, {"memory_part": 0.4, "compute_part": 0.1}]
-)
-@pytest.mark.parametrize("graphs", [range(1, 3), slow(range(4))])
+@for_each(("cost_model", "broadcast"), FORMS)
+@for_each("budgets", [{}, {"memory_part": 0.3}, {"compute_part": 0.2}, {"memory_part": 0.4, "compute_part": 0.1}])
+@for_each("graphs", [range(1, 3), slow(range(4))])
 def test_optimum_is_that_of_enumeration(cost_model, broadcast, budgets, graphs):
     binding = 0
     for seed in graphs:
@@ -196,14 +194,14 @@ def test_a_start_is_kept_where_there_is_no_time():
     assert METHOD.solve(instance, Limits(time_s=1e-6), start=start).solution.duplicated == start.duplicated
 
 
-@pytest.mark.parametrize("instance", [
+@for_each("instance", [
     SfbInstance(name="alone", operators=[operator("a")]),
     SfbInstance(name="no gradients", operators=[operator("a"), operator("b", time_s=1.0)],
                 tensors=[Tensor(producer=0, consumers=(1,), size_bytes=1.0)]),
     SfbInstance(name="free", operators=[operator("a", gradient_bytes=4.0)]),
     SfbInstance(name="one device", operators=[Operator(name="a", time_s=1.0, bandwidth_bytes_per_s=1.0,
                                                        gradient_bytes=1.0)]),
-], ids=lambda each: each.name)  # fmt: skip
+])  # fmt: skip
 def test_smallest(instance):
     result = METHOD.solve(instance, Limits(gap=0))
     assert result.objective == all_best(instance)[0] == 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.compression.bounds import bound, level_bound, timeline_bound
 from ddlopt.models.compression.timeline.choices import Choices, as_timeline, choices_of
@@ -16,7 +16,7 @@ from ddlopt.models.compression.timeline.dual.relaxation import option_prices
 from ddlopt.models.errors import InfeasibleError
 
 
-@pytest.mark.parametrize("seed", seeds(8, 100))
+@for_each("seed", seeds(8, 100))
 def test_bound_of_the_family(seed):
     """Between the closed form with the cheapest of everything and the optimum."""
     rng = np.random.default_rng(seed)
@@ -93,8 +93,8 @@ def budgets(choices):
     return (None, *(least + part * (most - least) for part in (0.0, 0.1, 0.5)))
 
 
-@pytest.mark.parametrize("seed", seeds(8, 60))
-@pytest.mark.parametrize("fusion", [False, True])
+@for_each("seed", seeds(8, 60))
+@for_each("fusion", [False, True])
 def test_below_every_choice(seed, fusion):
     rng = np.random.default_rng(seed)
     choices = random_choices(rng)
@@ -136,7 +136,7 @@ def relaxation(choices, budget):
     return linprog(cost, np.array(rows), np.concatenate(limits), one, np.ones(n), ends, method="highs").fun
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_value_of_the_linear_relaxation(seed):
     choices = random_choices(np.random.default_rng(seed), n=20, m=5)
     for budget in budgets(choices)[:1] + budgets(choices)[2:]:
@@ -177,9 +177,9 @@ def exact_value(choices, goal, budget, fusion, lambdas, mu):
     return (value + ends) / (total if goal == "time" else 1)
 
 
-@pytest.mark.parametrize("goal", ["time", "error"])
-@pytest.mark.parametrize("fusion", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@for_each("goal", ["time", "error"])
+@for_each("fusion", [False, True])
+@for_each("seed", range(4))
 def test_exact_arithmetic_agrees(goal, fusion, seed):
     """At the multipliers given nothing was added by rounding, and next to nothing was taken away."""
     choices = random_choices(np.random.default_rng(seed), n=30, m=6)
@@ -192,8 +192,8 @@ def test_exact_arithmetic_agrees(goal, fusion, seed):
     assert found.value == pytest.approx(float(value), rel=1e-7)
 
 
-@pytest.mark.parametrize("goal", ["time", "error"])
-@pytest.mark.parametrize("seed", range(4))
+@for_each("goal", ["time", "error"])
+@for_each("seed", range(4))
 def test_with_fusion_the_price_of_the_budget_is_the_best(goal, seed):
     choices = random_choices(np.random.default_rng(seed), n=30, m=6)
     budget = budgets(choices)[2] if goal == "time" else 1.2 * dual_bound(choices, "time", None, True).value
@@ -203,7 +203,7 @@ def test_with_fusion_the_price_of_the_budget_is_the_best(goal, seed):
         assert float(exact_value(choices, goal, budget, True, *at)) <= found.value * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_prices_tell_what_an_option_costs_at_least(seed):
     choices = random_choices(np.random.default_rng(seed), n=4, m=4)
     found = dual_bound(choices, "time", None)

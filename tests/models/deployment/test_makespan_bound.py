@@ -6,7 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from deployment_plans import random_deployment, random_instance
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, PartitionInstance
 from ddlopt.models.deployment.plan.bounds import plan_bound
@@ -40,7 +40,7 @@ def least_time(rng, instance, draws=150):
     return min(times)
 
 
-@pytest.mark.parametrize("seed", seeds(1, 6))
+@for_each("seed", seeds(1, 6))
 def test_no_plan_is_quicker(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from partition_cases import optimum, several
+from volume import for_each
 
 from ddlopt.models.deployment import DeploymentProblem, evaluate
 from ddlopt.models.deployment.partition.bounds import partition_bound
@@ -165,7 +166,7 @@ def node(**fields: Any) -> dict[str, Any]:
     return {"name": "n", "accelerator_s": 1, "processor_s": 1, **fields}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "message"),
     [
         ({"edges": [(1, 0), (2, 1), (0, 2)]}, "the nodes form a cycle: a -> c -> b -> a"),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from partition_cases import optimum, several
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.deployment.partition.blocks import blocks_of
 from ddlopt.models.deployment.partition.contraction import contracted
@@ -59,8 +59,8 @@ def test_largest_load_is_that_of_all_partitions(fields: dict[str, Any], cases: i
     assert infeasible
 
 
-@pytest.mark.parametrize("cases", [4, slow(12)])
-@pytest.mark.parametrize("subgraphs", [1, 2])
+@for_each("cases", [4, slow(12)])
+@for_each("subgraphs", [1, 2])
 def test_latency_is_that_of_all_partitions(subgraphs: int, cases: int) -> None:
     covered = 0
     for instance in several(cases, 300, goal="latency", subgraphs=subgraphs):

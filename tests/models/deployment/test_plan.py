@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from deployment_plans import random_deployment, random_instance
+from volume import for_each
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, evaluate
 from ddlopt.models.deployment.plan.bounds import plan_bound
@@ -54,7 +55,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize(("solution", "kind"), NONSENSE, ids=lambda value: value if isinstance(value, str) else "")
+@for_each(("solution", "kind"), NONSENSE)
 def test_plans_that_name_what_is_not_there_have_no_time(solution, kind):
     evaluation = evaluate(two(), solution)
     assert evaluation.objective is None
@@ -82,7 +83,7 @@ def test_details_of_a_step():
     assert details["memory_use"] == pytest.approx(0.74)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "line"),
     [
         ({"tensors": [*TWO["tensors"], {"producer": 1, "consumers": [0], "size_bytes": 1}]}, "form a cycle"),
@@ -107,7 +108,7 @@ def test_bad_instances_are_refused_in_one_line(changes, line):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "group",
     [
         {"device_groups": (), "mode": "all_reduce"},

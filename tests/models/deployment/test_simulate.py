@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from deployment_plans import random_deployment, random_instance
 from deployment_reference import Slow
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan
 from ddlopt.models.deployment.plan.shares import UNITS, borders, parts, time_at
@@ -54,7 +54,7 @@ def spans(timeline, kind):
     return [(task.start, task.finish) for task in timeline.tasks if task.kind == kind]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 40))
+@for_each("seed", seeds(4, 40))
 def test_a_second_simulator_agrees_exactly(seed):
     rng = np.random.default_rng(seed)
     case = random_instance(

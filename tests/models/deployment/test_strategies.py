@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from strategy_cases import enumerated, random_case
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.deployment.strategies.bounds import strategies_bound
 from ddlopt.models.deployment.strategies.core import core_of
@@ -52,7 +52,7 @@ def test_violations_name_time_usage_and_limit():
     assert [(each.kind, each.where, each.lhs, each.rhs) for each in found.violations] == [("memory", "time 50", 55, 50)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "strategies", "kind"),
     [
         ({}, (0, 0, 0, 0), "number of strategies"),
@@ -71,7 +71,7 @@ def test_each_kind_of_violation(changes, strategies, kind):
     assert [each.kind for each in evaluate_strategies(_toy(**changes), _answer(*strategies)).violations] == [kind]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "words"),
     [
         ({"costs": []}, "costs is empty"),

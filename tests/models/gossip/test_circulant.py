@@ -7,6 +7,7 @@ from math import gcd
 import networkx as nx
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.gossip import CirculantGraph, CirculantInstance, evaluate
@@ -32,7 +33,7 @@ def test_bad_instances(nodes, degree, line):
         CirculantInstance.from_data(data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "goal", "kinds"),
     [
         (graph((1, 5)), "gap", ["no such generator"]),
@@ -84,7 +85,7 @@ def test_characters_say_what_the_matrix_says(nodes):
         assert 0 <= gap - float(proven) < 1e-9 * max(1.0, gap)
 
 
-@pytest.mark.parametrize("nodes", range(3, 15))
+@for_each("nodes", range(3, 15))
 def test_no_graph_is_beyond_the_bounds(nodes):
     for degree in range(2, nodes):
         asked = instance(nodes, degree)
@@ -97,8 +98,8 @@ def test_no_graph_is_beyond_the_bounds(nodes):
     assert circulant_bound(instance(nodes, nodes - 1)) == pytest.approx(nodes)
 
 
-@pytest.mark.parametrize(("nodes", "count"), [(64, 2), (101, 2), (60, 3), (200, 3), (81, 4)])
-@pytest.mark.parametrize("half", [False, True])
+@for_each(("nodes", "count"), [(64, 2), (101, 2), (60, 3), (200, 3), (81, 4)])
+@for_each("half", [False, True])
 def test_bounds_for_large_graphs(nodes, count, half):
     if half and nodes % 2:
         return
@@ -114,7 +115,7 @@ def test_bounds_for_large_graphs(nodes, count, half):
         assert factor >= circulant_bound(averaging)
 
 
-@pytest.mark.parametrize("nodes", [7, 8, 12, 30, 64])
+@for_each("nodes", [7, 8, 12, 30, 64])
 def test_units(nodes):
     for image in unit_images(nodes):
         half = image[1 : nodes // 2 + 1]

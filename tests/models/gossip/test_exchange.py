@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import InstanceError, SolutionError
 from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, GossipProblem, evaluate
@@ -38,7 +39,7 @@ def least(given):
     return min(float(evaluate(given, each).objective) for each in answers)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "line"),
     [
         ({"sends": None}, "either sends or send_cost says how often to send; none of them is given"),
@@ -118,8 +119,8 @@ def test_exact_mode():
     assert (above - Fraction(1, 2**63)) ** 2 < 2
 
 
-@pytest.mark.parametrize("norm", ["squared", "plain"])
-@pytest.mark.parametrize("steps", [2, 5, 8, 9])
+@for_each("norm", ["squared", "plain"])
+@for_each("steps", [2, 5, 8, 9])
 def test_bound_holds(norm, steps):
     tight = 0.0
     for seed in range(6):

@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.gossip import MatchingPlan, MatchingsInstance, Network, evaluate
@@ -32,7 +33,7 @@ def plan(probabilities, weights=(0.3, 0.4, 0.2, 0.5, 0.1), matchings=MATCHINGS):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "line"),
     [
         ({"budget": -1}, "budget: Input should be greater than 0"),
@@ -97,7 +98,7 @@ def test_factor_by_enumeration_of_rounds(activation, probabilities):
     assert moment.factor(np.array(given.weights)) == pytest.approx(found.objective, abs=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "given", "kinds"),
     [
         ({}, plan((1, 1, 0)), []),
@@ -121,14 +122,14 @@ def test_factor_by_enumeration_of_rounds(activation, probabilities):
         ),
     ],
 )
-@pytest.mark.parametrize("exact", [False, True])
+@for_each("exact", [False, True])
 def test_violations(more, given, kinds, exact):
     found = [violation.kind for violation in evaluate(instance(**more), given, exact).violations]
     assert found == kinds
 
 
-@pytest.mark.parametrize("independent", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+@for_each("independent", [True, False])
+@for_each("seed", range(4))
 def test_no_bound_is_above_any_weights(independent, seed):
     rng = np.random.default_rng(seed)
     ends = np.array(EDGES)
@@ -171,7 +172,7 @@ def test_quadratic_form_and_slopes_by_differences():
             assert slopes[own].sum() == pytest.approx(measured, abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_no_activation_is_above_its_bound(seed):
     rng = np.random.default_rng(seed)
     ends = np.array(EDGES)
@@ -193,8 +194,8 @@ def test_no_activation_is_above_its_bound(seed):
         assert activation_bound(offered, parts, 1.5, rng.uniform(0, 3)) >= reached[True]
 
 
-@pytest.mark.parametrize("activation", ["independent", "single"])
-@pytest.mark.parametrize("budget", [0.3, 0.8, 1.7, 2.6])
+@for_each("activation", ["independent", "single"])
+@for_each("budget", [0.3, 0.8, 1.7, 2.6])
 def test_no_plan_is_below_the_bound(activation, budget):
     rng = np.random.default_rng(7)
     asked = instance(activation=activation, budget=budget)
@@ -217,7 +218,7 @@ def test_a_small_budget_bounds_more_than_the_graph():
     assert bound(MatchingsInstance(name="b", network=complete, budget=5.0)) < 1e-6
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("graph", "index"),
     [
         (nx.petersen_graph(), 4),
@@ -227,7 +228,6 @@ def test_a_small_budget_bounds_more_than_the_graph():
         (nx.hypercube_graph(3), 3),
         (nx.star_graph(4), 4),
     ],
-    ids=["petersen", "odd-cycle", "K5", "K6", "hypercube", "star"],
 )
 def test_chromatic_index_by_the_integer_program(graph, index):
     graph = nx.convert_node_labels_to_integers(graph)
@@ -250,7 +250,7 @@ def test_chromatic_index_by_the_integer_program(graph, index):
             MatchingsInstance(name="it fits", network=network, budget=1.0, matchings=found)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_no_single_matching_is_below_the_bound_of_fractional_ones(seed):
     rng = np.random.default_rng(seed)
     times, budgets = rng.uniform(1, 2, 5).tolist(), rng.uniform(0.2, 1, 5).tolist()

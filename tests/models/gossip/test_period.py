@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.models.errors import InfeasibleError, InstanceError
@@ -28,7 +28,7 @@ def plan(period, step, activation=()):
     return PeriodPlan(instance="a", period=period, step_size=step, activation=activation)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "line"),
     [
         ({"mixing": 1}, "mixing"),
@@ -81,7 +81,7 @@ def test_every_constant_counts_as_in_the_formula():
     assert found.objective == pytest.approx(2 * 3 / (0.125 * left) * (7 + 4 / 4), rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "given", "kind"),
     [
         ({}, plan(0.5, 0.01), "period below one step"),
@@ -113,7 +113,7 @@ def test_designed_rounds_by_hand():
     assert evaluate(asked, plan(2, 0.01, (1.0, 0.0))).objective is None
 
 
-@pytest.mark.parametrize("seed", seeds(6, 40))
+@for_each("seed", seeds(6, 40))
 def test_no_period_of_an_interval_is_faster_than_its_bound(seed):
     rng = np.random.default_rng(seed)
     step = None if seed % 2 else 10.0 ** rng.uniform(-3, -1)
@@ -128,7 +128,7 @@ def test_no_period_of_an_interval_is_faster_than_its_bound(seed):
         assert bound >= fastest * (1 - 1e-3)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_no_step_is_better_than_the_closed_form(seed):
     rng = np.random.default_rng(seed)
     asked = instance(target=rng.uniform(0.01, 1), variance=rng.uniform(0.1, 9), mixing=rng.uniform(0, 0.9))

@@ -6,7 +6,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.errors import InstanceError, SolutionError
 from ddlopt.models.gossip import GossipWeights, Network, WeightsInstance, evaluate
@@ -28,7 +28,7 @@ def answer(weights, **more):
     return GossipWeights(instance="graph", weights=tuple(weights), **more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "line"),
     [
         (
@@ -89,7 +89,7 @@ def test_matrices_that_do_not_fit(matrix, kind):
     assert found.objective is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("goal", "weights", "kinds"),
     [
         ("averaging", [0.5], ["number of weights"]),
@@ -102,7 +102,7 @@ def test_matrices_that_do_not_fit(matrix, kind):
         ("averaging", [-0.1, 0.9], []),
     ],
 )
-@pytest.mark.parametrize("exact", [False, True])
+@for_each("exact", [False, True])
 def test_violations(goal, weights, kinds, exact):
     found = evaluate(instance(nx.path_graph(3), goal, 1.0 if goal == "process" else None), answer(weights), exact)
     assert [violation.kind for violation in found.violations] == kinds
@@ -139,7 +139,7 @@ def by_determinants(matrix, value):
     return True
 
 
-@pytest.mark.parametrize("goal", ["averaging", "chain", "process", "pairwise"])
+@for_each("goal", ["averaging", "chain", "process", "pairwise"])
 def test_exact_objectives_are_proven_and_near(goal):
     rng = np.random.default_rng(3)
     graph = nx.gnm_random_graph(9, 16, seed=4)
@@ -183,8 +183,8 @@ def test_largest_below_is_above_the_largest_eigenvalue():
         assert top <= float(largest_below(matrix, 0.0)) <= top + 1e-9 * max(1.0, abs(top))
 
 
-@pytest.mark.parametrize("goal", ["averaging", "chain", "process", "pairwise"])
-@pytest.mark.parametrize("seed", seeds(4, 6))
+@for_each("goal", ["averaging", "chain", "process", "pairwise"])
+@for_each("seed", seeds(4, 6))
 def test_no_certificate_is_beyond_any_weights(goal, seed):
     """Whatever matrix is offered, the bound that it gives holds for whatever weights are offered."""
     rng = np.random.default_rng(seed)
@@ -219,7 +219,7 @@ def test_no_certificate_is_beyond_any_weights(goal, seed):
         assert 0 < bound(asked) <= min(values)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("graph", "order", "edges", "arcs"),
     [
         (nx.complete_graph(6), 720, 1, 1),
@@ -232,7 +232,6 @@ def test_no_certificate_is_beyond_any_weights(goal, seed):
         (nx.karate_club_graph(), 480, 64, 126),
         (nx.frucht_graph(), 1, 18, 36),
     ],
-    ids=["complete", "petersen", "hypercube", "path", "star", "torus", "K23", "karate", "frucht"],
 )
 def test_automorphisms(graph, order, edges, arcs):
     network = instance(graph).network

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES
+from volume import for_each
 
 from ddlopt.models.errors import SolutionError, SolverError
 from ddlopt.models.scheduling import (
@@ -305,7 +306,7 @@ def test_a_tangent_anywhere_is_a_bound(monkeypatch):
             assert largest_less_price(utility, price) >= best - 1e-12
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "line"),
     [
         ({"bandwidth": "reserved"}, "its bandwidth is 'reserved'; bandwidths are chosen where it is 'shared'"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, choices, job_rates, random_instance, slot_energy_j
 from scipy.optimize import linprog
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -43,8 +43,8 @@ FEATURES = {
 }
 
 
-@pytest.mark.parametrize("cases", [4, slow(30)])
-@pytest.mark.parametrize("features", FEATURES)
+@for_each("cases", [4, slow(30)])
+@for_each("features", FEATURES)
 def test_no_schedule_is_better(features, cases):
     rng = np.random.default_rng(len(features))
     ratios = []
@@ -175,7 +175,7 @@ def test_the_relaxation_is_solved_where_prices_are_all_there_is():
     assert found.prices.ravel() == pytest.approx([0.5, 0.5], rel=1e-3)
 
 
-@pytest.mark.parametrize("kind", CONCAVE)
+@for_each("kind", CONCAVE)
 def test_the_inner_problem_is_solved(kind):
     """What a job buys at a price is the best of a fine grid of parts, and utilities are those of the instance."""
     rng = np.random.default_rng(3)

@@ -6,7 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import brute_force, random_instance
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, Network, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.formulations.configurations import (
@@ -142,7 +142,7 @@ def test_every_pattern_fits_and_none_is_missing():
 _PAIR = [_job("a", (1, 3), 600), _job("b", (1, 3), 600)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "reason"),
     [
         ({"objective": "makespan"}, "where a pattern is"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import (
@@ -259,7 +260,7 @@ MUTATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "asked", "answer", "broken"), MUTATIONS)
+@for_each(("kind", "asked", "answer", "broken"), MUTATIONS)
 def test_each_kind_of_violation_fires_alone(kind, asked, answer, broken):
     assert evaluate(instance(), schedule(*GOOD)).feasible
     evaluation = evaluate(asked, answer)

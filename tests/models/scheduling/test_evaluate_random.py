@@ -14,6 +14,7 @@ from scheduling_brute_force import (
     random_instance,
     slot_energy_j,
 )
+from volume import for_each
 
 from ddlopt.models.scheduling import Run, Schedule, evaluate
 
@@ -111,7 +112,7 @@ def slow_check(asked, answer):
     return goals[asked.objective](), wrong
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_a_slow_second_implementation_agrees(shape):
     rng = np.random.default_rng(1)
     seen = Counter()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
 from scipy.optimize import linprog
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import (
@@ -213,7 +213,7 @@ def test_an_unsolved_problem_is_not_read():
         MODEL.read(MODEL.problem(instance), instance)
 
 
-@pytest.mark.parametrize("kind", CONCAVE)
+@for_each("kind", CONCAVE)
 def test_every_utility_as_it_is(kind):
     """One job alone: as much as fits, and what that is worth."""
     rng = np.random.default_rng(5)

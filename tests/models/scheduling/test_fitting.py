@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.scheduling.fitting import Measurement, fit_pollux, fit_ring, read_measurements
@@ -93,7 +94,7 @@ def test_pollux():
     assert constant.r_squared == 1.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fit", "data", "line"),
     [
         (fit_ring, [], "a fit needs measurements with different numbers of workers, or of bytes"),

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from scheduling_brute_force import UTILITIES, random_instance
+from volume import for_each
 
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.scheduling import Network, Run, Schedule, SchedulingInstance
@@ -56,7 +57,7 @@ def test_what_an_instance_says_of_itself():
     assert instance.progress(0, 2) == 60 * 2 / (0.1 + 0.1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("objective", "sense", "unit"),
     [
         ("utility", "maximize", ""),
@@ -222,7 +223,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@for_each("case", BAD)
 def test_bad_data_gets_one_line(case):
     changes, *said = BAD[case]
     with pytest.raises(InstanceError) as caught:

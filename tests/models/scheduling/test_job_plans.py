@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scheduling_brute_force import UTILITIES, brute_force, random_instance
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
@@ -35,7 +35,7 @@ def every_plan(instance, i, prices):
     return best
 
 
-@pytest.mark.parametrize("seed", seeds(6, 60))
+@for_each("seed", seeds(6, 60))
 def test_plans_are_as_good_as_all_plans(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(

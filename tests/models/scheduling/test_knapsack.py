@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.scheduling.pool import Pool
 from ddlopt.models.scheduling.prices.knapsack import best_widths, scarce_resources, whole_costs
@@ -22,7 +22,7 @@ def _random_gains(rng, widest):
     return row
 
 
-@pytest.mark.parametrize("seed", seeds(8, 400))
+@for_each("seed", seeds(8, 400))
 def test_best_widths_are_as_good_as_all_choices(seed):
     rng = np.random.default_rng(seed)
     jobs = int(rng.integers(1, 7))
@@ -56,7 +56,7 @@ def test_large_and_mostly_single_workers_matches_the_fractional_bound():
     assert widths.sum() == 2000
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gains", "costs", "capacity", "said"),
     [
         ([[0, 1]], [1], -1, "at least 0"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gang_brute_force import all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import SchedulingInstance
@@ -15,7 +15,7 @@ from ddlopt.models.scheduling.makespan.dual_feasible import counting, transforme
 from ddlopt.models.scheduling.needs import needs, whole_resources
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 8, 12, 30])
+@for_each("capacity", [1, 2, 3, 7, 8, 12, 30])
 def test_what_fits_together_still_does(capacity):
     found = transformed(np.arange(capacity + 1), capacity)
     assert found.sizes[0].tolist() == list(range(capacity + 1))
@@ -66,7 +66,7 @@ BY_HAND = {
 }
 
 
-@pytest.mark.parametrize("name", BY_HAND)
+@for_each("name", BY_HAND)
 def test_makespan_by_hand(name):
     jobs, gpus, optimum = BY_HAND[name]
     problem = gang_instance(jobs, gpus)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.models.scheduling import Capped, Fair, Logarithmic, LossCurve
 from ddlopt.models.scheduling.concave.piecewise import ERROR, outer_pieces
@@ -27,7 +27,7 @@ def _excess(utility, pieces, low, high, points):
     return np.array([pieces.of(p) - utility.of(p) for p in points]) / gain
 
 
-@pytest.mark.parametrize(("utility", "ends", "tangents"), spread(itertools.product(CURVED, RANGES, [None, 2, 7]), 5))
+@for_each(("utility", "ends", "tangents"), spread(itertools.product(CURVED, RANGES, [None, 2, 7]), 5))
 def test_pieces_are_above_by_no_more_than_they_say(utility, ends, tangents):
     low, high, step = ends
     pieces = outer_pieces(utility, low, high, step, tangents)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import (
@@ -72,7 +73,7 @@ CLUSTERS = {
 }
 
 
-@pytest.mark.parametrize("name", CLUSTERS)
+@for_each("name", CLUSTERS)
 def test_exact_means_that_what_fits_can_be_placed(name):
     demands, capacities, exact = CLUSTERS[name]
     asked = instance(demands, capacities)
@@ -96,7 +97,7 @@ def test_exact_means_that_what_fits_can_be_placed(name):
 POWER = {"energy_price_per_j": 1e-6}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "exact"),
     [
         ({}, True),
@@ -119,7 +120,7 @@ def test_a_single_server_under_contention_is_no_pool():
     assert not pool(instance([GPU] * 2, [{"gpu": 4.0}], contention=rules)).exact
 
 
-@pytest.mark.parametrize("name", [name for name, (_, _, exact) in CLUSTERS.items() if exact])
+@for_each("name", [name for name, (_, _, exact) in CLUSTERS.items() if exact])
 def test_widths_become_a_schedule(name):
     demands, capacities, _ = CLUSTERS[name]
     rng = np.random.default_rng(3)

@@ -5,7 +5,7 @@ import pyomo.environ as pyo
 import pytest
 from gang_brute_force import LINEAR, all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
-from volume import slow, some
+from volume import for_each, slow, some
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance, evaluate
@@ -59,8 +59,8 @@ def contended(jobs, servers=(2, 2, 2), slots=9, rules=None, **fields):
     return SchedulingInstance.from_data(data | fields)
 
 
-@pytest.mark.parametrize("cases", [6, slow(15)])
-@pytest.mark.parametrize("objective", ["makespan", "completion"])
+@for_each("cases", [6, slow(15)])
+@for_each("objective", ["makespan", "completion"])
 def test_starts_give_the_optimum_of_all_orders(objective, cases):
     rng = np.random.default_rng(1)
     for case in range(cases):
@@ -114,7 +114,7 @@ MEETING = {
 }
 
 
-@pytest.mark.parametrize("name", some(MEETING, ["two-that-meet", "completion"]))
+@for_each("name", some(MEETING, ["two-that-meet", "completion"]))
 def test_contention_that_matters_gives_the_optimum_of_brute_force(name):
     jobs, fields = MEETING[name]
     problem = contended(jobs, **fields)

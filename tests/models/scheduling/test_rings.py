@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 from scheduling_brute_force import least_rings
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling import Job, Network, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
@@ -64,7 +64,7 @@ def sides(arcs, cut):
     return seen
 
 
-@pytest.mark.parametrize("seed", seeds(6, 60))
+@for_each("seed", seeds(6, 60))
 def test_tree_lemma(seed):
     rng = np.random.default_rng(seed)
     servers, switches = int(rng.integers(2, 8)), int(rng.integers(0, 5))
@@ -147,7 +147,7 @@ def random_graph_case(seed):
     return rng, instance, used, exact
 
 
-@pytest.mark.parametrize("seed", seeds(6, 60))
+@for_each("seed", seeds(6, 60))
 def test_find_ring_where_there_is_plenty(seed):
     """It is found, and not much longer than the shortest."""
     _, instance, used, exact = random_graph_case(seed)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance, slot_energy_j
 from slot_cases import PLACES, RING, changed, close, cluster, job, solve, star
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Network, PolluxTiming, ServerGroup, evaluate
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
@@ -90,7 +90,7 @@ def test_a_ring_may_pass_over_an_arc_twice(times, runs):
     assert len(solve(instance).solution.runs) == runs
 
 
-@pytest.mark.parametrize("seed", seeds(4, 100))
+@for_each("seed", seeds(4, 100))
 def test_routings_agree_on_trees(seed):
     rng = np.random.default_rng([3, seed])
     servers = int(rng.integers(3, 7))
@@ -146,7 +146,7 @@ def best_gain(instance, rows):
     return best
 
 
-@pytest.mark.parametrize("seed", seeds(4, 10))
+@for_each("seed", seeds(4, 10))
 def test_gain_after_progress(seed):
     """With mini-batches done before, the objective is the gain of the slot; so it is with any gains given."""
     rng = np.random.default_rng([11, seed])

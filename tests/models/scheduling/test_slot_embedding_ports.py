@@ -5,7 +5,7 @@ import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import random_instance
 from slot_cases import PLACES, changed, close, cluster, job, solve
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling import AllOrNothing, Capped, Contention, Network, Run, Schedule
@@ -15,7 +15,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "options", "reason"),
     [
         ({"slots": 2}, {}, "it models one slot, but there are 2"),

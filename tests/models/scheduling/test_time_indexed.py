@@ -7,7 +7,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.scheduling import (
@@ -117,9 +117,9 @@ def test_equals_brute_force(feature, objective, preemptive):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preemptive", [True, False], ids=["preemptive", "one-piece"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("feature", FEATURES)
+@for_each("preemptive", [True, False])
+@for_each("objective", OBJECTIVES)
+@for_each("feature", FEATURES)
 def test_equals_brute_force_often(feature, objective, preemptive):
     for seed in range(2, 40):
         instance = random_instance(
@@ -134,7 +134,7 @@ def wider_instance(seed=0, **changes):
     return random_instance(rng, jobs=8, slots=6, places=(4, 4), utilities=CONCAVE, **changes)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@for_each("objective", OBJECTIVES)
 def test_pool_and_servers_agree(objective):
     instance = wider_instance(objective=objective, energy=objective == "utility")
     if objective == "utility":  # one power for all servers, and none of their own
@@ -148,7 +148,7 @@ def test_pool_and_servers_agree(objective):
         assert one[0] == pytest.approx(other[0], rel=3e-5)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@for_each("objective", OBJECTIVES)
 def test_relaxation_is_no_worse_than_the_optimum(objective):
     instance = wider_instance(3, objective=objective)
     found = solve(TimeIndexed(), instance, gap=1e-5)
@@ -227,7 +227,7 @@ def test_two_builds_are_the_same():
         assert np.array_equal(getattr(one, figures), getattr(other, figures))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("formulation", "changes", "words"),
     [
         (TimeIndexed(places="pool"), {"network": Network(switches=1, links=((0, 2, 1), (1, 2, 1)))}, "no model"),
@@ -274,7 +274,7 @@ def test_done_before_counts():
     assert TimeIndexed(done=(0.0,)).scope(instance) is None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_one_slot_after_others_is_the_knapsack_of_gains(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, jobs=6, slots=1, places=(6,), arrivals=False, utilities=CONCAVE)
@@ -290,7 +290,7 @@ def test_one_slot_after_others_is_the_knapsack_of_gains(seed):
     assert outcome.objective - sum(row[0] for row in worth) == pytest.approx(best, rel=1e-4)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@for_each("objective", OBJECTIVES)
 def test_exact_proves_optimality_and_keeps_its_bound_apart(objective):
     instance = wider_instance(5, objective=objective)
     result = Exact("time-indexed", "scheduling", TimeIndexed()).solve(instance, Limits(time_s=60))

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 from pydantic import ValidationError
+from volume import for_each
 
 from ddlopt.models.scheduling import PolluxTiming, RingTiming
 
@@ -18,7 +19,7 @@ GOLDEN = {
 }
 
 
-@pytest.mark.parametrize(("workers", "seconds"), [(1, 0.124), (2, 0.209), (4, 0.2515), (8, 0.27275), (16, 0.283375)])
+@for_each(("workers", "seconds"), [(1, 0.124), (2, 0.209), (4, 0.2515), (8, 0.27275), (16, 0.283375)])
 def test_golden_values_of_the_ring(workers, seconds):
     timing = RingTiming(**GOLDEN)
     assert timing.iteration_s(workers) == pytest.approx(seconds, rel=1e-12)
@@ -72,7 +73,7 @@ def test_pollux_adds_or_overlaps():
     assert added.iteration_s(4, 1e3) == added.iteration_s(4)  # bandwidth is no matter
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "data"),
     [
         (RingTiming, {**GOLDEN, "bandwidth_bytes_per_s": 0}),

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Fair, Logarithmic, LossCurve
 from ddlopt.models.scheduling.utility import DONE
@@ -20,7 +21,7 @@ CONCAVE = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("utility", "half", "whole"),
     [
         (CONCAVE[0], 1.5, 3),
@@ -43,7 +44,7 @@ def test_values_by_hand(utility, half, whole):
         assert float(exact) == pytest.approx(utility.of(float(part)), rel=1e-12)
 
 
-@pytest.mark.parametrize("utility", CONCAVE, ids=repr)
+@for_each("utility", CONCAVE)
 def test_concave_and_never_falling(utility):
     assert utility.concave
     values = np.array([utility.of(part) for part in np.linspace(0, 1, 101)])
@@ -51,7 +52,7 @@ def test_concave_and_never_falling(utility):
     assert (np.diff(values, 2) <= 1e-12).all()
 
 
-@pytest.mark.parametrize("utility", CONCAVE, ids=repr)
+@for_each("utility", CONCAVE)
 def test_the_slope_is_the_derivative(utility):
     for part in (0.1, 0.5, 0.9):
         step = 1e-6

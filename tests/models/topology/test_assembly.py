@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from topology_cases import job
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.topology import evaluate
@@ -47,8 +47,8 @@ def random_flow(servers, degree, seed):
     return arcs, demand, arc_flow_of(paths, arcs, servers)
 
 
-@pytest.mark.parametrize("noise", [0.0, 1e-9])
-@pytest.mark.parametrize("seed", seeds(4, 5))
+@for_each("noise", [0.0, 1e-9])
+@for_each("seed", seeds(4, 5))
 def test_decompose_meets_demand_and_never_adds_load(seed, noise):
     arcs, demand, flow = random_flow(9, 2, seed)
     noisy = flow + noise * np.random.default_rng(seed).uniform(-1, 1, flow.shape)
@@ -127,7 +127,7 @@ def test_assembled_design_is_clean_and_keeps_every_load():
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_coupling_keeps_marginals(seed):
     rng = np.random.default_rng(seed)
     x = job(np.zeros((5, 5)), degree=4, groups=[((0, 1, 2, 3, 4), 1.0)])

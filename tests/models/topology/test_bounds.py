@@ -7,7 +7,7 @@ import pytest
 from brute_force import link_choices
 from full_routing import best_routing
 from topology_cases import DANOINT, all_to_all, job
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import AllReduceGroup, Ring, TopologyDesign, TopologyInstance, evaluate
@@ -30,7 +30,7 @@ def random_traffic(rng, n, density=1.0):
     return traffic
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "degree", "moore", "duplex"),
     [
         (8, 2, 6.5, 8.0),

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from topology_cases import job
+from volume import for_each
 
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
@@ -72,7 +73,7 @@ def test_bytes_are_rounded_down_and_must_fit():
         statement_of(instance, 0)
 
 
-@pytest.mark.parametrize("options", [{}, {"parallel_links": False}, {"optics": "duplex"}, {"host_forwarding": False}])
+@for_each("options", [{}, {"parallel_links": False}, {"optics": "duplex"}, {"host_forwarding": False}])
 def test_search_and_check_read_an_instance_alike(options):
     instance = job(uneven(5).traffic_bytes, 3, [((0, 1, 3), 7.0), ((1, 4), 2.0)], **options)
     task, statement = task_of(instance), statement_of(instance, int(np.log2(float(unit_of(instance)))))
@@ -180,7 +181,7 @@ def test_images_that_are_none_are_refused(symmetric):
     refused(grouped, certificate, "changes the all-reduce groups", instance_digest=grouped.digest)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "fault"),
     [
         (BRANCH, "."), (ELSEWHERE, "."), (IMAGE, "."), (END, "no meaning"), (-8, "no meaning"),

@@ -10,6 +10,7 @@ from math import ceil
 import numpy as np
 import pytest
 from brute_force import routed_congestion
+from volume import for_each
 
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.models.topology.certificate.colouring import colourable
@@ -123,6 +124,6 @@ def test_what_is_struck_off_is_in_no_good_design(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_what_is_struck_off_is_in_no_good_design_of_several_instances(case):
     assert sum(struck_off(case, seed, 1000) for seed in range(1, 5)) > 100

@@ -2,7 +2,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from topology_cases import all_to_all, job
-from volume import some
+from volume import for_each, some
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import AllReduceGroup, TopologyDesign, evaluate
@@ -46,7 +46,7 @@ OPTIMA = [
 ]
 
 
-@pytest.mark.parametrize(("n", "degree", "optimum", "ring_capable"), some(OPTIMA, 2))
+@for_each(("n", "degree", "optimum", "ring_capable"), some(OPTIMA, 2))
 def test_best_circulants_for_all_to_all(n, degree, optimum, ring_capable):
     for options, value in ({}, optimum), ({"ring_capable": True}, ring_capable):
         result = solve(all_to_all(n, degree), **options)
@@ -57,7 +57,7 @@ def test_best_circulants_for_all_to_all(n, degree, optimum, ring_capable):
         assert result.checked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "degree", "optics", "relaxation"),
     [
         (8, 2, "one_way", 7.0),
@@ -106,8 +106,8 @@ def test_the_product_of_coprime_cycles_is_a_circulant():
     assert torus.objective == pytest.approx(22 / 3, rel=1e-6)
 
 
-@pytest.mark.parametrize("parallel", [True, False])
-@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+@for_each("parallel", [True, False])
+@for_each("optics", ["one_way", "duplex"])
 def test_rings_alone_meet_the_all_reduce_bound(parallel, optics):
     instance = job(
         np.zeros((8, 8)), 4, optics=optics, parallel_links=parallel, allreduce_groups=reduce_everything(8, 100.0)
@@ -156,7 +156,7 @@ def test_without_forwarding_every_offset_with_traffic_is_linked():
     assert blocked.status is Status.NO_SOLUTION
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("instance", "options", "reason"),
     [
         (all_to_all(6, 2), {"invariants": (7,)}, "Z_7 has 7 elements, but there are 6 servers"),

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.concave_matching import ConcaveMatching
@@ -69,8 +69,8 @@ def brute_force(formulation, instance):
     return best
 
 
-@pytest.mark.parametrize("diminishing", ["halving", "harmonic"])
-@pytest.mark.parametrize(
+@for_each("diminishing", ["halving", "harmonic"])
+@for_each(
     ("servers", "options"),
     [
         (3, {}),
@@ -78,9 +78,8 @@ def brute_force(formulation, instance):
         (4, {"optics": "duplex"}),
         (5, {"optics": "duplex", "parallel_links": False}),
     ],
-    ids=["one-way", "one-way simple", "duplex", "duplex simple"],
 )
-@pytest.mark.parametrize("seed", seeds(1, 3))
+@for_each("seed", seeds(1, 3))
 def test_equals_brute_force(servers, options, diminishing, seed):
     instance = random_instance(servers, 2, seed, **options)
     for planes in (True, False) if instance.optics == "duplex" else (True,):
@@ -92,7 +91,7 @@ def test_equals_brute_force(servers, options, diminishing, seed):
         assert max(side.max() for side in degrees(instance, links)) <= instance.degree
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_one_way_linear_program_has_integral_optima(seed):
     instance = random_instance(12, 4, seed)
     formulation = ConcaveMatching()
@@ -136,7 +135,7 @@ def test_planes_matter_on_a_triangle():
     assert solve(one_link_each, instance)[0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_never_worse_than_repeated_blossom(seed):
     """d rounds of a largest matching with halved demand, as the paper lays duplex links."""
     instance = random_instance(10, 3, seed, optics="duplex")

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology import AllReduceGroup, Ring, Route, TopologyDesign, TopologyInstance, evaluate
@@ -135,7 +136,7 @@ ONE_WAY_MUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", ONE_WAY_MUTATIONS)
+@for_each("kind", ONE_WAY_MUTATIONS)
 def test_each_kind_of_violation_fires(kind):
     evaluation = evaluate(ring_instance(), ring_design(**ONE_WAY_MUTATIONS[kind]))
     assert kind in {violation.kind for violation in evaluation.violations}
@@ -153,7 +154,7 @@ DUPLEX_MUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", DUPLEX_MUTATIONS)
+@for_each("kind", DUPLEX_MUTATIONS)
 def test_each_kind_of_duplex_violation_fires(kind):
     evaluation = evaluate(duplex_instance(), duplex_design(**DUPLEX_MUTATIONS[kind]))
     assert kind in {violation.kind for violation in evaluation.violations}

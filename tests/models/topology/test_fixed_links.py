@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from topology_cases import all_to_all, job
+from volume import for_each
 
 from ddlopt.models.topology import AllReduceGroup, evaluate
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
@@ -44,7 +45,7 @@ def collapsed(n, generators):
     return linprog(cost, load, np.zeros(k), conservation, np.ones(n - 1), bounds=(0, None)).fun
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "generators", "published"),
     [(8, (1, 3), 7.0), (12, (1, 5), 15.0), (12, (1, 3, 4), 8.25), (10, (1, 3, 7), 17 / 3), (16, (1, 4, 5), 12.0)],
 )

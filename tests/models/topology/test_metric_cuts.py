@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from brute_force import link_choices, routed_congestion
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
@@ -61,7 +61,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("n", "seed", "options"), SHAPES)
+@for_each(("n", "seed", "options"), SHAPES)
 def test_every_design_satisfies_every_rounded_cut(n, seed, options):
     instance = instance_of(n, seed, **options)
     designs = designs_of(instance)

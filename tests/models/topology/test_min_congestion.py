@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 import pytest
 from brute_force import brute_force, link_choices
 from topology_cases import DANOINT, all_to_all, job
-from volume import slow, some, spread
+from volume import for_each, slow, some, spread
 
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.topology import evaluate
@@ -77,8 +77,8 @@ def test_agrees_with_brute_force(size, optics, parallel_links, host_forwarding):
     assert evaluate(instance, result.solution, exact=True).feasible
 
 
-@pytest.mark.parametrize("step", [7, slow(1)])
-@pytest.mark.parametrize("optics", ["one_way", "duplex"])
+@for_each("step", [7, slow(1)])
+@for_each("optics", ["one_way", "duplex"])
 def test_every_option_has_the_same_optimum(optics, step):
     instance = job([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
     best = brute_force(instance)
@@ -90,7 +90,7 @@ def test_every_option_has_the_same_optimum(optics, step):
     assert known.objective == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize(("n", "best"), some([(5, 3.0), (6, 4.2), (7, 5.5), (8, 20 / 3)], 1))
+@for_each(("n", "best"), some([(5, 3.0), (6, 4.2), (7, 5.5), (8, 20 / 3)], 1))
 def test_all_to_all_optima(n, best):
     result = solve(all_to_all(n))
     assert result.status is Status.OPTIMAL
@@ -146,7 +146,7 @@ def test_volume_bound_of_danoint_and_its_optimum():
     assert MinVolume().objective_value(danoint(), outcome.bound) == pytest.approx(64.6875, rel=1e-5)
 
 
-@pytest.mark.parametrize(("n", "optics"), some(itertools.product([4, 5], ["one_way", "duplex"]), 2))
+@for_each(("n", "optics"), some(itertools.product([4, 5], ["one_way", "duplex"]), 2))
 def test_volume_bound_is_one(n, optics):
     instance = random_instance(n, n, optics=optics)
     outcome = Highs().solve(build_model("topology", MinVolume(), instance), Limits())
@@ -167,7 +167,7 @@ def fixed_to(instance, design, **options):
     return formulation.objective_value(instance, outcome.objective)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("traffic", "optics"),
     spread(itertools.product(["all alike", "two kinds", "all different"], ["one_way", "duplex"]), 3),
 )

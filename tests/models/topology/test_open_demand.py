@@ -7,7 +7,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from topology_cases import job
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import evaluate
@@ -142,8 +142,8 @@ def laid(template):
     return tuple((i, (i + p) % 4, 1) for i in range(4) for p in (1, 2))
 
 
-@pytest.mark.parametrize("rings", ["all", "generators", "relaxed"])
-@pytest.mark.parametrize("name", CASES)
+@for_each("rings", ["all", "generators", "relaxed"])
+@for_each("name", CASES)
 def test_given_links_with_an_open_demand(name, rings):
     template, sent = pair_of(name)
     expected = solve_fixed(FixedLinks(laid(template), rings), sent)

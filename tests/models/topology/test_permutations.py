@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sympy import divisors, isprime, totient
 from sympy.combinatorics import Permutation, PermutationGroup
-from volume import spread
+from volume import for_each, spread
 
 from ddlopt.models.topology.bounds import abelian_ball
 from ddlopt.models.topology.permutations import coset, coset_generators, is_coset, ring, totient_perms, totients
@@ -24,7 +24,7 @@ def test_totients_are_the_generators_of_rings(k):
         assert one_cycle == (p in totients(k))
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 12, 16, 97, 4096])
+@for_each("k", [2, 3, 4, 12, 16, 97, 4096])
 def test_primes_only_keeps_one_and_the_primes_not_dividing_k(k):
     kept = totient_perms(k, primes_only=True)
     assert kept == tuple(p for p in totients(k) if p == 1 or isprime(p))
@@ -40,7 +40,7 @@ def test_ring_visits_all_members_by_its_generator():
     assert len({ring(members, p) for p in totients(5)}) == 4
 
 
-@pytest.mark.parametrize(("members", "p"), [((0, 1, 2, 3), 2), ((0, 1, 2), 3), ((0,), 1), ((0, 1, 2), 0)])
+@for_each(("members", "p"), [((0, 1, 2, 3), 2), ((0, 1, 2), 3), ((0,), 1), ((0, 1, 2), 0)])
 def test_ring_refuses_generators_that_close_early(members, p):
     with pytest.raises(ValueError, match="not a ring"):
         ring(members, p)
@@ -71,7 +71,7 @@ def test_coset_generators_walk_the_ring_of_the_coset():
             assert ring(members, p) == tuple((members[0] + a * step) % 12 for a in range(k))
 
 
-@pytest.mark.parametrize("invariants", [(12,), (3, 4), (2, 6), (2, 2, 2), (4, 4)])
+@for_each("invariants", [(12,), (3, 4), (2, 6), (2, 2, 2), (4, 4)])
 def test_arithmetic_is_that_of_the_group_in_sympy(invariants):
     group = AbelianGroup(invariants)
     sympy_group = group.permutation_group
@@ -168,7 +168,7 @@ BEST_CIRCULANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("n", "generators", "diameter", "mean"), BEST_CIRCULANTS)
+@for_each(("n", "generators", "diameter", "mean"), BEST_CIRCULANTS)
 def test_published_circulants(n, generators, diameter, mean):
     group = AbelianGroup((n,))
     both_ways = closed(group, generators)
@@ -176,7 +176,7 @@ def test_published_circulants(n, generators, diameter, mean):
     assert group.mean_distance(both_ways) == pytest.approx(mean, rel=1e-5)
 
 
-@pytest.mark.parametrize(("n", "generators", "diameter", "mean"), [row for row in BEST_CIRCULANTS if row[0] <= 24])
+@for_each(("n", "generators", "diameter", "mean"), [row for row in BEST_CIRCULANTS if row[0] <= 24])
 def test_published_circulants_are_the_best(n, generators, diameter, mean):
     group = AbelianGroup((n,))
     halves = np.unique(np.minimum(np.arange(1, n), group.negate(np.arange(1, n))))
@@ -188,7 +188,7 @@ def test_published_circulants_are_the_best(n, generators, diameter, mean):
     assert min(pair for pair in found if pair[0] is not None) == (diameter, pytest.approx(mean, rel=1e-5))
 
 
-@pytest.mark.parametrize("n", spread(range(5, 60), 9))
+@for_each("n", spread(range(5, 60), 9))
 def test_smallest_diameter_of_undirected_double_loops(n):
     """OEIS A344517: ceil((sqrt(2n - 1) - 1) / 2)."""
     group = AbelianGroup((n,))
@@ -220,7 +220,7 @@ def test_largest_circulants_by_exhaustion(k, directed, orders):
             assert all(smallest_diameter(n) > radius for n in range(order + 1, ball + 1))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "generators", "diameter"),
     [
         (55, (1, 5, 21), 3),
@@ -235,7 +235,7 @@ def test_witnesses_of_large_circulants(n, generators, diameter):
     assert group.diameter(closed(group, generators)) == diameter
 
 
-@pytest.mark.parametrize(("base", "digits"), [(2, 4), (3, 3), (4, 3), (8, 4)])
+@for_each(("base", "digits"), [(2, 4), (3, 3), (4, 3), (8, 4)])
 def test_chord_like_circulants_reach_the_digit_bound(base, digits):
     group = AbelianGroup((base**digits,))
     assert group.diameter([base**i for i in range(digits)]) == digits * (base - 1)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import networkx as nx
 import pytest
+from volume import for_each
 
 from ddlopt.models.topology.planes import colour_planes, one_way_planes
 
@@ -20,8 +21,8 @@ def assert_matchings(planes, links, degree):
     assert held == Counter(links), "the planes must hold exactly the links"
 
 
-@pytest.mark.parametrize(("servers", "degree"), [(6, 3), (12, 4), (12, 11), (32, 4), (64, 3)])
-@pytest.mark.parametrize("seed", range(3))
+@for_each(("servers", "degree"), [(6, 3), (12, 4), (12, 11), (32, 4), (64, 3)])
+@for_each("seed", range(3))
 def test_random_regular_graphs_are_coloured(servers, degree, seed):
     links = {tuple(sorted(edge)): 1 for edge in nx.random_regular_graph(degree, servers, seed=seed).edges}
     assert_matchings(colour_planes(servers, links, degree, seed), links, degree)
@@ -62,7 +63,7 @@ def test_uncolourable_designs_are_refused(servers, links, degree):
     assert colour_planes(servers, links, degree) is None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_small_refusals_agree_with_an_independent_search(seed):
     """Against colouring the line graph by brute force over maximal matchings."""
     rng = random.Random(seed)

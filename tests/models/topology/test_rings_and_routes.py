@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 import pytest
 from brute_force import brute_force
 from topology_cases import DANOINT, all_to_all, job
-from volume import seeds, slow, some, spread
+from volume import for_each, seeds, slow, some, spread
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import Ring, TopologyDesign, evaluate
@@ -71,8 +71,8 @@ def test_equals_brute_force(name):
     assert relaxed <= best * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2))
-@pytest.mark.parametrize("options", [{}, slow({"optics": "duplex"}), {"parallel_links": False}], ids=str)
+@for_each("seed", seeds(1, 2))
+@for_each("options", [{}, slow({"optics": "duplex"}), {"parallel_links": False}])
 def test_equals_min_congestion_without_groups(options, seed):
     instance = job(random_traffic(5, seed, 0.6), **options)
     other = Exact("min-congestion", "topology", MinCongestion()).solve(instance, Limits(gap=1e-7))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
@@ -33,7 +33,7 @@ def solved(formulation, instance):
     return Exact("exact", "topology", formulation).solve(instance, Limits(time_s=60, gap=1e-6))
 
 
-@pytest.mark.parametrize("seed", seeds(4, 6))
+@for_each("seed", seeds(4, 6))
 def test_bisection_is_the_optimum_of_the_program(seed):
     rng = np.random.default_rng(seed)
     degree = 2 + seed % 2
@@ -86,7 +86,7 @@ def test_what_it_refuses(options, word):
     assert word in MaxMinCircuits().refuses(instance_of(np.ones((3, 3)) - np.eye(3), 2, **options))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_the_linear_program_is_one_assignment_d_times(seed):
     rng = np.random.default_rng(seed)
     n, d = 4, 3

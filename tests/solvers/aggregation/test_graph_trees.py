@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from aggregation_graph_cases import answers, optimum, random_instance, star
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.models.aggregation import GraphInstance, evaluate
@@ -23,8 +23,8 @@ from ddlopt.solvers.heuristic import Clock
 LIMITS = Limits(time_s=600)
 
 
-@pytest.mark.parametrize("goal", ["utilization", "congestion"])
-@pytest.mark.parametrize("search", [False, slow(True)])
+@for_each("goal", ["utilization", "congestion"])
+@for_each("search", [False, slow(True)])
 def test_bounds_hold_and_most_optima_are_proved(goal: str, search: bool) -> None:
     proved = tried = 0
     for seed in (1, 3, 8, 14, 20, 24, 26, 36, 37, 45, 46):

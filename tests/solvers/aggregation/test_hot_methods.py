@@ -6,7 +6,7 @@ from itertools import pairwise
 import hot_cases
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library import load
@@ -42,7 +42,7 @@ def test_exact_methods_find_the_best_by_enumeration(seed: int) -> None:
         assert result.bound >= optimum * (1 - 1e-9) - 1e-9, name
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_the_knapsack_is_as_good_as_the_whole_dynamic_program(seed: int) -> None:
     instance = hot_cases.drawn(seed, jobs=3, switches=1, most=60, widest=2 + seed % 7)
     instance = with_registers(instance, 20 + 3 * seed)
@@ -64,7 +64,7 @@ def with_registers(instance: HotInstance, registers: int) -> HotInstance:
     return HotInstance.from_data(data)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_for_equal_widths_those_touched_most_are_the_best(seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = {
@@ -89,7 +89,7 @@ def test_reductions_and_order_leave_an_optimum(seed: int) -> None:
     assert values == pytest.approx([values[0]] * 4, rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_an_optimum_has_hotter_parameters_where_more_workers_pass(seed: int) -> None:
     instance = hot_cases.drawn(300 + seed, jobs=2, switches=3, most=15, widest=2)
     answer = Exact("x", "aggregation", HotParameters(ordered=True)).solve(instance, TIGHT).solution

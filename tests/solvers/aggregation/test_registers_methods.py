@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from register_cases import full, optimum, small
-from volume import some
+from volume import for_each, some
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
@@ -39,7 +39,7 @@ def _solved(method: Method, instance: RegisterInstance, seed: int = 0) -> Result
     return method.solve(instance, Limits(), seed)
 
 
-@pytest.mark.parametrize(("seed", "goal"), some(CASES, 4))
+@for_each(("seed", "goal"), some(CASES, 4))
 def test_no_method_beats_brute_force_and_the_tree_reaches_it(seed: int, goal: Goal) -> None:
     instance = small(seed, goal)
     value = optimum(instance)

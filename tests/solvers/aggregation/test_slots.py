@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from slots_cases import optimum_by_enumeration, slots_instance
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, evaluate
@@ -31,7 +32,7 @@ def test_exact_is_what_enumeration_finds(seed: int) -> None:
     assert result.bound <= optimum * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_one_switch_with_whole_slots_needs_no_model(seed: int) -> None:
     instance = slots_instance(seed, jobs=4, switches=1, slots=(6, 14))
     result = PricedSlots().solve(instance, Limits(gap=1e-9))
@@ -40,7 +41,7 @@ def test_one_switch_with_whole_slots_needs_no_model(seed: int) -> None:
     assert result.gap < 1e-9
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_bisection_is_what_enumeration_finds(seed: int) -> None:
     instance = slots_instance(seed, back=0.5, goal="slowest")
     result = best(instance, "highs").solve(instance, Limits())
@@ -48,7 +49,7 @@ def test_bisection_is_what_enumeration_finds(seed: int) -> None:
     assert result.objective == pytest.approx(optimum_by_enumeration(instance), rel=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_both_solvers_of_the_relaxation_agree(seed: int) -> None:
     instance = slots_instance(seed, jobs=8, switches=3, links=3, whole=False, slots=(10, 60))
     ours, conic = (PricedSlots(solver).solve(instance, Limits()) for solver in ("interior", "clarabel"))
@@ -58,7 +59,7 @@ def test_both_solvers_of_the_relaxation_agree(seed: int) -> None:
     assert conic.method == "slot-shares"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_links_whole_slots_and_fallback_together(seed: int) -> None:
     instance = slots_instance(seed, jobs=6, switches=2, links=2, back=0.5, slots=(7, 20))
     result = opened().solve(instance, Limits())
@@ -99,7 +100,7 @@ def test_a_price_is_what_one_more_slot_saves() -> None:
     assert saved == pytest.approx(found.prices[row], rel=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_interior_point_copes_with_any_scale(seed: int) -> None:
     rng = np.random.default_rng(seed)
     jobs, count = int(rng.choice([1, 3, 10, 60])), int(rng.choice([1, 3, 20]))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from table_cases import optimum, random_tables, several, staircase_of
+from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.generators.deployment import generate as layered
@@ -196,7 +197,7 @@ def test_entries_of_equal_variation_use_the_memory() -> None:
     assert VariationTables().solve(constant, Limits()).objective == 0
 
 
-@pytest.mark.parametrize("method", [*HEURISTICS, OptimalTables()], ids=lambda method: method.name)
+@for_each("method", [*HEURISTICS, OptimalTables()])
 def test_the_same_answer_again_and_one_line_for_other_problems(method: Method) -> None:
     instance = generate("table", 5, shape="random", bits=5)
     one, other = (method.solve(instance, Limits(), seed=3) for _ in range(2))

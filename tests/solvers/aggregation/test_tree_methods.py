@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from tree_cases import answer, optima, optimum, random_tree
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.tree import example
@@ -55,8 +55,8 @@ def test_the_worked_example():
     assert reached["level"].solution.switches == ((1, 2),)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("splits", [1 << 20, 4])
+@for_each("shape", SHAPES)
+@for_each("splits", [1 << 20, 4])
 def test_tables_have_the_optimum_of_every_budget(shape, splits):
     """For each number of switches at most, from one run; with decisions kept for parts of the tree, too."""
     parts = []
@@ -94,7 +94,7 @@ def test_every_method_against_enumeration(seed):
             assert found.solution == method.solve(tree, EXACT, seed=seed).solution
 
 
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@for_each("seed", seeds(2, 6))
 def test_larger_trees_against_the_integer_program(seed):
     options = {"nodes": 60, "budget": 6 + seed, "capable": 0.6, "depth": 0.2 * seed}
     tree = generate("tree-random", seed, **options)

@@ -2,6 +2,7 @@
 
 import cvxpy as cp
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
@@ -33,7 +34,7 @@ def solved(embedded, *further, sense="minimize", objective=None):
     return problem.value
 
 
-@pytest.mark.parametrize(("formulation", "name"), CASES, ids=lambda each: type(each).__name__)
+@for_each(("formulation", "name"), CASES)
 def test_optima_and_solutions_are_the_same(formulation, name):
     instance = ddlopt.load(name)
     embedded = CvxpyBlock(formulation, instance)

@@ -9,6 +9,7 @@ import highspy
 import pyomo.environ as pyo
 import pytest
 from hard_network import lay_circulant, network
+from volume import for_each
 
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.backends import highs as highs_module
@@ -29,7 +30,7 @@ def knapsack(items=30, rows=5, seed=1):
     return model
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error", "message"),
     [
         ({"mip_rel_gp": 0.1}, UnknownNameError, "has no option 'mip_rel_gp'; did you mean mip_rel_gap"),

@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 import pytest
 from pyomo.core.base import constraint as constraint_module
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+from volume import for_each
 
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.matrix import linear_model, load_values, plain_model
@@ -180,7 +181,7 @@ def _add(name, component):
     return lambda model: setattr(model, name, component(model))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("what", "message"),
     [
         (_add("c", lambda m: pyo.Constraint(expr=m.x[1] * m.x[2] <= 1)), "constraint 'c' is not linear"),

@@ -5,7 +5,7 @@ import itertools
 import brute_force
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
@@ -80,7 +80,7 @@ def test_names_are_those_of_the_catalogue():
     ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_the_exact_strategy_plane_is_the_best_of_all_choices(seed):
     rng = np.random.default_rng(seed)
     memory = 1.0 if seed % 2 else None
@@ -95,7 +95,7 @@ def test_the_exact_strategy_plane_is_the_best_of_all_choices(seed):
     assert bound == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("method", [ALL[0], *ALL[3:]], ids=lambda method: method.name)
+@for_each("method", [ALL[0], *ALL[3:]])
 def test_a_seed_gives_one_plan(method):
     instance = tiny(5)
     one, other = (method.solve(instance, Limits(), seed=4) for _ in range(2))
@@ -172,7 +172,7 @@ def test_released_links_are_those_of_the_released_finder():
         assert plan.design.links == design.links
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [{"strategies": "best"}, {"topology": "best"}, {"rounds": 0}, {"budget": 0}, {"alpha": -1.0}, {"plane_s": 0.0}],
 )

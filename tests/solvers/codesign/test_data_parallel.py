@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.instances.generators.codesign.random import random_job
@@ -90,7 +91,7 @@ def test_memory_is_traded_against_time():
         data_parallel(instance_of(layers, 2))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_memory_against_all_choices(seed):
     instance = random_job(np.random.default_rng(seed), memory_slack=1.0, servers=(4, 6)[seed % 2])
     wanted = list(usual(instance))

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
@@ -38,8 +39,8 @@ def two_halves(instance):
     return TopologyDesign(instance="two rings apart", links=rings)
 
 
-@pytest.mark.parametrize("paths_per_pair", [1, 3])
-@pytest.mark.parametrize("seed", range(8))
+@for_each("paths_per_pair", [1, 3])
+@for_each("seed", range(8))
 def test_a_plan_takes_the_time_promised(seed, paths_per_pair):
     instance, first, others = drawn(seed)
     design, _, _ = answer_topology(job_of(instance, first), "topology-finder", Limits(), seed)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
@@ -56,7 +56,7 @@ def drawn(seed, **options):
     return random_job(np.random.default_rng(seed), **(fields | options))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seed", "options"),
     [
         slow(1, {"degree": 1}),
@@ -235,9 +235,7 @@ def test_odd_options(option):
         Joint(**option)
 
 
-@pytest.mark.parametrize(
-    ("optics", "servers", "degree"), [("one_way", 12, 4), ("duplex", 12, 4), ("duplex", 8, 3), ("one_way", 9, 2)]
-)
+@for_each(("optics", "servers", "degree"), [("one_way", 12, 4), ("duplex", 12, 4), ("duplex", 8, 3), ("one_way", 9, 2)])
 def test_all_reduce_among_all_is_as_fast_as_ports_allow(optics, servers, degree):
     job = TopologyInstance(
         name="all-reduce",

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
@@ -35,7 +36,7 @@ def all_times(routes):
     return {choices: routes.time_s(choices) for choices in itertools.product(*map(range, sizes))}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_enough_proposals_find_the_best_choice(seed):
     _, routes = drawn(seed, memory_slack=1.0 if seed % 3 == 1 else None)
     times = all_times(routes)
@@ -45,8 +46,8 @@ def test_enough_proposals_find_the_best_choice(seed):
     assert times[walked.choices] == walked.time_s
 
 
-@pytest.mark.parametrize("propagation", [0.0, 0.6])
-@pytest.mark.parametrize("seed", range(6))
+@for_each("propagation", [0.0, 0.6])
+@for_each("seed", range(6))
 def test_sums_kept_up_to_date_are_the_sums_made_anew(seed, propagation):
     instance, routes = drawn(seed, layers=9, strategies=5, twins=2)
     kept, anew = Walker(routes), Walker(routes)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, evaluate, job_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
@@ -32,8 +33,8 @@ def two_layers(**options):
     return CodesignInstance(**(fields | options))
 
 
-@pytest.mark.parametrize("optics", ["one_way", "duplex"])
-@pytest.mark.parametrize("choices", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@for_each("optics", ["one_way", "duplex"])
+@for_each("choices", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_plan_has_the_load_of_the_design(optics, choices):
     instance = two_layers(optics=optics)
     design, busiest, bound = answer_topology(job_of(instance, choices), "link-exchange", Limits())
@@ -52,8 +53,8 @@ def test_nothing_to_send_is_a_plan_without_links():
     assert judged.objective == 6.0
 
 
-@pytest.mark.parametrize("overlap", ["none", "full"])
-@pytest.mark.parametrize("compute_s", [0.0, 1.0, 1e6])
+@for_each("overlap", ["none", "full"])
+@for_each("compute_s", [0.0, 1.0, 1e6])
 def test_bound_in_bytes_is_below_the_optimum(overlap, compute_s):
     # Three hops of traffic on one ring of three: of one and two hops, (1 + 2) / 1 bytes.
     traffic = np.ones((3, 3)) - np.eye(3)

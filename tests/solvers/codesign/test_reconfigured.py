@@ -6,6 +6,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.errors import NoSolutionError, OptionError
@@ -47,8 +48,8 @@ def pauses(sending_s, live_s):
     return math.ceil(round(sending_s / live_s, 9)) - 1
 
 
-@pytest.mark.parametrize("amount", [4.0, 40.0, 41.0, 80.0, 400.0, 444.4])
-@pytest.mark.parametrize("held", [0.0, 0.1])
+@for_each("amount", [4.0, 40.0, 41.0, 80.0, 400.0, 444.4])
+@for_each("held", [0.0, 0.1])
 def test_one_demand_over_all_circuits(amount, held):
     # Circuits of 2 · 2 bytes/s, live for 10 s and set anew for 2.5 s.
     sent = SipMl(2.5, 4.0, held).deliver(job(one_pair(amount)), 0, never)
@@ -57,7 +58,7 @@ def test_one_demand_over_all_circuits(amount, held):
     assert held > 0 or sent.settings == pauses(sending_s, 10.0) + 1
 
 
-@pytest.mark.parametrize("amount", [4.0, 20.0, 21.0, 300.0])
+@for_each("amount", [4.0, 20.0, 21.0, 300.0])
 def test_one_demand_where_servers_must_stay_connected(amount):
     # The greedy gives the pair both circuits, but one is taken away again to join the third server.
     sent = OcsReconfig(2.5, 4.0).deliver(job(one_pair(amount, 3), servers=3), 0, never)
@@ -102,8 +103,8 @@ def recorded(method, instance):
     return [*seen, (np.zeros_like(seen[0][0]), 1)], sent
 
 
-@pytest.mark.parametrize("method", [OcsReconfig(0.3), SipMl(0.3), SipMl(0.01)])
-@pytest.mark.parametrize("seed", range(3))
+@for_each("method", [OcsReconfig(0.3), SipMl(0.3), SipMl(0.01)])
+@for_each("seed", range(3))
 def test_bytes_are_conserved(method, seed):
     rng = np.random.default_rng(seed)
     traffic = rng.gamma(0.5, 20.0, (6, 6))
@@ -155,7 +156,7 @@ def test_circuits_held_for_many_windows_are_about_as_good():
     assert held.seconds == pytest.approx(anew.seconds, rel=0.1)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_the_greedy_is_that_of_ocs_greedy(seed):
     rng = np.random.default_rng(seed)
     demand = np.triu(rng.gamma(0.5, 1.0, (7, 7)), 1)
@@ -206,7 +207,7 @@ def test_time_that_is_up():
     assert (result.status, result.objective) == (Status.NO_SOLUTION, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "options"),
     [
         (OcsReconfig, {"reconfiguration_s": 0.0}),

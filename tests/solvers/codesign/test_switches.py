@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
@@ -195,7 +196,7 @@ def test_too_little_memory():
     assert "2 bytes are missing" in result.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "options"),
     [
         (FatTree, {"cost_ratio": 0.0}),

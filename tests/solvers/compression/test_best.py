@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.compression import Operator, SfbInstance, Tensor
 from ddlopt.models.errors import SolverMissingError, UnknownNameError
@@ -22,11 +22,9 @@ SFB = {
 }
 
 
-@pytest.mark.parametrize("fusion", [False, True])
-@pytest.mark.parametrize(
-    ("goal", "budget"), [("time", False), ("time", True), ("error", False)], ids=["time", "budget", "error"]
-)
-@pytest.mark.parametrize("cases", [2, slow(6)])
+@for_each("fusion", [False, True])
+@for_each(("goal", "budget"), [("time", False), ("time", True), ("error", False)])
+@for_each("cases", [2, slow(6)])
 def test_timelines(goal, budget, fusion, cases):
     rng = np.random.default_rng([11, budget, fusion])
     for _ in range(cases):

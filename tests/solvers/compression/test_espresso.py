@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_timeline_case
+from volume import for_each
 
 from ddlopt.models.compression import (
     Cluster,
@@ -124,7 +125,7 @@ def one_of_each(elements, *, intra="pcie", labels="none fp16 inter all", ready=0
 SIZES = [2**k + extra for k in (17, 19, 20, 22, 23) for extra in (0, 1)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("intra", "labels", "expected"),
     [
         ("pcie", "none fp16 inter all", [0, 1, 1, 1, 1, 2, 2, 2, 2, 3]),

@@ -1,8 +1,8 @@
 """Nothing and everything: on the three problems, and where budgets stand in the way."""
 
 import numpy as np
-import pytest
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
+from volume import for_each
 
 from ddlopt.models.compression import (
     CompressionInstance,
@@ -31,7 +31,7 @@ def timeline(menu=MENU, **more):
     return CompressionInstance(name="x", gradients=gradients, menus=(menu,), **more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("menu", "more", "nothing", "everything"),
     [
         (MENU, {}, (1, 1, 1), (4, 4, 4)),
@@ -90,7 +90,7 @@ def operator(name, size=0.0, **more):
     return Operator(name=name, **settings | more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("budgets", "duplicated"),
     [
         ({}, (1, 2, 4)),

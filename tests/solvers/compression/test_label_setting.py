@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_data import shared_data
 from timeline_brute_force import brute_force, random_timeline_case
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.instances.readers import convert
@@ -41,7 +41,7 @@ def solved(instance, limits=TO_THE_END, start=None, **options):
     return LabelSetting(**options).solve(instance, limits, start=start)
 
 
-@pytest.mark.parametrize("seed", seeds(15, 150))
+@for_each("seed", seeds(15, 150))
 def test_tiny_timelines_of_all_kinds(seed):
     instance = random_timeline_case(np.random.default_rng(seed))
     best, _ = brute_force(instance)
@@ -63,7 +63,7 @@ def test_bounds_hold_where_hardly_a_label_is_kept(seed, monkeypatch):
     assert divided.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", seeds(6, 20))
+@for_each("seed", seeds(6, 20))
 def test_prices_bound_every_plan(seed):
     """Along the best plan no bound exceeds its value, whatever the multipliers."""
     rng = np.random.default_rng(2000 + seed)
@@ -84,7 +84,7 @@ def test_prices_bound_every_plan(seed):
     assert kept.arcs.tail.min() == 0
 
 
-@pytest.mark.parametrize("seed", seeds(3, 20))
+@for_each("seed", seeds(3, 20))
 def test_fronts(seed):
     rng = np.random.default_rng(seed)
     figures = rng.integers(0, 6, size=(3, 60)).astype(float)

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from sfb_brute_force import all_best
-from volume import seeds, slow
+from volume import for_each, seeds, slow
 
 from ddlopt.instances.generators.compression.sfb_random import random_graph
 from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, evaluate
@@ -40,7 +40,7 @@ def capacity(side, tails, heads, capacities):
     return sum(int(c) for i, j, c in zip(tails, heads, capacities, strict=True) if side[i] and not side[j])
 
 
-@pytest.mark.parametrize("seed", seeds(15, 120))
+@for_each("seed", seeds(15, 120))
 def test_flow_and_both_extreme_cuts(seed):
     nodes, tails, heads, capacities = drawn_network(np.random.default_rng(seed))
     sides = [np.array((True, False, *bits)) for bits in product((False, True), repeat=nodes - 2)]
@@ -164,7 +164,7 @@ def independent_cut(instance):
     return value, {node for node in side if isinstance(node, int)}
 
 
-@pytest.mark.parametrize(("cost_model", "broadcast"), FORMS)
+@for_each(("cost_model", "broadcast"), FORMS)
 def test_cut_is_that_of_another_library(cost_model, broadcast):
     for seed, shape in enumerate(SHAPES):
         instance = random_graph(

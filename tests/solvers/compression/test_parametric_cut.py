@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sfb_brute_force import selections
 from sfb_cases import changed, drawn, optima
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import SfbSelection, evaluate
@@ -32,7 +32,7 @@ def budgeted(seed, operators=9, part=0.35, **fields):
     return changed(instance, **{name: part * whole[name] for name in BUDGETS[seed % 3]})
 
 
-@pytest.mark.parametrize("seed", seeds(6, 24))
+@for_each("seed", seeds(6, 24))
 def test_solution_bound_and_optimum(seed):
     instance = budgeted(seed, duplication_penalty_s=0.1 * (seed % 2))
     least, _ = optima(instance)
@@ -73,8 +73,8 @@ def test_the_bound_of_prices_is_at_least_the_linear_relaxation(seed):
         assert price > 0 or len(BUDGETS[seed % 3]) > 1
 
 
-@pytest.mark.parametrize("resource", ["memory_bytes", "compute_s"])
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@for_each("resource", ["memory_bytes", "compute_s"])
+@for_each("seed", seeds(2, 6))
 def test_the_frontier_is_the_lower_hull_of_all_selections(seed, resource):
     instance = drawn(seed)
     corners = frontier(instance, resource)
@@ -104,7 +104,7 @@ def test_the_bound_at_a_corner_is_the_corner():
         assert result.objective == pytest.approx(corner.cost_s, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_without_time_the_bound_is_still_one(seed):
     instance = budgeted(seed)
     least, _ = optima(instance)
@@ -202,7 +202,7 @@ def _subsets(size):
     return [[k for k in range(size) if number >> k & 1] for number in range(2**size)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_moves_and_contractions_cost_what_the_check_says(seed):
     instance = drawn(seed, operators=30, broadcast=("per_tensor", "per_edge")[seed % 2])
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import (
@@ -24,7 +24,7 @@ def changed(instance, **fields):
     return type(instance).from_data(instance.model_dump() | fields)
 
 
-@pytest.mark.parametrize("seed", seeds(12, 100))
+@for_each("seed", seeds(12, 100))
 def test_optimal_on_tiny_timelines(seed):
     instance = random_timeline_case(np.random.default_rng(seed))
     best, _ = brute_force(instance)
@@ -33,8 +33,8 @@ def test_optimal_on_tiny_timelines(seed):
     assert result.bound <= best * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("fusion", [False, True])
-@pytest.mark.parametrize("seed", seeds(4, 20))
+@for_each("fusion", [False, True])
+@for_each("seed", seeds(4, 20))
 def test_a_sweep_that_leaves_nothing_out_is_a_proof(seed, fusion):
     """Whatever the prices, and whatever the plan to improve."""
     instance = random_timeline_case(np.random.default_rng(seed), fusion=fusion, goal="time")
@@ -47,7 +47,7 @@ def test_a_sweep_that_leaves_nothing_out_is_a_proof(seed, fusion):
     assert best * (1 - 1e-6) - 1e-9 <= bound <= best * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", seeds(6, 60))
+@for_each("seed", seeds(6, 60))
 def test_a_narrow_sweep_proves_no_more_than_is_true(seed):
     instance = random_timeline_case(np.random.default_rng(seed), gradients=5, options=3, goal="time")
     best, _ = brute_force(instance)
@@ -57,8 +57,8 @@ def test_a_narrow_sweep_proves_no_more_than_is_true(seed):
     assert bound <= best * (1 + 1e-12) <= found.objective * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", seeds(4, 10))
-@pytest.mark.parametrize("goal", ["time", "error"])
+@for_each("seed", seeds(4, 10))
+@for_each("goal", ["time", "error"])
 def test_halves_hold_what_the_whole_does(seed, goal):
     rng = np.random.default_rng(seed)
     instance = random_timeline_case(rng, gradients=4, options=3, fusion=bool(seed % 2), goal=goal, budget=True)
@@ -74,7 +74,7 @@ def test_halves_hold_what_the_whole_does(seed, goal):
     assert min(bounds, default=best) <= best * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", seeds(5, 20))
+@for_each("seed", seeds(5, 20))
 def test_optimal_levels(seed):
     instance = random_levels_case(np.random.default_rng(seed))
     best, _ = brute_force(instance)
@@ -125,7 +125,7 @@ def test_time_is_up_at_once():
     assert result.details["nodes"] <= 1
 
 
-@pytest.mark.parametrize("seed", seeds(2, 5))
+@for_each("seed", seeds(2, 5))
 def test_a_time_budget_that_nothing_keeps(seed):
     free = random_timeline_case(np.random.default_rng(seed), gradients=4, goal="time", budget=False)
     fastest, _ = brute_force(free)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_timeline_case
+from volume import for_each
 
 from ddlopt.instances.workloads.compression.planner_costs import hipress_menu
 from ddlopt.models.compression import CompressionInstance, Gradient, Option, SfbInstance
@@ -82,7 +83,7 @@ def test_repair_goes_along_the_hull():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("elements", "label"),
     [
         (64, "none in 4 parts"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sfb_cases import changed, dense, drawn
+from volume import for_each
 
 from ddlopt.models.compression import SfbSelection, Tensor, evaluate
 from ddlopt.models.compression.sfb.cut_network import minimum_cut
@@ -17,7 +18,7 @@ def duplicated(rule, instance):
     return rule.solve(instance, Limits()).solution.duplicated
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("workers", "cost_model", "accepted"),
     [
         # fc6 of VGG-19, 32 samples a device: 2 m n = 205.5 M; D b (m + n) = 1.87 M and 14.9 M; D^3 b (m + n) = 3.8 G.
@@ -63,7 +64,7 @@ def test_poseidon_knows_dense_layers_only_and_no_computation():
         Poseidon(servers=0)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_tag_is_optimal_for_its_own_costs(seed):
     instance = drawn(seed, operators=30)
     large = [each.model_copy(update={"gradient_bytes": 10 * each.gradient_bytes}) for each in instance.operators]
@@ -83,8 +84,8 @@ def test_tag_duplicates_nothing_for_less_than_a_microsecond():
         assert duplicated(FactorRule(), instance) == (2,)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda each: each.name)
-@pytest.mark.parametrize("seed", range(4))
+@for_each("rule", RULES)
+@for_each("seed", range(4))
 def test_rules_are_no_better_than_the_optimum_and_keep_budgets(rule, seed):
     instance = drawn(seed, operators=30, cost_model=("per_link", "total_bytes")[seed % 2])
     free = rule.solve(instance, Limits())

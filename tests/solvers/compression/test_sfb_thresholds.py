@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sfb_cases import changed, dense, drawn, optima
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.compression import Operator, SfbInstance
 from ddlopt.models.compression.sfb.cut_network import minimum_cut
@@ -16,8 +16,8 @@ from ddlopt.solvers.compression.sfb.sfb_thresholds import prices, scaled, thresh
 QUANTITIES = ("bandwidth", "batch")
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@for_each("quantity", QUANTITIES)
+@for_each("seed", seeds(2, 6))
 def test_below_a_threshold_a_gradient_is_duplicated_and_above_it_is_not(seed, quantity):
     instance = drawn(
         seed,
@@ -36,8 +36,8 @@ def test_below_a_threshold_a_gradient_is_duplicated_and_above_it_is_not(seed, qu
         assert not any(operator in chosen for chosen in above)
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
-@pytest.mark.parametrize("seed", seeds(3, 12))
+@for_each("quantity", QUANTITIES)
+@for_each("seed", seeds(3, 12))
 def test_optimal_selections_are_nested_and_change_at_thresholds_only(seed, quantity):
     instance = drawn(seed, operators=60, duplication_penalty_s=0.1 * (seed % 3))
     scales = dict(thresholds(instance, quantity))
@@ -96,7 +96,7 @@ def test_prices_change_sign_at_the_threshold(seed):
             assert abs(at[operator]) < 1e-12 * instance.sync_s.sum() / scale
 
 
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@for_each("seed", seeds(2, 6))
 def test_prices_are_what_an_all_reduce_must_cost_more(seed):
     instance = drawn(seed, duplication_penalty_s=0.1)
     operators = instance.operators
@@ -112,7 +112,7 @@ def test_prices_are_what_an_all_reduce_must_cost_more(seed):
             assert all((node in chosen) == there for chosen in best)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_a_limit_on_computation_has_thresholds_as_dual_prices(seed):
     instance = drawn(seed, operators=20, broadcast="per_edge")
     edges = [(t, tensor.producer, c) for t, tensor in enumerate(instance.tensors) for c in tensor.consumers]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from level_cases import random_levels, with_budget
+from volume import for_each
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import GradedGradient, LevelInstance, LevelPlan, PointCurve, evaluate
@@ -19,18 +20,14 @@ def gradient(curve, shape, compressor="powersgd"):
     return GradedGradient(name="w", shape=shape, compressor=compressor, wire_s_per_level=1.0, curve=curve)
 
 
-@pytest.mark.parametrize(
-    ("budget", "levels"), [(7.0, (1, 1)), (6.9, (2, 2)), (3.0, (2, 2)), (2.9, (4, 2)), (1.0, (4, 2))]
-)
+@for_each(("budget", "levels"), [(7.0, (1, 1)), (6.9, (2, 2)), (3.0, (2, 2)), (2.9, (4, 2)), (1.0, (4, 2))])
 def test_the_smallest_rank_that_keeps_the_error(budget, levels):
     pair = gradient(CURVE, (8, 8)), gradient(SHORT, (2, 8))
     instance = LevelInstance(name="pair", gradients=pair, error_budget=budget)
     assert UniformLevels().solve(instance, Limits()).solution.levels == levels
 
 
-@pytest.mark.parametrize(
-    ("budget", "levels"), [(2.0, (1, 1)), (3.9, (1, 1)), (4.0, (2, 2)), (6.0, (4, 2)), (9, (4, 2))]
-)
+@for_each(("budget", "levels"), [(2.0, (1, 1)), (3.9, (1, 1)), (4.0, (2, 2)), (6.0, (4, 2)), (9, (4, 2))])
 def test_the_largest_rank_that_keeps_the_time(budget, levels):
     pair = gradient(CURVE, (8, 8)), gradient(SHORT, (2, 8))
     instance = LevelInstance(name="pair", gradients=pair, goal="error", time_budget_s=budget)

@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from deployment_plans import random_instance
+from volume import for_each
 
 from ddlopt.models.deployment import evaluate
 from ddlopt.solvers.contracts import Limits, Status
@@ -22,7 +23,7 @@ def all_evaluations(instance):
         yield evaluate(instance, as_deployment(instance, chosen))
 
 
-@pytest.mark.parametrize(("seed", "memory_bytes"), [(0, 1e9), (1, 1e9), (0, 25.0), (1, 23.0), (2, 40.0)])
+@for_each(("seed", "memory_bytes"), [(0, 1e9), (1, 1e9), (0, 25.0), (1, 23.0), (2, 40.0)])
 def test_it_finds_the_best_plan_that_fits(seed, memory_bytes):
     instance = small(seed, memory_bytes)
     least = min((each.objective for each in all_evaluations(instance) if each.feasible), default=None)

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 from deployment_plans import random_deployment, random_instance
+from volume import for_each
 
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.solvers.deployment.plan.simulator import fast as fast_simulator
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_it_agrees_with_the_readable_simulator(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from volume import seeds, some
+from volume import for_each, seeds, some
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
@@ -29,7 +29,7 @@ def time_s(instance: DeploymentInstance, plan: Deployment) -> float:
     return float(evaluate(instance, plan).objective)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 4))
+@for_each("seed", seeds(2, 4))
 def test_answers_against_all_plans(seed):
     instance = tiny(seed)
     best = BruteForce().solve(instance, Limits())

@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from deployment_plans import random_instance
+from volume import for_each
 
 from ddlopt.models.deployment import DeploymentInstance, evaluate
 from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deployment, spread
@@ -39,7 +40,7 @@ def test_actions_of_a_cluster():
     assert Action((0, 1), "all_reduce", "speed") not in actions(cluster(("a", 4), ("a", 1)))
 
 
-@pytest.mark.parametrize("seed", range(15))
+@for_each("seed", range(15))
 def test_consecutive_pieces_with_the_least_largest_load(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, operators=6, groups=1, device_groups=2)

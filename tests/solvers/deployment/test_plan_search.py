@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
@@ -32,8 +32,8 @@ def best_of_all(rater: PlanRater) -> float:
     return min(rating.time_s for rating in ratings if rating.fits)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 6))
-@pytest.mark.parametrize("method", SEARCHES, ids=lambda method: method.name)
+@for_each("seed", seeds(2, 6))
+@for_each("method", SEARCHES)
 def test_searches_find_the_best_of_tiny_plans(method, seed):
     instance = tiny(seed)
     result = method.solve(instance, Limits(60), seed)
@@ -126,8 +126,8 @@ def test_data_parallel_by_hand():
     assert DataParallel("speed").solve(instance, Limits()).objective == result.objective
 
 
-@pytest.mark.parametrize("rule", ["heft", "m-etf", "m-sct"])
-@pytest.mark.parametrize("seed", range(5))
+@for_each("rule", ["heft", "m-etf", "m-sct"])
+@for_each("seed", range(5))
 def test_list_schedules_put_each_group_on_one_device(rule, seed):
     instance = tiny(seed, groups=5, device_groups=3)
     try:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, evaluate
@@ -64,7 +65,7 @@ def test_time_with_factors_by_hand():
     assert result.details["without_s"] == pytest.approx(1 + 1 + 2 + 100)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_joint_search_finds_the_best_of_tiny_cases(seed):
     instance = generate("random", seed, groups=2, device_groups=1, most_devices=3, memory=4.0, communication=3.0)
     rater = PlanRater(instance)

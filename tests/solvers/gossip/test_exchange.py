@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from volume import seeds, some
+from volume import for_each, seeds, some
 
 import ddlopt
 from ddlopt.models.errors import NotApplicableError
@@ -38,8 +38,8 @@ def least(given):
     return min(float(evaluate(given, each).objective) for each in answers)
 
 
-@pytest.mark.parametrize("norm", ["squared", "plain"])
-@pytest.mark.parametrize("seed", some(range(6), (1,)))
+@for_each("norm", ["squared", "plain"])
+@for_each("seed", some(range(6), (1,)))
 def test_brute_force(norm, seed):
     steps = 2 + 2 * seed if seed < 5 else 9
     points = walk(seed, steps, drift=seed % 3) if seed < 5 else np.random.default_rng(0).standard_normal((steps, 2))
@@ -52,8 +52,8 @@ def test_brute_force(norm, seed):
             assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("norm", ["squared", "plain"])
-@pytest.mark.parametrize("seed", seeds(5, 20))
+@for_each("norm", ["squared", "plain"])
+@for_each("seed", seeds(5, 20))
 def test_the_search_over_prices_is_exact(norm, seed):
     """Against the table over steps and sends, of walks, of noise around a point, and of both."""
     rng = np.random.default_rng(seed)
@@ -82,7 +82,7 @@ def test_between_vertices_of_the_hull(name):
         assert search.bound < 0.99 * found.objective
 
 
-@pytest.mark.parametrize("sends", [1, 7, 29, 40, 49, 98])
+@for_each("sends", [1, 7, 29, 40, 49, 98])
 def test_a_line_has_segments_of_two_lengths(sends):
     """Of constant speed; prices between two lengths are ties over many budgets."""
     given = instance(np.arange(100.0)[:, np.newaxis], sends=sends)
@@ -99,7 +99,7 @@ def test_a_line_has_segments_of_two_lengths(sends):
         assert len(result.solution.times) == sends
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_the_queue_is_exact(seed):
     rng = np.random.default_rng(seed)
     steps = np.abs(rng.standard_normal((120, 3))) / (1 + np.arange(120)[:, np.newaxis] / 20)
@@ -130,7 +130,7 @@ def test_margins_are_what_they_promise(plain):
     assert pruned >= 4
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_margins_are_at_least_what_sends_can_save(seed):
     """For every t and e: what the best sends of [t, e) cost, less squared distances from the mean."""
     steps = 40
@@ -152,8 +152,8 @@ def least_from_any(own, plain):
     return np.linalg.norm(own[half : 2 * half] - own[:half], axis=1).sum() if half else 0.0
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("price", [0.5, 20.0, 300.0])
+@for_each("plain", [False, True])
+@for_each("price", [0.5, 20.0, 300.0])
 def test_margins_by_their_definition(plain, price):
     steps = 40
     points = walk(9, steps, drift=1.0)
@@ -176,8 +176,8 @@ def test_margins_by_their_definition(plain, price):
     assert kernels.margins(points, price, plain) == pytest.approx(wanted, rel=1e-9)
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("slack", [0.0, 3.0, 100.0])
+@for_each("plain", [False, True])
+@for_each("slack", [0.0, 3.0, 100.0])
 def test_no_segment_of_a_good_path_is_lost(plain, slack):
     for seed in range(4):
         points, price = walk(seed, 40, drift=seed % 2), 5.0
@@ -254,8 +254,8 @@ def test_time_limit():
     assert (result.message, result.status) == ("time limit passed", "feasible")
 
 
-@pytest.mark.parametrize("points", [np.zeros((5, 2)), np.ones((1, 3)), [[0.0], [0.0], [1.0]]])
-@pytest.mark.parametrize("more", [{"sends": 0}, {"sends": 1}, {"send_cost": 0.5}])
+@for_each("points", [np.zeros((5, 2)), np.ones((1, 3)), [[0.0], [0.0], [1.0]]])
+@for_each("more", [{"sends": 0}, {"sends": 1}, {"send_cost": 0.5}])
 def test_models_that_hardly_move(points, more):
     given = instance(points, **more)
     for method in (OptimalTimes(), DynamicProgram(), *map(ExchangeRule, sorted(set(_RULES) - {"rate-threshold"}))):
@@ -265,7 +265,7 @@ def test_models_that_hardly_move(points, more):
     assert OptimalTimes().solve(given, EXACT).objective == least(given)
 
 
-@pytest.mark.parametrize("rule", sorted(_RULES))
+@for_each("rule", sorted(_RULES))
 def test_rules_see_only_the_past(rule):
     points = walk(1, 200, 4)
     changed = points.copy()
@@ -279,7 +279,7 @@ def test_rules_see_only_the_past(rule):
     assert len(times[0]) > 0
 
 
-@pytest.mark.parametrize("rule", sorted(_RULES))
+@for_each("rule", sorted(_RULES))
 def test_rules_keep_the_budget(rule):
     rates = tuple(1 / (1 + t / 50) for t in range(300))
     for sends in (0, 1, 10, 60, 299):

@@ -5,7 +5,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from volume import seeds
+from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.instances.library.gossip.matchings import matcha_8
@@ -97,8 +97,8 @@ def asked_of(seed, **more):
     return instance(graph, 4.0, times=times, edge_budgets=budgets, **more)
 
 
-@pytest.mark.parametrize("seed", seeds(1, 3))
-@pytest.mark.parametrize("pair", [("matcha", "matcha-semidefinite"), ("matcha-edges", "matcha-edges-semidefinite")])
+@for_each("seed", seeds(1, 3))
+@for_each("pair", [("matcha", "matcha-semidefinite"), ("matcha-edges", "matcha-edges-semidefinite")])
 def test_generic_solvers_agree(seed, pair):
     own, generic = (method(name, "gossip").solve(asked_of(seed), LIMITS) for name in pair)
     assert own.checked
@@ -200,7 +200,7 @@ def test_the_rest_of_rounds_is_idle():
     assert 1 - half == pytest.approx((1 - full) / 2, rel=1e-7)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("graph", "count", "fewest"),
     [
         (nx.petersen_graph(), 4, 4),
@@ -211,7 +211,6 @@ def test_the_rest_of_rounds_is_idle():
         (nx.hypercube_graph(4), 4, 4),
         (nx.karate_club_graph(), 17, 17),
     ],
-    ids=["petersen", "K5", "K8", "odd-cycle", "grid", "hypercube", "karate"],
 )
 def test_fewest_matchings(graph, count, fewest):
     own = network(graph)
@@ -220,7 +219,7 @@ def test_fewest_matchings(graph, count, fewest):
     MatchingsInstance(name="it fits", network=own, budget=1.0, matchings=found.matchings)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_colourings_stay_proper(seed):
     own = network(nx.gnm_random_graph(12, 30, seed=seed))
     matchings = coloured(own)
@@ -266,8 +265,8 @@ def test_search_stops_where_the_bound_is_met():
     assert found.objective == pytest.approx(5 / 9, rel=1e-5)
 
 
-@pytest.mark.parametrize("activation", ["independent", "single"])
-@pytest.mark.parametrize("name", ["matchings-search", "matcha-edges", "single-matching", "equal-activation"])
+@for_each("activation", ["independent", "single"])
+@for_each("name", ["matchings-search", "matcha-edges", "single-matching", "equal-activation"])
 def test_a_deadline_gives_what_is_known_by_then(name, activation):
     asked = instance(nx.connected_watts_strogatz_graph(20, 4, 0.4, seed=1), 2.0, activation=activation)
     chosen = method(name, "gossip")

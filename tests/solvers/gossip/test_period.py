@@ -5,7 +5,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from volume import seeds, slow
+from volume import for_each, seeds, slow
 
 import ddlopt
 from ddlopt.instances.generators import generate
@@ -60,8 +60,8 @@ def test_geometric_program_and_branch_and_bound_agree(mixing):
     assert exact < kept.objective < kept.details["promised_s"]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 12))
-@pytest.mark.parametrize("whole", [False, True])
+@for_each("seed", seeds(4, 12))
+@for_each("whole", [False, True])
 def test_against_a_grid(seed, whole):
     rng = np.random.default_rng(seed)
     asked = period(

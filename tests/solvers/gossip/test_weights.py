@@ -5,6 +5,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from volume import for_each
 
 import ddlopt
 from ddlopt.models.errors import NotApplicableError
@@ -33,7 +34,7 @@ def value(name, asked):
 PENDANT = nx.Graph([(0, 1), (1, 2), (1, 3), (2, 3)])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "expected", "time"),
     [
         ("fdla", 0.6433, 2.2671),
@@ -50,7 +51,7 @@ def test_values_printed_with_the_example_of_cvx(name, expected, time):
     assert round(found.details["averaging_time"], 4) == time
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("graph", "name", "expected"),
     [
         *((nx.path_graph(n), name, math.cos(math.pi / n)) for n in (4, 7) for name in ("fdla", "fmmc", "metropolis")),
@@ -83,7 +84,7 @@ def test_process_on_a_path(nodes):
     np.testing.assert_allclose(found.solution.weights, rates / rates.sum(), rtol=1e-3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "expected"),
     [
         ("abilene-n11-averaging", 0.8447),
@@ -104,8 +105,8 @@ def test_values_by_a_generic_solver(name, expected):
     assert found.gap <= 1e-8
 
 
-@pytest.mark.parametrize("goal", ["averaging", "chain", "process", "pairwise"])
-@pytest.mark.parametrize("seed", range(3))
+@for_each("goal", ["averaging", "chain", "process", "pairwise"])
+@for_each("seed", range(3))
 def test_agrees_with_semidefinite_programming(goal, seed):
     graph = nx.connected_watts_strogatz_graph(12, 4, 0.4, seed=seed)
     asked = instance(graph, goal, 5.0 if goal == "process" else None)
@@ -119,7 +120,7 @@ def test_agrees_with_semidefinite_programming(goal, seed):
     assert evaluate(asked, exact.solution, exact=True).feasible
 
 
-@pytest.mark.parametrize("goal", ["averaging", "chain", "process", "pairwise"])
+@for_each("goal", ["averaging", "chain", "process", "pairwise"])
 def test_symmetry_changes_nothing_but_the_size(goal):
     asked = instance(nx.grid_2d_graph(4, 4), goal, 3.0 if goal == "process" else None)
     with_it = FastestWeights(goal).solve(asked, TIGHT)
@@ -164,7 +165,7 @@ def test_a_deadline_gives_weights_and_what_is_known_by_then():
     assert found.status == "feasible"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "goal"), [("fdla", "chain"), ("fmmp", "averaging"), ("metropolis", "pairwise"), ("uniform", "chain")]
 )
 def test_refusals(name, goal):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
@@ -144,7 +145,7 @@ def test_time_that_is_up_leaves_what_there_is():
     assert [(run.start, run.slots) for run in outcome.schedule.runs] == [(0, 3)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("widths", "message"),
     [
         ({0: 3}, "3 workers for job 0 are not allowed"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -48,7 +48,7 @@ def solve(instance, oracle="auto", seed=0):
     return float(found.objective), schedule, details
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         {},
@@ -58,7 +58,7 @@ def solve(instance, oracle="auto", seed=0):
         {"places": (4,), "latency": True, "pollux": True},
     ],
 )
-@pytest.mark.parametrize("cases", [8, slow(40)])
+@for_each("cases", [8, slow(40)])
 def test_in_one_slot_the_knapsack_is_the_optimum(kind, cases):
     rng = np.random.default_rng(7)
     for _ in range(cases):
@@ -84,7 +84,7 @@ def test_wide_jobs_are_seen_although_their_second_worker_gains_little():
     assert [run.width for run in solve(few)[1].runs] == [8]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         {"places": (2, 2), "network": "star"},

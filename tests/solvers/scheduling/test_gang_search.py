@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gang_brute_force import all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import OptionError
@@ -89,8 +89,8 @@ def test_objective_counts_lateness_and_what_is_past_the_target():
     assert gang_kernels.objective_of(starts, slots, late, 9) == (6.0 + 2 * gang_kernels.LATE, 2 * gang_kernels.LATE)
 
 
-@pytest.mark.parametrize("cases", [20, slow(60)])
-@pytest.mark.parametrize("contention", [False, True])
+@for_each("cases", [20, slow(60)])
+@for_each("contention", [False, True])
 def test_simulated_ends_are_those_of_the_check(contention, cases):
     rng = np.random.default_rng(2)
     split_together = 0
@@ -185,8 +185,8 @@ def test_simulated_jobs_go_on_until_the_check_counts_them_as_finished():
     assert (wanted < 1).all()
 
 
-@pytest.mark.parametrize("cases", [8, slow(40)])
-@pytest.mark.parametrize("objective", ["makespan", "completion"])
+@for_each("cases", [8, slow(40)])
+@for_each("objective", ["makespan", "completion"])
 def test_small_instances_are_solved(objective, cases):
     rng = np.random.default_rng(3)
     for case in range(cases):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.scheduling import Schedule, evaluate
 from ddlopt.solvers.contracts import Limits
@@ -46,10 +46,8 @@ def test_the_greedy_has_its_part_of_the_optimum(cases):
     assert min(parts) < 0.95
 
 
-@pytest.mark.parametrize(
-    "kind", [{"places": (2, 2), "network": "star"}, {"places": (2, 1, 1), "network": "mesh"}, {"uneven": True}]
-)
-@pytest.mark.parametrize("cases", [6, slow(25)])
+@for_each("kind", [{"places": (2, 2), "network": "star"}, {"places": (2, 1, 1), "network": "mesh"}, {"uneven": True}])
+@for_each("cases", [6, slow(25)])
 def test_with_the_ratio_that_an_oracle_proves_of_itself(kind, cases):
     rng = np.random.default_rng(2)
     proven = []
@@ -123,7 +121,7 @@ def test_the_bound_is_the_optimum_where_everything_is_done():
     assert met > 5
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "reason"),
     [
         ({"energy": True}, "energy has a price"),

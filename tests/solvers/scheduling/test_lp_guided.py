@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
 from shared_data import shared_data
+from volume import for_each
 
 import ddlopt
 from ddlopt.instances import convert
@@ -31,7 +32,7 @@ def widths_of(instance, schedule):
     return widths
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_is_near_the_optimum_of_tiny_instances(seed):
     instance = drawn(seed, deadlines=bool(seed % 2), min_workers=bool(seed % 3), utilities=tuple(UTILITIES))
     result = LpGuided().solve(instance, Limits())

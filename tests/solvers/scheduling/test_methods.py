@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gang_brute_force import gang_instance
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
-from volume import some
+from volume import for_each, some
 
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.solvers.catalogue import default_method, method
@@ -25,7 +25,7 @@ OPENINGS = {
 """An instance for each, that those before it do not cover."""
 
 
-@pytest.mark.parametrize("name", some(OPENINGS, OPENINGS.keys() - {"job-plans"}))
+@for_each("name", some(OPENINGS, OPENINGS.keys() - {"job-plans"}))
 def test_exact_opens_with_the_best_heuristic_that_covers_the_instance(name):
     instance = OPENINGS[name]()
     result = method("exact", "scheduling").solve(instance, Limits())
@@ -36,7 +36,7 @@ def test_exact_opens_with_the_best_heuristic_that_covers_the_instance(name):
     assert default_method(instance) == "exact"
 
 
-@pytest.mark.parametrize("seed", some(range(6), (1, 3)))
+@for_each("seed", some(range(6), (1, 3)))
 def test_exact_after_job_plans_is_exact(seed):
     instance = random_instance(np.random.default_rng(seed), deadlines=bool(seed % 2), min_workers=bool(seed % 3))
     result = method("exact", "scheduling").solve(instance, Limits())

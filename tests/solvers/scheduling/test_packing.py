@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import random_instance
+from volume import for_each
 
 from ddlopt.models.scheduling import Contention, Job, Network, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.pool import schedule_of_places
@@ -41,7 +42,7 @@ class Random:
         return {job: int(width) for job, width in zip(jobs, wanted, strict=True) if self.rng.integers(3)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         {"places": (2, 2), "network": "star"},
@@ -52,7 +53,7 @@ class Random:
         {"places": (2, 2), "energy": True},
     ],
 )
-@pytest.mark.parametrize("preemptive", [True, False])
+@for_each("preemptive", [True, False])
 def test_what_is_packed_stands_the_check(kind, preemptive):
     rng = np.random.default_rng(3)
     split = 0

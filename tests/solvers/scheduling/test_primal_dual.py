@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scheduling_brute_force import brute_force, random_instance
-from volume import slow
+from volume import for_each, slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -92,8 +92,8 @@ def payoff(instance, cost, widths):
     return float(instance.jobs[0].utility.of(min(1.0, done / wanted))) - float(np.dot(cost, widths))
 
 
-@pytest.mark.parametrize("preemptive", [True, False])
-@pytest.mark.parametrize("utility", [Capped(value=3.0), Logarithmic(value=3.0), AllOrNothing(value=3.0)])
+@for_each("preemptive", [True, False])
+@for_each("utility", [Capped(value=3.0), Logarithmic(value=3.0), AllOrNothing(value=3.0)])
 def test_the_plan_is_the_best_at_its_prices(utility, preemptive):
     rng = np.random.default_rng(21)
     found = 0

@@ -7,7 +7,7 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance
 from scipy.optimize import linprog
 from slot_cases import RING, changed, cluster, job, star
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.scheduling import Contention, Run, Schedule, evaluate
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data
@@ -103,8 +103,8 @@ def relaxation_over_all_mappings(problem):
     return -linprog(-np.array(gains), A_ub=np.array(columns).T, b_ub=limits, bounds=(0, 1), method="highs").fun
 
 
-@pytest.mark.parametrize("name", ["one-server", "no-network", "star", "powered-star", "tree"])
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("name", ["one-server", "no-network", "star", "powered-star", "tree"])
+@for_each("seed", SEEDS)
 def test_relaxation_is_that_over_all_mappings(name, seed):
     problem = slot_problem(fresh(instance_of(name, seed)))
     relaxation = relax(problem)
@@ -115,7 +115,7 @@ def test_relaxation_is_that_over_all_mappings(name, seed):
     assert relaxation.bound >= expected * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_relaxation_on_a_graph_is_over_some_mappings(seed):
     """It is no bound, and not reported as one; it is not much below the whole relaxation either."""
     problem = slot_problem(fresh(instance_of("mesh", seed)))
@@ -138,7 +138,7 @@ def test_weights_are_those_of_a_solution_of_the_relaxation():
     assert relaxation.weights @ gains == pytest.approx(relaxation.value)
 
 
-@pytest.mark.parametrize("seed", seeds(10, 40))
+@for_each("seed", seeds(10, 40))
 def test_best_places_against_trying_all(seed):
     """Nested cuts {0, 1}, {2}, {0, 1, 2} inside a cluster of four servers."""
     rng = np.random.default_rng(seed)
@@ -187,8 +187,8 @@ def test_next_to_jobs_that_are_held(name, seed):
     assert rounded.bound >= exact.gain - 1e-9
 
 
-@pytest.mark.parametrize("oracle", [EmbeddingOracle(gap=0.0), RoundingOracle()], ids=["embedding", "rounding"])
-@pytest.mark.parametrize(("rings", "runs"), [(1.9, False), (2.0, True)])
+@for_each("oracle", [EmbeddingOracle(gap=0.0), RoundingOracle()])
+@for_each(("rings", "runs"), [(1.9, False), (2.0, True)])
 def test_rings_of_held_jobs_take_bandwidth(oracle, rings, runs):
     """Two places are left on each server, and the second job needs four."""
     jobs = [job("a"), job("b", least=4)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import for_each
 
 from benchmarks.scheduling.gavel_makespan import bisection, jobs
 from ddlopt.models.errors import OptionError
@@ -16,7 +17,7 @@ def test_the_bisection_is_at_most_five_percent_above(seed):
     assert exact * (1 - 1e-6) <= found <= 1.05 * exact
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_makespan_shares_are_feasible_and_reach_the_level(seed):
     throughputs, widths, accelerators, steps = jobs(30, seed)
     shares, makespan = makespan_shares(throughputs, widths, accelerators, steps)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from topology_cases import job as make_job
+from volume import for_each
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import evaluate
@@ -69,7 +70,7 @@ def checked_load(instance, found: Balance):
     return evaluation.details["max_link_load_bytes"]
 
 
-@pytest.mark.parametrize(("n", "d", "seed"), [(5, 2, 0), (6, 2, 1), (6, 3, 2), (7, 2, 3), (8, 3, 4)])
+@for_each(("n", "d", "seed"), [(5, 2, 0), (6, 2, 1), (6, 3, 2), (7, 2, 3), (8, 3, 4)])
 def test_routing_is_near_the_linear_program_and_its_bound_below(n, d, seed):
     rng = np.random.default_rng(seed)
     traffic = random_traffic(n, rng) ** 2
@@ -119,7 +120,7 @@ def test_rings_avoid_the_links_that_traffic_needs():
     assert found.congestion_bytes == pytest.approx(3.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_mixed_jobs_pass_the_check_and_the_bound_is_below(seed):
     rng = np.random.default_rng(seed)
     n, d = 9, 3
@@ -174,7 +175,7 @@ def test_trees_are_shortest_paths():
                 assert dist[source, target] == dist[source, before] + length[via[source, target]]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_short_rings_are_shortest_on_seven_servers(seed):
     seed_kernels(seed)
     dist = np.random.default_rng(seed).random((9, 9))

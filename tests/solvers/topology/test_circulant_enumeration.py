@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from full_routing import best_routing
-from volume import seeds
+from volume import for_each, seeds
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
@@ -38,7 +38,7 @@ def random_offsets(rng, n, density=0.7):
     return offsets
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("invariants", "generators"),
     [
         ((7,), (1, 3)),
@@ -49,7 +49,7 @@ def random_offsets(rng, n, density=0.7):
         ((2, 2, 2), (1, 2, 4)),
     ],
 )
-@pytest.mark.parametrize("seed", range(2))
+@for_each("seed", range(2))
 def test_the_collapsed_program_equals_the_full_one(invariants, generators, seed):
     group = AbelianGroup(invariants)
     offsets = random_offsets(np.random.default_rng(seed), group.order)
@@ -71,7 +71,7 @@ def test_routing_may_cost_more_than_hops(n, generators, load):
     assert route(this, dict.fromkeys(generators, 1))[0] == pytest.approx(load, rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "degree", "optics", "load"),
     [(12, 3, "one_way", 22 / 3), (16, 4, "one_way", 7.25), (24, 4, "duplex", 13.4), (32, 4, "duplex", 21.0)],
 )

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from volume import some
+from volume import for_each, some
 
 from ddlopt.instances import load
 from ddlopt.models.errors import OptionError
@@ -55,7 +55,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("n", "d", "optics", "parallel", "closed"), KINDS)
+@for_each(("n", "d", "optics", "parallel", "closed"), KINDS)
 def test_moves_keep_degrees_planes_and_cycles(n, d, optics, parallel, closed):
     instance = make_instance(n, d, optics=optics, parallel_links=parallel)
     start = random_start(instance, closed, np.random.default_rng(3))
@@ -93,7 +93,7 @@ def test_hop_volume_counts_hops(n):
     assert hop_volume(cut, traffic, True) == pytest.approx(rest + lost)
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, 5])
+@for_each("d", [2, 3, 4, 5])
 def test_duplex_planes_close_pairwise(d):
     assert (
         cycles_of(make_instance(8, d, optics="duplex"), d).tolist()
@@ -204,9 +204,7 @@ def test_bundled_optima_and_the_best_circulants_are_reached(name, objective):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["dlrm-n12-d4", "dlrm-n16-d4-duplex", "hybrid-n16-d4-s1", "ncf-n16-d4", "dlrm-n128-d4"]
-)
+@for_each("name", ["dlrm-n12-d4", "dlrm-n16-d4-duplex", "hybrid-n16-d4-s1", "ncf-n16-d4", "dlrm-n128-d4"])
 def test_beats_topology_finder_where_there_is_a_gap(name):
     instance = load(name)
     finder = TopologyFinder().solve(instance, Limits())

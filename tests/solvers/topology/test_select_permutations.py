@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from volume import for_each
 
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.topology.topoopt.select_permutations import choose_geometric, select_permutations
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "count", "expected"),
     [
         (8, 2, (1, 3)),  # x = 2.83
@@ -34,7 +35,7 @@ def test_exact_powers_are_hit_exactly():
     assert select_permutations((1, 7, 8, 9, 63, 64, 65, 511, 512, 513), 4096, 4) == (1, 8, 64, 512)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "count", "both_ways", "expected"),
     [
         (16, 2, True, (1, 5)),  # ratio 3.87: 1, then the next at or above 3.87
@@ -75,7 +76,7 @@ def congestion(n, generators):
     return linprog(cost, A_ub=loads, b_ub=np.zeros(d), A_eq=balance[1:], b_eq=np.ones(n - 1)).fun
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "count", "expected"),
     [(8, 2, 7.0), (12, 2, 15.0), (12, 3, 8.0), (12, 4, 5.0), (16, 2, 30.0), (16, 3, 34 / 3), (16, 4, 7.5)],
 )
