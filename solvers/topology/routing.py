@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import kernel, leaf
 from ddlopt.models.topology.solution import Path
 
 Pair = tuple[int, int]
@@ -186,7 +186,7 @@ def _distances(first: Any, heads: Any, distance: Any, queue: Any) -> None:
                     write += 1
 
 
-@helper
+@leaf
 def _count_shortest(
     first: Any, heads: Any, distances: Any, target: int, ways: Any, at_distance: Any, following: Any
 ) -> None:
@@ -213,7 +213,7 @@ def _count_shortest(
             v = following[v]
 
 
-@helper
+@leaf
 def _draw_shortest(first: Any, heads: Any, distances: Any, source: int, target: int, ways: Any, path: Any) -> None:
     """Write a uniformly random shortest path into ``path``."""
     v = source
@@ -232,7 +232,7 @@ def _draw_shortest(first: Any, heads: Any, distances: Any, source: int, target: 
         path[hop + 1] = v
 
 
-@helper
+@leaf
 def _is_new(path: Any, found: Any, number: int, hops: int) -> bool:
     for other in range(number):
         same = True
@@ -245,7 +245,7 @@ def _is_new(path: Any, found: Any, number: int, hops: int) -> bool:
     return True
 
 
-@helper
+@leaf
 def _search(
     first: Any, heads: Any, distances: Any, source: int, target: int, tree: Any, found: Any, lengths: Any, buckets: Any
 ) -> int:

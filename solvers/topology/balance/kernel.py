@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.solvers.topology.balance.path_kernels import (
     Floats,
     Ints,
@@ -63,7 +63,7 @@ def seed_kernels(seed: int) -> None:
     np.random.seed(seed)
 
 
-@helper
+@leaf
 def _metric_volume(traffic: Floats, dist: Floats) -> float:
     """Sum of traffic times distance; infinite if some traffic has no path."""
     total = 0.0
@@ -74,7 +74,7 @@ def _metric_volume(traffic: Floats, dist: Floats) -> float:
     return total
 
 
-@helper
+@leaf
 def _total_length(net: Net, length: Floats) -> float:
     """Sum of capacity times length."""
     capacity, total = net.capacity, 0.0
@@ -84,7 +84,7 @@ def _total_length(net: Net, length: Floats) -> float:
     return total
 
 
-@helper
+@leaf
 def _row_sum(table: Floats, row: int) -> float:
     total = 0.0
     for i in range(table.shape[1]):
@@ -107,7 +107,7 @@ def _route_known(g: int, demand: Demand, via: Ints, d: int, columns: Columns) ->
                     loads[c, a] = 0.0
 
 
-@helper
+@leaf
 def _share_out(g: int, best: int, groups: int, columns: Columns) -> float:
     """Share out group g among its rings with about the least bytes times hops, which ``best`` has; returns those."""
     counts, loads, shares = columns.counts, columns.loads, columns.shares

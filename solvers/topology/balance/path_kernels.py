@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import helper, kernel, leaf
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ def capacities(heads: Ints) -> Floats:
     return capacity
 
 
-@helper
+@leaf
 def grow_tree(source: int, net: Net, length: Floats, dist: Floats, via: Ints, order: Ints) -> int:
     """Shortest-path tree from ``source`` by Dijkstra's algorithm with dense scans; returns how many servers it reaches.
 
@@ -110,7 +110,7 @@ def all_trees(net: Net, length: Floats, dist: Floats, via: Ints) -> None:
         grow_tree(s, net, length, dist[s], via[s], order)
 
 
-@helper
+@leaf
 def set_lengths(net: Net, loads: Loads, sharpness: float, reference: float) -> None:
     """Lengths = derivatives of the potential sum capacity * exp(sharpness * load / capacity), scaled: long where busy.
 
@@ -124,7 +124,7 @@ def set_lengths(net: Net, loads: Loads, sharpness: float, reference: float) -> N
             length[a] = np.inf
 
 
-@helper
+@leaf
 def add_load(arc: int, amount: float, net: Net, loads: Loads, sharpness: float, reference: float) -> None:
     """Add to the load of one arc and set its length."""
     load = loads.load[arc] + amount
@@ -132,7 +132,7 @@ def add_load(arc: int, amount: float, net: Net, loads: Loads, sharpness: float, 
     loads.length[arc] = np.exp(sharpness * (load / net.capacity[arc] - reference)) + FLOOR
 
 
-@helper
+@leaf
 def busiest(net: Net, load: Floats) -> float:
     """The largest load per link."""
     capacity, most = net.capacity, 0.0
@@ -142,7 +142,7 @@ def busiest(net: Net, load: Floats) -> float:
     return most
 
 
-@helper
+@leaf
 def _copy_row(table: Floats, row: int, copy: Floats) -> bool:
     """Copy a row; whether there is anything but zeros in it."""
     some = False
@@ -174,7 +174,7 @@ def load_trees(traffic: Floats, net: Net, sharpness: float, flow: Floats, loads:
                 add_load(via[v], below[v], net, loads, sharpness, 0.0)
 
 
-@helper
+@leaf
 def _main_entries(flow: Floats, heads: Ints, entering: Ints) -> None:
     """For each server the arc into it that carries most of one source's ``flow`` (n * d,); -1 where there is none."""
     n, d = heads.shape
@@ -187,7 +187,7 @@ def _main_entries(flow: Floats, heads: Ints, entering: Ints) -> None:
                 entering[v] = a
 
 
-@helper
+@leaf
 def _used_segment(arc: int, flow: Floats, entering: Ints, on_tree: Ints, d: int, segment: Ints) -> int:
     """Follow used arcs back from ``arc`` to the first server marked with it; returns how many, 0 where that fails."""
     segment[0] = arc
@@ -202,7 +202,7 @@ def _used_segment(arc: int, flow: Floats, entering: Ints, on_tree: Ints, d: int,
     return arcs
 
 
-@helper
+@leaf
 def _equalise(
     flow: Floats,
     segment: Ints,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints, Loads, Net, set_lengths
 
 
@@ -50,7 +50,7 @@ def nearest(cost: Floats, wanted: int) -> Ints:
     return near
 
 
-@helper
+@leaf
 def greedy_ring(cost: Floats, first: int, ring: Ints, taken: Ints) -> None:
     """Order of all k places from ``first`` into ``ring``, each followed by the nearest that is left."""
     k = len(cost)
@@ -65,7 +65,7 @@ def greedy_ring(cost: Floats, first: int, ring: Ints, taken: Ints) -> None:
                 best = j
 
 
-@helper
+@leaf
 def ring_cost(cost: Floats, ring: Ints) -> float:
     """Sum of ``cost`` over the hops of a closed ring."""
     total = 0.0
@@ -74,7 +74,7 @@ def ring_cost(cost: Floats, ring: Ints) -> float:
     return total
 
 
-@helper
+@leaf
 def swap_stretches(ring: Ints, start: int, first: int, second: int, old: Ints) -> None:
     """Swap two neighbouring stretches: places start + 1 .. start + first, and those up to start + second (mod k).
 
@@ -87,7 +87,7 @@ def swap_stretches(ring: Ints, start: int, first: int, second: int, old: Ints) -
         ring[(start + 1 + i) % k] = old[(start + 1 + (i + first) % second) % k]
 
 
-@helper
+@leaf
 def _improve_once(
     cost: Floats, ring: Ints, place: Ints, turns: Floats, near: Ints, near_in: Ints, reversing: bool, tiny: float
 ) -> bool:
@@ -128,7 +128,7 @@ def _improve_once(
     return False
 
 
-@helper
+@leaf
 def improve_ring(
     cost: Floats, ring: Ints, near: Ints, near_in: Ints, reversing: bool, place: Ints, turns: Floats
 ) -> float:
@@ -219,7 +219,7 @@ def route_ring(ring: Ints, hop_bytes: float, via: Ints, d: int, cells: Ints, loa
     return used
 
 
-@helper
+@leaf
 def column_cost(columns: Columns, place: int, length: Floats) -> float:
     """Load times length of one column; 0 where the place is free."""
     loads, total = columns.loads, 0.0
@@ -229,7 +229,7 @@ def column_cost(columns: Columns, place: int, length: Floats) -> float:
     return total
 
 
-@helper
+@leaf
 def cheapest_column(columns: Columns, first: int, last: int, length: Floats) -> int:
     """The column of first..last-1 with the least cost; -1 where all places are free."""
     counts, best, least = columns.counts, -1, np.inf
@@ -276,7 +276,7 @@ def add_column(
             loads[place, a] = load[a]
 
 
-@helper
+@leaf
 def shift_shares(
     columns: Columns, first: int, last: int, steps: int, net: Net, loads: Loads, sharpness: float, reference: float
 ) -> None:

@@ -23,61 +23,41 @@ NOTHING = 2**62
 """More than any cost."""
 
 
-class Room(NamedTuple):
-    """Scratch and results of one evaluation; n servers, K sets.
+ARCS, DISTANCE, LATER, NEAR, TWO = range(5)
+DECIDED, LEFT, LEAST, CHOSEN, GAINS, AT, PICKED = range(7)
+SLOPE, USES = range(2)
 
-    ``arcs`` (n, n) possible ones, ``decided`` (n,) servers with one set left, ``left`` (n,) sets left, ``distance``
-    and ``later`` (n, n) as :func:`measure` fills them, ``values`` (n, K), ``least`` (n,) the smallest of each row,
-    ``chosen`` (n,) the set that has it, ``slope`` (n, n) derivatives by length, ``uses`` (n, n) links of the chosen.
+
+class Room(NamedTuple):
+    """Scratch and results of one evaluation; n servers, K sets. Few arrays, as each makes all functions longer.
+
+    ``squares`` (5, n, n): possible ARCS, DISTANCE and LATER as :func:`measure` fills them, NEAR and TWO as
+    :func:`from_server`. ``rows`` (7, n): DECIDED servers with one set left, sets LEFT, the LEAST of each row of values,
+    the CHOSEN set that has it, and for :func:`cost_sets` GAINS, where they are AT, and the PICKED ones. ``values``
+    (n, K). ``steering`` (2, n, n): SLOPE, the derivatives by length, and USES, the links of the chosen sets.
     """
 
-    arcs: Flags
-    decided: Flags
-    left: Ints
-    distance: Ints
-    later: Ints
+    squares: Ints
+    rows: Ints
     values: Ints
-    least: Ints
-    chosen: Ints
-    slope: Floats
-    uses: Floats
-    near: Ints
-    two: Ints
-    gains: Ints
-    at: Ints
-    picked: Flags
+    steering: Floats
 
 
 def make_room(n: int, sets: int) -> Room:
     """Empty scratch."""
-    return Room(
-        np.zeros((n, n), np.bool_),
-        np.zeros(n, np.bool_),
-        np.zeros(n, np.int64),
-        np.zeros((n, n), np.int64),
-        np.zeros((n, n), np.int64),
-        np.zeros((n, sets), np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros((n, n)),
-        np.zeros((n, n)),
-        np.zeros((n, n), np.int64),
-        np.zeros((n, n), np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.bool_),
-    )
+    squares, rows = np.zeros((5, n, n), np.int64), np.zeros((7, n), np.int64)
+    return Room(squares, rows, np.zeros((n, sets), np.int64), np.zeros((2, n, n)))
 
 
 @helper
-def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
+def propagate(degree: int, duplex: bool, copies: Ints, allowed: Flags, room: Room) -> bool:
     """Strike off sets that overfill a server, or that no set of the other end of a duplex link matches.
 
     Also notes which arcs are possible and which servers are decided. ``copies`` (n, K, n) counts the links of each set.
     False if a server has no set left.
     """
     n, sets, _ = copies.shape
-    left, degree, duplex = room.left, task.degree, task.duplex
+    left, decided, arcs = room.rows[LEFT], room.rows[DECIDED], room.squares[ARCS]
     least, possible, into = np.empty((n, n), np.int64), np.empty((n, n), np.int64), np.empty(n, np.int64)
     changed = True
     while changed:
@@ -112,7 +92,6 @@ def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
                         allowed[s, k] = False
                         changed = True
                         break
-    decided, arcs = room.decided, room.arcs
     for s in range(n):
         decided[s] = left[s] == 1
         for v in range(n):
@@ -121,13 +100,14 @@ def propagate(task: Task, copies: Ints, allowed: Flags, room: Room) -> bool:
 
 
 @leaf
-def measure(task: Task, lengths: Ints, room: Room) -> bool:
+def measure(wanted: Flags, forwarding: bool, lengths: Ints, room: Room) -> bool:
     """Distances over all possible arcs: all of them, and those that begin at an undecided server with two arcs.
 
     False if a pair that must be joined cannot be.
     """
     n = len(lengths)
-    dist, later, arcs, wanted, forwarding = room.distance, room.later, room.arcs, task.wanted, task.forwarding
+    squares, alone = room.squares, room.rows[DECIDED]
+    arcs, dist, later = squares[ARCS], squares[DISTANCE], squares[LATER]
     for v in range(n):
         for w in range(n):
             dist[v, w] = lengths[v, w] if arcs[v, w] else FAR
@@ -141,7 +121,7 @@ def measure(task: Task, lengths: Ints, room: Room) -> bool:
                         if first + dist[u, w] < dist[v, w]:
                             dist[v, w] = first + dist[u, w]
     for v in range(n):
-        decided = room.decided[v]
+        decided = alone[v]
         for w in range(n):
             if wanted[v, w] and dist[v, w] >= FAR:
                 return False
@@ -158,14 +138,15 @@ def measure(task: Task, lengths: Ints, room: Room) -> bool:
 
 
 @leaf
-def from_server(task: Task, s: int, lengths: Ints, room: Room) -> None:
-    """Fill ``near`` and ``two``: lengths from s over v to t, not with one arc from an undecided v, or with just one."""
+def from_server(forwarding: bool, s: int, lengths: Ints, room: Room) -> None:
+    """Fill NEAR and TWO: lengths from s over v to t, not with one arc from an undecided v, or with just one."""
     n = len(lengths)
-    arcs, near, two, later = room.arcs, room.near, room.two, room.later
+    squares, decided = room.squares, room.rows[DECIDED]
+    arcs, near, two, later = squares[ARCS], squares[NEAR], squares[TWO], squares[LATER]
     for v in range(n):
         if not arcs[s, v]:
             continue
-        open_end, first = task.forwarding and not room.decided[v], lengths[s, v]
+        open_end, first = forwarding and not decided[v], lengths[s, v]
         for t in range(n):
             way = first + later[v, t]
             near[v, t] = way if way < FAR else FAR
@@ -173,7 +154,7 @@ def from_server(task: Task, s: int, lengths: Ints, room: Room) -> None:
 
 
 @leaf
-def every(flags: Flags) -> bool:
+def every(flags: Ints) -> bool:
     """Whether all are set."""
     for i in range(len(flags)):  # noqa: SIM110 (compiled code is written in loops)
         if not flags[i]:
@@ -195,10 +176,11 @@ def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: R
     """Fill ``values[s]`` with the bytes times length that leave s at least, for the allowed sets from first to last.
 
     Call :func:`from_server` before. The undecided neighbours reach d others each with one arc, so that only so many
-    targets have their short way: the most profitable ones, the flags ``picked`` (of the last set).
+    targets have their short way: the most profitable ones, which are PICKED (of the last set).
     """
-    options, demand, decided, near, two = task.options, task.bytes, room.decided, room.near, room.two
-    gains, at, picked, values = room.gains, room.at, room.picked, room.values
+    options, demand, values, squares, rows = task.options, task.bytes, room.values, room.squares, room.rows
+    arcs, near, two, decided = squares[ARCS], squares[NEAR], squares[TWO], rows[DECIDED]
+    gains, at, picked = rows[GAINS], rows[AT], rows[PICKED]
     n, d = len(near), task.degree
     targets, many = np.empty(n, np.int64), 0
     for t in range(n):
@@ -234,7 +216,7 @@ def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: R
                         if two[u, t] < short:
                             short = two[u, t]
             cost += demand[s, t] * far
-            picked[t] = False
+            picked[t] = 0
             if short < far:
                 gains[found] = demand[s, t] * (far - short)
                 at[found] = t
@@ -249,9 +231,9 @@ def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: R
                 gains[i], at[i] = gains[best], at[best]
                 gains[best], at[best] = gain, place
             cost -= gains[i]
-            picked[at[i]] = True
+            picked[at[i]] = 1
         values[s, k] = cost
-    member, hop, arcs = task.member, task.hop, room.arcs
+    member, hop = task.member, task.hop
     for g in range(len(hop)):
         if not member[g, s] or (every(decided) and members(member, g) <= MOST_RING):
             continue

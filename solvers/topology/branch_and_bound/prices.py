@@ -10,7 +10,17 @@ import numpy as np
 from ddlopt.models.kernels import helper, leaf
 from ddlopt.models.topology.integer_instance import FAR, MOST_RING, Task
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
+    ARCS,
+    CHOSEN,
+    DECIDED,
+    DISTANCE,
+    LEAST,
+    NEAR,
     NOTHING,
+    PICKED,
+    SLOPE,
+    TWO,
+    USES,
     Flags,
     Ints,
     Room,
@@ -36,8 +46,9 @@ def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, ta
             total -= d * prices[0 if v else 1, v]
     plain = total
     options, values, member, hop = task.options, room.values, task.member, task.hop
+    chosen, smallest, decided = room.rows[CHOSEN], room.rows[LEAST], room.rows[DECIDED]
     for s in range(n):
-        from_server(task, s, lengths, room)
+        from_server(task.forwarding, s, lengths, room)
         cost_sets(task, s, 0, sets, allowed, room)
         least, least_plain = NOTHING, NOTHING
         for k in range(sets):
@@ -53,14 +64,14 @@ def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, ta
             least_plain = min(least_plain, cost)
             if values[s, k] < least:
                 least = values[s, k]
-                room.chosen[s] = k
-        room.least[s] = least
+                chosen[s] = k
+        smallest[s] = least
         total += least
         plain += least_plain
-    if every(room.decided):
+    if every(decided):
         for g in range(len(hop)):
             if members(member, g) <= MOST_RING:
-                cost = hop[g] * shortest_ring(member, g, room.distance)
+                cost = hop[g] * shortest_ring(member, g, room.squares[DISTANCE])
                 total += cost
                 plain += cost
     return total, plain
@@ -69,10 +80,10 @@ def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, ta
 @leaf
 def strike_off(total: int, allowed: Flags, room: Room) -> bool:
     """Strike off the sets that are in no design better than z; whether there were any."""
-    some, values = False, room.values
+    some, values, least = False, room.values, room.rows[LEAST]
     n, sets = allowed.shape
     for s in range(n):
-        others = total - room.least[s]
+        others = total - least[s]
         for k in range(sets):
             if allowed[s, k] and others + values[s, k] > 0:
                 allowed[s, k] = False
@@ -83,7 +94,7 @@ def strike_off(total: int, allowed: Flags, room: Room) -> bool:
 @leaf
 def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> int:
     """For each group of s the member nearest to it over its chosen set, into ``at``; how many there are."""
-    found, member, options, near, two = 0, task.member, task.options, room.near, room.two
+    found, member, options, near, two = 0, task.member, task.options, room.squares[NEAR], room.squares[TWO]
     for g in range(len(member)):
         if not member[g, s]:
             continue
@@ -104,31 +115,33 @@ def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> i
 
 @helper
 def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -> None:
-    """A supergradient of the total: ``slope`` by length, and ``uses``, from which that by price follows."""
+    """A supergradient of the total: SLOPE by length, and USES, from which that by price follows."""
     # Local names: a call for every way, with all that it needs, would take longer than the ways.
-    slope, arcs, decided, distance, near, two = room.slope, room.arcs, room.decided, room.distance, room.near, room.two
+    slope, uses, squares, rows = room.steering[SLOPE], room.steering[USES], room.squares, room.rows
+    arcs, distance, near, two = squares[ARCS], squares[DISTANCE], squares[NEAR], squares[TWO]
+    decided, choice, picked, values = rows[DECIDED], rows[CHOSEN], rows[PICKED], room.values
     n, d, groups = len(lengths), task.degree, len(task.hop)
-    nearest, uses, options, member = np.empty(groups, np.int64), room.uses, task.options, task.member
+    nearest, options, member = np.empty(groups, np.int64), task.options, task.member
     for s in range(n):
         for v in range(n):
             slope[s, v] = uses[s, v] = 0.0
     for s in range(n):
-        chosen = room.chosen[s]
+        chosen = choice[s]
         for j in range(d):
             v = options[s, chosen, j]
             if v >= 0:
                 slope[s, v] -= z
                 uses[s, v] += 1.0
-        from_server(task, s, lengths, room)
-        value = room.values[s, chosen]
+        from_server(task.forwarding, s, lengths, room)
+        value = values[s, chosen]
         cost_sets(task, s, chosen, chosen + 1, allowed, room)
-        room.values[s, chosen] = value
+        values[s, chosen] = value
         rings = _nearest_members(task, s, chosen, room, nearest) if groups > 0 else 0
         ring = -1
         for way in range(n + rings):
             if way < n:
                 t, size = way, float(task.bytes[s, way])
-                short = room.picked[t]
+                short = picked[t] != 0
             else:
                 ring += 1
                 while not member[ring, s]:

@@ -20,7 +20,17 @@ from ddlopt.solvers.topology.balance.balance import Job
 from ddlopt.solvers.topology.branch_and_bound.bounds import Flags, Ints, make_room
 from ddlopt.solvers.topology.branch_and_bound.leaves import heads_of_sets, lengths_of, routed
 from ddlopt.solvers.topology.branch_and_bound.symmetry import Numbering
-from ddlopt.solvers.topology.branch_and_bound.tree import MEAN_LENGTH, Log, Pace, Stack, dive, make_stack
+from ddlopt.solvers.topology.branch_and_bound.tree import (
+    LENGTHS,
+    MEAN_LENGTH,
+    NUMBER,
+    REST,
+    Log,
+    Pace,
+    Stack,
+    dive,
+    make_stack,
+)
 
 _SLICE = 2e8
 """Steps of the innermost loops in one dive: a fraction of a second."""
@@ -37,9 +47,7 @@ class Above:
     """What a node hands to its children: allowed sets and weights, and the sets of the servers branched on."""
 
     allowed: Flags
-    lengths: Ints
-    prices: Ints
-    tax: Ints
+    weights: Ints
     decided: Ints
 
 
@@ -220,9 +228,7 @@ class Search:
         """Search until everything is refuted or the time is up."""
         start = Above(
             np.ones((self.n, self.sets), dtype=np.bool_),
-            np.full((self.n, self.n), int(MEAN_LENGTH), dtype=np.int64),
-            np.zeros((self.n, self.n), dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
+            self._weights(int(MEAN_LENGTH)),
             np.full(self.n, -1, dtype=np.int64),
         )
         self._push(Node(start, -1, -1, 0, 0.0))
@@ -260,8 +266,13 @@ class Search:
             np.empty((weights, self.n * self.n), dtype=np.uint16),
             np.empty((weights, self.width), dtype=np.int64),
             np.zeros(2, dtype=np.int64),
-            np.array([self.record.wanted]),
         )
+
+    def _weights(self, lengths: int | Ints) -> Ints:
+        """These lengths, no prices and no tax."""
+        weights = np.zeros((3, self.n, self.n), dtype=np.int64)
+        weights[LENGTHS] = lengths
+        return weights
 
     def _top(self, node: Node) -> Stack:
         """A stack with the node at its top."""
@@ -271,7 +282,8 @@ class Search:
         if node.row >= 0:
             stack.allowed[0, node.row] = False
             stack.allowed[0, node.row, node.k] = True
-        stack.lengths[0], stack.prices[0], stack.tax[0] = above.lengths, above.prices, above.tax
+        stack.weights[0] = above.weights
+        stack.weights[0, REST, 0, NUMBER] = -1
         return stack
 
     def _dive(self, node: Node, z: int, pace: Pace | None = None) -> Dived:
@@ -315,10 +327,7 @@ class Search:
         stack, decided = dived.stack, dived.node.decided
         for level in range(depth):
             decided[stack.row[level]] = stack.path[depth, level]
-        allowed, lengths, prices, tax = (
-            each[depth].copy() for each in (stack.allowed, stack.lengths, stack.prices, stack.tax)
-        )
-        return Above(allowed, lengths, prices, tax, decided)
+        return Above(stack.allowed[depth].copy(), stack.weights[depth].copy(), decided)
 
     def _image(self, node: Node) -> bool:
         """Whether another node is searched in place of this one."""
@@ -336,7 +345,7 @@ class Search:
         allowed = np.zeros((self.n, self.sets), dtype=np.bool_)
         allowed[np.arange(self.n), sets] = True
         heads, uncolourable = heads_of_sets(self.instance, self.task.options[np.arange(self.n), sets])
-        lengths = np.full((self.n, self.n), int(MEAN_LENGTH), dtype=np.int64)
+        lengths: int | Ints = int(MEAN_LENGTH)
         if heads is not None:
             found = routed(self.job, heads)
             if found is not None:
@@ -346,8 +355,7 @@ class Search:
         elif uncolourable:
             self.record.words[part] = np.array([UNCOLOURABLE], dtype=np.int32)
             return
-        nothing = np.zeros((self.n, self.n), dtype=np.int64)
-        above = Above(allowed, lengths, nothing, nothing[0, :1].copy(), np.full(self.n, -1, dtype=np.int64))
+        above = Above(allowed, self._weights(lengths), np.full(self.n, -1, dtype=np.int64))
         node = Node(above, -1, -1, part, 0.0)
         dived = self._dive(node, self.z, self.pace._replace(leaf_rounds=0))
         if not self._closed(dived):

@@ -10,7 +10,7 @@ hashes: a collision can only hide that two designs are alike, as the tables them
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.integer_instance import Task
 from ddlopt.solvers.topology.branch_and_bound.bounds import Ints
@@ -94,7 +94,7 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@helper
+@leaf
 def _different(colours: Colours) -> int:
     number = 0
     for v in range(len(colours)):
@@ -127,7 +127,7 @@ def refine(colours: Colours, table: Ints) -> None:
             colours[v] = fresh[v]
 
 
-@helper
+@leaf
 def _twins(v: int, w: int, table: Ints) -> bool:
     """Whether exchanging two servers of one colour leaves the table as it is."""
     if table[v, w] != table[w, v] or table[v, v] != table[w, w]:
@@ -138,7 +138,7 @@ def _twins(v: int, w: int, table: Ints) -> bool:
     return True
 
 
-@helper
+@leaf
 def _smaller(order: Ints, best: Ints, table: Ints) -> bool:
     """Whether one numbering gives the smaller table."""
     for i in range(len(order)):

@@ -16,6 +16,11 @@ from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE,
 from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.topology.integer_instance import Task
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
+    ARCS,
+    DECIDED,
+    LEFT,
+    SLOPE,
+    USES,
     Flags,
     Floats,
     Ints,
@@ -42,26 +47,22 @@ class Pace(NamedTuple):
     aim: float
 
 
-class Weights(NamedTuple):
-    """Lengths (n, n), prices (n, n) of arcs and tax (1,) that a node hands to its children, and which entry they are.
-
-    ``number`` (1,) is that of the log, -1 if they are in none.
-    """
-
-    lengths: Ints
-    prices: Ints
-    tax: Ints
-    number: Ints
+LENGTHS, PRICES, REST = range(3)
+"""Of the weights (3, n, n) that a node hands to its children. The first row of the rest are ``TAX`` and ``NUMBER``."""
+TAX, NUMBER = range(2)
+"""The tax on every link, and which entry of the log they are, -1 if they are in none."""
 
 
 class Log(NamedTuple):
-    """What is needed to repeat the proof: words, the weights they speak of, ``used`` (2,) of either; ``on`` (1,)."""
+    """What is needed to repeat the proof: words, the weights they speak of, ``used`` (2,) of either.
+
+    Without room for words nothing is logged.
+    """
 
     words: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.uint16]
     prices: Ints
     used: Ints
-    on: Flags
 
 
 @leaf
@@ -74,9 +75,9 @@ def _rounded(value: float, most: int) -> int:
 
 
 @leaf
-def _scaled(task: Task, lengths: Floats, prices: Floats, tax: Floats, room: Room, weights: Weights) -> None:
+def _scaled(lengths: Floats, prices: Floats, tax: Floats, possible: Ints, weights: Ints) -> None:
     """Bring lengths to their mean and round everything; prices go with them."""
-    n, possible, whole_lengths, whole_prices = len(lengths), room.arcs, weights.lengths, weights.prices
+    n, whole_lengths, whole_prices = len(lengths), weights[LENGTHS], weights[PRICES]
     total, arcs = 0.0, 0
     for v in range(n):
         for w in range(n):
@@ -91,17 +92,26 @@ def _scaled(task: Task, lengths: Floats, prices: Floats, tax: Floats, room: Room
             prices[v, w] *= factor
             whole_lengths[v, w] = _rounded(lengths[v, w], MOST_LENGTH)
             whole_prices[v, w] = _rounded(prices[v, w], MOST_PRICE)
-    weights.tax[0] = _rounded(tax[0], MOST_PRICE)
-    weights.number[0] = -1
+    weights[REST, 0, TAX] = _rounded(tax[0], MOST_PRICE)
+    weights[REST, 0, NUMBER] = -1
 
 
 @leaf
 def _ascend(
-    task: Task, z: int, aim: float, pace: Pace, lengths: Floats, prices: Floats, tax: Floats, room: Room
+    degree: int,
+    ends: int,
+    duplex: bool,
+    exact: bool,
+    weight: float,
+    step: float,
+    aim: float,
+    lengths: Floats,
+    prices: Floats,
+    tax: Floats,
+    room: Room,
 ) -> bool:
     """One step of Polyak's towards a total of ``aim``, which is given as what is missing; False if there is none."""
-    n, arcs, slope, uses, duplex = len(lengths), room.arcs, room.slope, room.uses, task.duplex
-    weight = pace.price_weight * float(z) * float(z)
+    n, arcs, slope, uses = len(lengths), room.squares[ARCS], room.steering[SLOPE], room.steering[USES]
     norm, links = 0.0, 0.0
     for v in range(n):
         into = 0.0
@@ -113,13 +123,13 @@ def _ascend(
                 norm += weight * (uses[s, v] - uses[v, s]) ** 2 / 2
         links += into
         if not duplex:
-            norm += weight * (into - task.degree) ** 2
-    spare = links - task.ends
-    if duplex and task.ends < n * task.degree:
+            norm += weight * (into - degree) ** 2
+    spare = links - ends
+    if duplex and ends < n * degree:
         norm += weight * spare**2
     if norm <= 0.0:
         return False
-    step = pace.step * aim / norm
+    step = step * aim / norm
     for v in range(n):
         into = 0.0
         for s in range(n):
@@ -130,102 +140,97 @@ def _ascend(
             if duplex:
                 prices[s, v] += step * weight * (uses[s, v] - uses[v, s]) / 2
         if not duplex:
-            price = prices[0 if v else 1, v] + step * weight * (into - task.degree)
-            if price < 0.0 and not task.exact:
+            price = prices[0 if v else 1, v] + step * weight * (into - degree)
+            if price < 0.0 and not exact:
                 price = 0.0
             for s in range(n):
                 prices[s, v] = price
-    if duplex and task.ends < n * task.degree:
+    if duplex and ends < n * degree:
         moved = tax[0] + step * weight * spare
         tax[0] = moved if moved > 0.0 else 0.0
     return True
 
 
 @leaf
-def _note(log: Log, weights: Weights) -> None:
+def _note(log: Log, weights: Ints) -> None:
     """Log that the weights struck something off."""
-    if not log.on[0]:
+    words, used = log.words, log.used
+    if len(words) == 0:
         return
-    if weights.number[0] < 0:
-        n, place, kept_lengths, kept_prices = len(weights.lengths), log.used[1], log.lengths, log.prices
+    if weights[REST, 0, NUMBER] < 0:
+        n, place, kept_lengths, kept_prices = weights.shape[1], used[1], log.lengths, log.prices
+        lengths, prices = weights[LENGTHS], weights[PRICES]
         by_server = kept_prices.shape[1] == n + 1
         for v in range(n):
             if by_server:
-                kept_prices[place, v] = weights.prices[0 if v else 1, v]
+                kept_prices[place, v] = prices[0 if v else 1, v]
             for w in range(n):
-                kept_lengths[place, v * n + w] = weights.lengths[v, w]
+                kept_lengths[place, v * n + w] = lengths[v, w]
                 if not by_server:
-                    kept_prices[place, v * n + w] = weights.prices[v, w]
-        kept_prices[place, kept_prices.shape[1] - 1] = weights.tax[0]
-        weights.number[0] = place
-        log.used[1] += 1
-    log.words[log.used[0]] = WEIGHTS - weights.number[0]
-    log.used[0] += 1
+                    kept_prices[place, v * n + w] = prices[v, w]
+        kept_prices[place, kept_prices.shape[1] - 1] = weights[REST, 0, TAX]
+        weights[REST, 0, NUMBER] = place
+        used[1] += 1
+    words[used[0]] = WEIGHTS - weights[REST, 0, NUMBER]
+    used[0] += 1
 
 
 @leaf
 def _word(log: Log, word: int) -> None:
-    if log.on[0]:
-        log.words[log.used[0]] = word
-        log.used[0] += 1
+    words, used = log.words, log.used
+    if len(words) > 0:
+        words[used[0]] = word
+        used[0] += 1
 
 
 @leaf
-def _take(weights: Weights, taken: Weights) -> None:
+def _take(weights: Ints, taken: Ints) -> None:
     """Make ``weights`` those of ``taken``."""
-    n, lengths, prices, own_lengths, own_prices = (
-        len(weights.lengths),
-        taken.lengths,
-        taken.prices,
-        weights.lengths,
-        weights.prices,
-    )
-    for v in range(n):
-        for w in range(n):
-            own_lengths[v, w] = lengths[v, w]
-            own_prices[v, w] = prices[v, w]
-    weights.tax[0] = taken.tax[0]
-    weights.number[0] = taken.number[0]
+    for part in range(3):
+        for v in range(weights.shape[1]):
+            for w in range(weights.shape[1]):
+                weights[part, v, w] = taken[part, v, w]
 
 
 @helper
 def bound_node(
-    task: Task, copies: Ints, z: int, pace: Pace, allowed: Flags, weights: Weights, room: Room, log: Log, steps: Ints
+    task: Task, copies: Ints, z: int, pace: Pace, allowed: Flags, weights: Ints, room: Room, log: Log, counts: Ints
 ) -> float:
     """Look for weights that refute the node; ``REFUTED`` if they do, else the part of z proven.
 
     Sets that are in no better design are struck off ``allowed`` on the way; ``weights`` become the best found, with the
-    values of ``room`` belonging to some of those tried. Adds to ``steps`` (1,) the evaluations made.
+    values of ``room`` belonging to some of those tried. The evaluations made are added to ``counts[3]``.
     """
     n = len(allowed)
     lengths, prices, tax = np.empty((n, n), np.float64), np.empty((n, n), np.float64), np.empty(1, np.float64)
-    best = Weights(np.empty((n, n), np.int64), np.empty((n, n), np.int64), np.empty(1, np.int64), np.empty(1, np.int64))
+    best, arcs, decided = np.empty((3, n, n), np.int64), room.squares[ARCS], room.rows[DECIDED]
     _take(best, weights)
     best_total, proven, changed = -np.inf, 0.0, True
-    tax[0] = best.tax[0]
+    tax[0] = best[REST, 0, TAX]
     traffic = 0
     for v in range(n):
         for w in range(n):
-            lengths[v, w], prices[v, w] = best.lengths[v, w], best.prices[v, w]
+            lengths[v, w], prices[v, w] = best[LENGTHS, v, w], best[PRICES, v, w]
             traffic += task.bytes[v, w]
     everything = float(traffic)
     for g in range(len(task.hop)):
         everything += float(task.hop[g] * members(task.member, g))
-    r, rounds = 0, pace.rounds
+    r, rounds, whole_lengths, whole_prices = 0, pace.rounds, weights[LENGTHS], weights[PRICES]
+    weight = pace.price_weight * float(z) * float(z)
     while True:
         if changed:
-            if not propagate(task, copies, allowed, room):
+            if not propagate(task.degree, task.duplex, copies, allowed, room):
                 _word(log, CLOSED)
                 return REFUTED
-            if every(room.decided):
+            if every(decided):
                 rounds = pace.leaf_rounds
             best_total = -np.inf
-        steps[0] += 1
-        if not measure(task, weights.lengths, room):
+        counts[3] += 1
+        if not measure(task.wanted, task.forwarding, whole_lengths, room):
             _note(log, weights)
             _word(log, CLOSED)
             return REFUTED
-        total, plain = evaluate(task, z, allowed, weights.lengths, weights.prices, weights.tax[0], room)
+        total, plain = evaluate(task, z, allowed, whole_lengths, whole_prices, weights[REST, 0, TAX], room)
         if total > 0:
             _note(log, weights)
             _word(log, CLOSED)
@@ -242,12 +247,15 @@ def bound_node(
             _take(best, weights)
         if r >= rounds:
             break
-        find_slopes(task, z, allowed, weights.lengths, room)
-        if not _ascend(task, z, pace.aim * everything * MEAN_LENGTH - total, pace, lengths, prices, tax, room):
+        find_slopes(task, z, allowed, whole_lengths, room)
+        missing = pace.aim * everything * MEAN_LENGTH - total
+        if not _ascend(
+            task.degree, task.ends, task.duplex, task.exact, weight, pace.step, missing, lengths, prices, tax, room
+        ):
             break
-        _scaled(task, lengths, prices, tax, room, weights)
+        _scaled(lengths, prices, tax, arcs, weights)
         r += 1
-    if changed and not propagate(task, copies, allowed, room):
+    if changed and not propagate(task.degree, task.duplex, copies, allowed, room):
         _word(log, CLOSED)
         return REFUTED
     _take(weights, best)
@@ -255,10 +263,10 @@ def bound_node(
 
 
 @leaf
-def branching_row(allowed: Flags, room: Room) -> int:
+def branching_row(left: Ints) -> int:
     """The server whose sets leave the least to search for; -1 if all are decided."""
-    row, left = -1, room.left
-    for s in range(len(allowed)):
+    row = -1
+    for s in range(len(left)):
         if left[s] > 1 and (row < 0 or left[s] < left[row]):
             row = s
     return row
@@ -271,10 +279,7 @@ class Stack(NamedTuple):
     """
 
     allowed: Flags
-    lengths: Ints
-    prices: Ints
-    tax: Ints
-    number: Ints
+    weights: Ints
     row: Ints
     next: Ints
     proven: Floats
@@ -285,10 +290,7 @@ def make_stack(n: int, sets: int) -> Stack:
     """An empty one."""
     return Stack(
         np.zeros((n + 1, n, sets), np.bool_),
-        np.zeros((n + 1, n, n), np.int64),
-        np.zeros((n + 1, n, n), np.int64),
-        np.zeros((n + 1, 1), np.int64),
-        np.full((n + 1, 1), -1, np.int64),
+        np.zeros((n + 1, 3, n, n), np.int64),
         np.full(n + 1, -1, np.int64),
         np.zeros(n + 1, np.int64),
         np.zeros(n + 1),
@@ -296,18 +298,11 @@ def make_stack(n: int, sets: int) -> Stack:
     )
 
 
-@helper
-def _weights_at(stack: Stack, depth: int) -> Weights:
-    return Weights(stack.lengths[depth], stack.prices[depth], stack.tax[depth], stack.number[depth])
-
-
 @kernel(
     "(record(Task, i8[:, ::1], b1[:, ::1], b1[:, ::1], i8[::1], i8[:, :, ::1], i8, i8, b1, b1, b1), i8[:, :, ::1], i8,"
-    " record(Pace, i8, i8, f8, f8, f8), record(Stack, b1[:, :, ::1], i8[:, :, ::1], i8[:, :, ::1], i8[:, ::1],"
-    " i8[:, ::1], i8[::1], i8[::1], f8[::1], i8[:, ::1]), record(Room, b1[:, ::1], b1[::1], i8[::1], i8[:, ::1],"
-    " i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], f8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1],"
-    " b1[::1]), i8, i8, record(Log, i4[::1], u2[:, ::1], i8[:, ::1], i8[::1], b1[::1]), i8[:, ::1], i8[:, ::1],"
-    " i8[::1])",
+    " record(Pace, i8, i8, f8, f8, f8), record(Stack, b1[:, :, ::1], i8[:, :, :, ::1], i8[::1], i8[::1], f8[::1],"
+    " i8[:, ::1]), record(Room, i8[:, :, ::1], i8[:, ::1], i8[:, ::1], f8[:, :, ::1]), i8, i8,"
+    " record(Log, i4[::1], u2[:, ::1], i8[:, ::1], i8[::1]), i8[:, ::1], i8[:, ::1], i8[::1])",
     nogil=True,
 )
 def dive(
@@ -328,25 +323,22 @@ def dive(
 
     ``opened`` (many, 3) takes what is left to do, as (depth, set of that depth's row, position of its word);
     ``leaves`` (many, n + 1) designs that no lengths refuted, as the set of each server and the position of the word.
-    ``counts`` (4,): of opened, of leaves, nodes, evaluations. In the log both are
+    ``counts`` (4,), zero before: of opened, of leaves, nodes, evaluations. In the log both are
     ``ELSEWHERE``, followed by a number to be filled in. ``room`` is scratch.
     """
     n, sets, _ = task.options.shape
-    allowed, next_set, rows = stack.allowed, stack.next, stack.row
-    steps = np.empty(1, np.int64)
-    steps[0] = 0
+    allowed, next_set, rows, tables = stack.allowed, stack.next, stack.row, stack.weights
+    path, known, words, used = stack.path, stack.proven, log.words, log.used
     depth, fresh = 0, True
     while depth >= 0:
         if fresh and depth > 0:
             row, k = rows[depth - 1], next_set[depth - 1] - 1
-            full = log.used[0] + 4 * pace.leaf_rounds > len(log.words) or log.used[1] + 2 * pace.leaf_rounds > len(
-                log.lengths
-            )
-            if depth > deepest or steps[0] >= budget or (log.on[0] and full):
-                opened[counts[0], 0], opened[counts[0], 1], opened[counts[0], 2] = depth - 1, k, log.used[0] + 1
+            full = used[0] + 4 * pace.leaf_rounds > len(words) or used[1] + 2 * pace.leaf_rounds > len(log.lengths)
+            if depth > deepest or counts[3] >= budget or (len(words) > 0 and full):
+                opened[counts[0], 0], opened[counts[0], 1], opened[counts[0], 2] = depth - 1, k, used[0] + 1
                 counts[0] += 1
                 for above in range(depth - 1):
-                    stack.path[depth - 1, above] = next_set[above] - 1
+                    path[depth - 1, above] = next_set[above] - 1
                 _word(log, ELSEWHERE)
                 _word(log, 0)
                 depth, fresh = depth - 1, False
@@ -354,25 +346,24 @@ def dive(
             for s in range(n):
                 for j in range(sets):
                     allowed[depth, s, j] = allowed[depth - 1, s, j] if s != row else j == k
-            _take(_weights_at(stack, depth), _weights_at(stack, depth - 1))
+            _take(tables[depth], tables[depth - 1])
         if fresh:
             counts[2] += 1
-            weights = _weights_at(stack, depth)
-            proven = bound_node(task, copies, z, pace, allowed[depth], weights, room, log, steps)
+            proven = bound_node(task, copies, z, pace, allowed[depth], tables[depth], room, log, counts)
             if proven == REFUTED:
                 depth, fresh = depth - 1, False
                 continue
-            if depth > 0 and stack.proven[depth - 1] > proven:
-                proven = stack.proven[depth - 1]
-            stack.proven[depth] = proven
-            row = branching_row(allowed[depth], room)
+            if depth > 0 and known[depth - 1] > proven:
+                proven = known[depth - 1]
+            known[depth] = proven
+            row = branching_row(room.rows[LEFT])
             if row < 0:
                 for s in range(n):
                     only = 0
                     while not allowed[depth, s, only]:
                         only += 1
                     leaves[counts[1], s] = only
-                leaves[counts[1], n] = log.used[0] + 1
+                leaves[counts[1], n] = used[0] + 1
                 counts[1] += 1
                 _word(log, ELSEWHERE)
                 _word(log, 0)
@@ -391,4 +382,3 @@ def dive(
         _word(log, k)
         next_set[depth] = k + 1
         depth, fresh = depth + 1, True
-    counts[3] += steps[0]

@@ -11,7 +11,7 @@ cycle through all servers: with one-way optics a column and itself, with duplex 
 
 import numpy as np
 
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints
 
 MOST_CHANGES = 6
@@ -89,7 +89,7 @@ def _stays_closed(heads: Ints, column: int, cycles: Ints) -> bool:
     return True
 
 
-@helper
+@leaf
 def _is_closed(column: int, cycles: Ints) -> bool:
     for i in range(len(cycles)):
         if cycles[i, 0] == column or cycles[i, 1] == column:
@@ -97,7 +97,7 @@ def _is_closed(column: int, cycles: Ints) -> bool:
     return False
 
 
-@helper
+@leaf
 def _apply(heads: Ints, changes: Ints, count: int) -> None:
     """Make the changes written down, one after the other, and write down what was there before."""
     for i in range(count):
@@ -106,7 +106,7 @@ def _apply(heads: Ints, changes: Ints, count: int) -> None:
         heads[v, k] = w
 
 
-@helper
+@leaf
 def _swap_servers(heads: Ints, a: int, b: int) -> None:
     """Give server a the links of b and the reverse: the same network, other places in it."""
     n, d = heads.shape
@@ -132,7 +132,7 @@ def undo(heads: Ints, changes: Ints, count: int) -> None:
         heads[changes[i, 0], changes[i, 1]] = changes[i, 2]
 
 
-@helper
+@leaf
 def _legal(heads: Ints, changes: Ints, count: int, parallel: bool) -> bool:
     """No changed link leads home, nor repeats another where ``parallel`` links are forbidden."""
     d = heads.shape[1]
@@ -196,7 +196,7 @@ def _exchange_in_plane(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
     return count
 
 
-@helper
+@leaf
 def _exchange_in_cycle(heads: Ints, k: int, changes: Ints) -> int:
     """Cut the cycle of column k at three random places and put the stretches together in the other order."""
     n = len(heads)
@@ -216,7 +216,7 @@ def _exchange_in_cycle(heads: Ints, k: int, changes: Ints) -> int:
     return 3
 
 
-@helper
+@leaf
 def _exchange_ends(heads: Ints, k: int, cycles: Ints, changes: Ints) -> int:
     """Exchange the ends of a random link of column k with one, sometimes two, random ones of open columns."""
     n, d = heads.shape
