@@ -26,9 +26,9 @@ from ddlopt.models.ports import ports_of
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-BUILDS = 8
+BUILDS, FIRST = 14, 2
 """A formulation is built on so many instances: some components are there for some instances only."""
-LARGEST_BYTES, LOADED = 60_000, 30
+LARGEST_BYTES, LOADED = 26_000, 40
 COMMON = ("family", "problem", "schema_version", "name", "source")
 WIDTH = 160
 WORDS = {
@@ -170,13 +170,14 @@ def formulations(family: str, problem: str) -> list[type]:
 
 @cache
 def instances(family: str, problem: str) -> tuple[Any, ...]:
-    """The smallest instances of a problem, then those that the tests make because no bundled one is like them."""
+    """The smallest instances of a problem, among them those that tests make because no bundled one is like them."""
     folder = ddlopt.instances.library_folder(family)
     paths = sorted(folder.rglob("*.json"), key=lambda path: (path.stat().st_size, path.name))
     paths = [path for path in paths if path.stat().st_size <= LARGEST_BYTES and "best" not in path.suffixes[0]]
     found = (ddlopt.load(path) for path in paths if path.name != "records.json")
     right = (each for each in found if getattr(each, "problem", family) == problem)
-    return (*itertools.islice(right, LOADED), *(cases().further(family) if problem == family else ()))
+    further = cases().further(family) if problem == family else ()
+    return (*itertools.islice(right, FIRST), *further, *itertools.islice(right, LOADED))
 
 
 def made(kind: type, instance: Any) -> Iterator[Any]:
@@ -228,7 +229,7 @@ def builds(family: str, problem: str, kind: type) -> Iterator[Any]:
 def components(family: str, problem: str, kind: type) -> dict[str, tuple[str, str]]:
     """Kind and meaning of every component, by name with the indices that its port has."""
     ports = {port.name: port for port in ports_of(kind)}
-    meant = {str(port): cell(port.meaning) for port in ports_of(kind)}
+    meant = {str(port): cell(port.meaning.removeprefix("Variable: ")) for port in ports_of(kind)}
     found: dict[str, tuple[str, str]] = {}
     for made_ in builds(family, problem, kind):
         if not isinstance(made_, pyo.Block().__class__) and hasattr(made_, "var_dict"):
@@ -258,7 +259,7 @@ def components(family: str, problem: str, kind: type) -> dict[str, tuple[str, st
 
 def by_hand(old: str) -> dict[str, tuple[str, str]]:
     """Cells under symbol and unit of the tables that are there, by component."""
-    rows = re.findall(r"^\| `([\w, ]+)[^`]*` \| ([^|]*) \| ([^|]*) \|", old, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w, ]+)[^`]*` \|([^|]*)\|([^|]*)\|", old, re.MULTILINE)
     return {name: (symbol.strip(), unit.strip()) for name, symbol, unit in rows}
 
 
@@ -304,10 +305,16 @@ def _methods_page() -> dict[str, Any]:
     return runpy.run_path(str(FOLDER.parent / "reference/methods.py"))
 
 
+@cache
+def _smallest(family: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = _methods_page()["smallest"](family)
+    return found
+
+
 def methods(family: str, problem: str) -> str:
     """The methods of a problem, with their sources."""
     page = _methods_page()
-    asked = instances(family, problem)[: page["ASKED"]]
+    asked = _smallest(family)[problem]
     lines = ["| method | kind | what it does | source |", "|---|---|---|---|"]
     for entry in page["entries"](family):
         method = entry.make("highs")
