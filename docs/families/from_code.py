@@ -231,7 +231,8 @@ def components(family: str, problem: str, kind: type) -> dict[str, tuple[str, st
     ports = {port.name: port for port in ports_of(kind)}
     meant = {str(port): cell(port.meaning.removeprefix("Variable: ")) for port in ports_of(kind)}
     found: dict[str, tuple[str, str]] = {}
-    for made_ in builds(family, problem, kind):
+    related = sorted({each for its, each in problems().values() if its == family}, key=lambda each: each != problem)
+    for made_ in itertools.chain.from_iterable(builds(family, each, kind) for each in related):
         if not isinstance(made_, pyo.Block().__class__) and hasattr(made_, "var_dict"):
             found |= {name: ("variable", "") for name in made_.var_dict if name not in found}
             found |= {str(each): ("constraint", "") for each in ports.values() if each.name == "constraints"}
@@ -247,10 +248,8 @@ def components(family: str, problem: str, kind: type) -> dict[str, tuple[str, st
         word, doc = found[name]
         port = ports.get(name)
         where = f" ({cell(port.where)})" if port and port.where else ""
-        named[str(port) if port and name != "constraints" else name] = (
-            word,
-            (cell(doc) or meant.get(str(port or name), "")) + where,
-        )
+        meaning = cell(doc) or meant.get(str(port or name), "") or name.replace("_", " ")
+        named[str(port) if port and name != "constraints" else name] = (word, meaning + where)
     return named
 
 

@@ -200,7 +200,7 @@ class _Schedule:
                 if reduced:
                     self._after(begins, self._end(o, i), [*reduced, *spared], 1)
         pairs = list(combinations(gradients, 2))
-        block.first_reduced = pyo.Var(pairs, domain=pyo.Binary)
+        block.first_reduced = pyo.Var(pairs, domain=pyo.Binary, doc="b: the gradient is reduced first")
         for o, p in pairs:
             first = block.first_reduced[o, p]
             one: Terms = [(1.0, block.collective[o])]

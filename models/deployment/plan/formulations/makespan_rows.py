@@ -164,7 +164,8 @@ class Rows:
         self.crossing = [
             (p, c) for (p, c), size in edges.items() if self.with_pairs and size and self.group[p] != self.group[c]
         ]
-        block.pair = pyo.Var([(*edge, s, t) for edge in self.crossing for s in count for t in count], bounds=(0, 1))
+        seats = [(*edge, s, t) for edge in self.crossing for s in count for t in count]
+        block.pair = pyo.Var(seats, bounds=(0, 1), doc="y: 1 if producer and consumer have these seats")
         block.pairs_agree = pyo.ConstraintList(doc="local polytope")
         for p, c in self.crossing:
             for s in count:
@@ -200,7 +201,8 @@ class Rows:
         block.paths = pyo.ConstraintList(doc="E and B along the graph")
         block.delay = pyo.Var(self.crossing, bounds=(0, None), doc="D")
         block.chain_delay = pyo.Var(self.crossing, bounds=(0, None), doc="D'")
-        block.busy = pyo.Var([(*edge, *link) for edge in self.crossing for link in self.links], bounds=(0, None))
+        transfers = [(*edge, *link) for edge in self.crossing for link in self.links]
+        block.busy = pyo.Var(transfers, bounds=(0, None), doc="m: seconds of the link for the tensor")
         self.most_busy: dict[tuple[int, int, tuple[int, int]], npt.NDArray[np.float64]] = {}
         for p, c in self.crossing:
             self._delays(p, c, edges[p, c])
