@@ -4,7 +4,7 @@ import dataclasses
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
@@ -55,6 +55,8 @@ class Exact:
     formulation : Formulation
     backend : Backend
     """
+
+    options_in: ClassVar[str] = "formulation"
 
     name: str
     family: str

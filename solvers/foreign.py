@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Evidence, Instance, Solution
@@ -56,6 +56,8 @@ class Foreign:
     OptionError
         If it has no name or no family.
     """
+
+    options_in: ClassVar[str] = "method"
 
     method: Method
 

@@ -1,33 +1,68 @@
-"""Methods that are imported when they are asked for, so that to list a family's methods takes no time."""
+"""The list of a problem's methods, a line each; what is behind a line is imported when it is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.contracts import Entry, Method
 
 Maker = Callable[[str], Method]
 """Gives a method, with the solver of that name behind it where it is an exact one."""
 
+_MODELS = "models:"
 
-def formulation(family: str, name: str, module: str, kind: str, **options: Any) -> Maker:
-    """An exact method: a formulation of ``ddlopt.models.<family>`` and a solver."""
+
+def entries(path: str, *lines: tuple[Any, ...]) -> tuple[Entry, ...]:
+    """The methods of a problem.
+
+    Parameters
+    ----------
+    path : str
+        Of the problem: ``aggregation/tree``; of a family where its methods answer several problems.
+    *lines : tuple
+        Name; kind (``exact``, ``heuristic`` or ``reference``); what it does; and where it is: a function that takes the
+        name of a solver, or ``module:Class`` below ``ddlopt.solvers.<path>``, or ``models:module:Class`` for a
+        formulation below ``ddlopt.models.<path>``, which a solver is put behind. Then options of the class, if any.
+    """
+    family, _, problem = path.partition("/")
+    return tuple(
+        Entry(name, family, kind, f"{problem}: {summary}" if problem else summary, _maker(path, name, home, *options))
+        for name, kind, summary, home, *options in lines
+    )
+
+
+def formulation(path: str, name: str, home: str, **options: Any) -> Maker:
+    """An exact method: the formulation ``module:Class`` below ``ddlopt.models.<path>``, and a solver."""
 
     def make(solver: str) -> Method:
         from ddlopt.solvers.backends import backend
         from ddlopt.solvers.exact import Exact
 
-        made = getattr(import_module(f"ddlopt.models.{family}.{module}"), kind)(**options)
-        return Exact(name, family, made, backend(solver))
+        return Exact(name, path.partition("/")[0], _class("models", path, home)(**options), backend(solver))
 
     return make
 
 
-def heuristic(family: str, module: str, kind: str, **options: Any) -> Maker:
-    """A method of ``ddlopt.solvers.<family>`` that needs no solver, or brings its own."""
+def heuristic(path: str, home: str, **options: Any) -> Maker:
+    """A method that needs no solver, or brings its own: ``module:Class`` below ``ddlopt.solvers.<path>``."""
 
     def make(_: str) -> Method:
-        method: Method = getattr(import_module(f"ddlopt.solvers.{family}.{module}"), kind)(**options)
+        method: Method = _class("solvers", path, home)(**options)
         return method
 
     return make
+
+
+def _maker(path: str, name: str, home: str | Maker, options: Mapping[str, Any] | None = None) -> Maker:
+    if not isinstance(home, str):
+        return home
+    given = options or {}
+    if home.startswith(_MODELS):
+        return formulation(path, name, home.removeprefix(_MODELS), **given)
+    return heuristic(path, home, **given)
+
+
+def _class(storey: str, path: str, home: str) -> Callable[..., Any]:
+    module, _, kind = home.rpartition(":")
+    found: Callable[..., Any] = getattr(import_module(f"ddlopt.{storey}.{path.replace('/', '.')}.{module}"), kind)
+    return found

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -13,8 +13,6 @@ from ddlopt.models.errors import OptionError
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
-from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.foreign import Foreign
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
 _KEYWORDS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}
@@ -31,6 +29,8 @@ class Variant(ByInstance):
     chosen : Method
         With the options set.
     """
+
+    options_in: ClassVar[str] = "chosen"
 
     name: str
     chosen: Method
@@ -111,11 +111,8 @@ def settable(method: Method) -> dict[str, Any]:
 
 def _described(method: Method) -> Any:
     """The object whose fields are the options."""
-    if isinstance(method, Variant):
-        return _described(method.chosen)
-    if isinstance(method, Exact):
-        return method.formulation
-    return method.method if isinstance(method, Foreign) else method
+    inner = getattr(method, "options_in", None)
+    return method if inner is None else _described(getattr(method, inner))
 
 
 def _with(method: Method, described: Any, given: Mapping[str, Any]) -> Method:
@@ -123,9 +120,8 @@ def _with(method: Method, described: Any, given: Mapping[str, Any]) -> Method:
         changed = dataclasses.replace(described, **given)
     except (TypeError, ValueError) as problem:
         raise OptionError(f"method '{method.name}': {problem}") from None
-    if isinstance(method, Exact):
-        return dataclasses.replace(method, formulation=changed)
-    return Foreign(changed) if isinstance(method, Foreign) else changed
+    inner = getattr(method, "options_in", None)
+    return changed if inner is None else dataclasses.replace(method, **{inner: changed})  # type: ignore[type-var]
 
 
 def _value(what: str, text: str, hint: Any) -> Any:
@@ -162,7 +158,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """The value as JSON has it; of a method or formulation inside another one its own options."""
-    if isinstance(value, Exact) or dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value):
         return options_of(value)  # type: ignore[arg-type]
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]

@@ -4,7 +4,6 @@ from functools import partial
 
 from ddlopt.models.aggregation import AggregationProblem
 from ddlopt.solvers.aggregation.graph import methods as graph_methods
-from ddlopt.solvers.aggregation.graph import search_methods as graph_search_methods
 from ddlopt.solvers.aggregation.hot import methods as hot_methods
 from ddlopt.solvers.aggregation.registers import methods as registers_methods
 from ddlopt.solvers.aggregation.slots import methods as slots_methods
@@ -41,7 +40,6 @@ ENTRIES = (
     *registers_methods.ENTRIES,
     *tree_methods.ENTRIES,
     *graph_methods.ENTRIES,
-    *graph_search_methods.ENTRIES,
     *slots_methods.ENTRIES,
     *table_methods.ENTRIES,
 )

@@ -1,21 +1,12 @@
 """The methods of the family, and which one is taken where none is named."""
 
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 
 from ddlopt.models.compression import CompressionProblem
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries
 
-FAMILY = "compression"
-
-_formulation = partial(formulation, FAMILY)
-_heuristic = partial(heuristic, FAMILY)
-
-
-def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
-    return Entry(name, FAMILY, kind, summary, make)
+ROOM = "compression"
 
 
 def _best(solver: str) -> Method:
@@ -23,83 +14,29 @@ def _best(solver: str) -> Method:
     return method
 
 
-ENTRIES = (
-    _entry("exact", "exact", "the exact method that fits the problem", _best),
-    _entry("min-cut", "exact", "sufficient factors: a minimum cut", _heuristic("sfb.min_cut", "MinCut")),
-    _entry(
-        "milp",
-        "exact",
-        "sufficient factors, also under budgets",
-        _formulation("milp", "sfb.formulations.sfb_milp", "SfbMilp"),
-    ),
-    _entry(
-        "lp", "exact", "the linear relaxation of milp, whose vertices are integral", _heuristic("sfb.sfb_lp", "SfbLp")
-    ),
-    _entry(
-        "parametric-cut",
-        "heuristic",
-        "minimum cuts at prices of the budgets, and their bound",
-        _heuristic("sfb.parametric_cut", "ParametricCut"),
-    ),
-    _entry("tag", "heuristic", "what is optimal for the costs of TAG's code", _heuristic("sfb.rules", "Tag")),
-    _entry("poseidon", "heuristic", "Poseidon's rule for dense layers", _heuristic("sfb.rules", "Poseidon")),
-    _entry(
-        "factor-rule", "heuristic", "each gradient by itself, in closed form", _heuristic("sfb.rules", "FactorRule")
-    ),
-    _entry(
-        "overlap-timeline",
-        "exact",
-        "options on the timeline, without big-M",
-        _formulation("overlap-timeline", "timeline.formulations.overlap_timeline", "OverlapTimeline"),
-    ),
-    _entry(
-        "label-setting",
-        "exact",
-        "Pareto labels along the timeline, by dynamic programming",
-        _heuristic("timeline.label_setting.label_setting", "LabelSetting"),
-    ),
-    _entry(
-        "priced-choices",
-        "heuristic",
-        "our search at prices of both lanes and of the error",
-        _heuristic("timeline.priced_choices.priced_choices", "PricedChoices"),
-    ),
-    _entry("espresso", "heuristic", "Espresso's greedy with its sizes", _heuristic("timeline.espresso", "Espresso")),
-    _entry(
-        "espresso-all-sizes",
-        "heuristic",
-        "Espresso's greedy, any option for any size",
-        _heuristic("timeline.espresso", "Espresso", thresholds=False),
-    ),
-    _entry(
-        "secopa", "heuristic", "HiPress's SeCoPa: each gradient for itself", _heuristic("timeline.secopa", "Secopa")
-    ),
-    _entry(
-        "lgreco", "heuristic", "L-GreCo's dynamic program on sizes and errors", _heuristic("timeline.lgreco", "LGreco")
-    ),
-    _entry(
-        "convex-levels",
-        "heuristic",
-        "the convex relaxation to continuous levels, rounded",
-        _heuristic("levels.convex_levels", "ConvexLevels"),
-    ),
-    _entry(
-        "water-filling",
-        "heuristic",
-        "levels at one price of error, without overlap",
-        _heuristic("levels.water_filling", "WaterFilling"),
-    ),
-    _entry(
-        "uniform",
-        "heuristic",
-        "the same rank, bits or density for every gradient",
-        _heuristic("levels.uniform_levels", "UniformLevels"),
-    ),
-    _entry("none", "heuristic", "nothing duplicated or compressed", _heuristic("trivial_plans", "Nothing")),
-    _entry(
-        "all", "heuristic", "all duplicated or compressed as far as may be", _heuristic("trivial_plans", "Everything")
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("exact", "exact", "the exact method that fits the problem", _best),
+    ("min-cut", "exact", "sufficient factors: a minimum cut", "sfb.min_cut:MinCut"),
+    ("milp", "exact", "sufficient factors, also under budgets", "models:sfb.formulations.sfb_milp:SfbMilp"),
+    ("lp", "exact", "the linear relaxation of milp, whose vertices are integral", "sfb.sfb_lp:SfbLp"),
+    ("parametric-cut", "heuristic", "minimum cuts at prices of the budgets, and their bound", "sfb.parametric_cut:ParametricCut"),
+    ("tag", "heuristic", "what is optimal for the costs of TAG's code", "sfb.rules:Tag"),
+    ("poseidon", "heuristic", "Poseidon's rule for dense layers", "sfb.rules:Poseidon"),
+    ("factor-rule", "heuristic", "each gradient by itself, in closed form", "sfb.rules:FactorRule"),
+    ("overlap-timeline", "exact", "options on the timeline, without big-M", "models:timeline.formulations.overlap_timeline:OverlapTimeline"),
+    ("label-setting", "exact", "Pareto labels along the timeline, by dynamic programming", "timeline.label_setting.label_setting:LabelSetting"),
+    ("priced-choices", "heuristic", "our search at prices of both lanes and of the error", "timeline.priced_choices.priced_choices:PricedChoices"),
+    ("espresso", "heuristic", "Espresso's greedy with its sizes", "timeline.espresso:Espresso"),
+    ("espresso-all-sizes", "heuristic", "Espresso's greedy, any option for any size", "timeline.espresso:Espresso", {"thresholds": False}),
+    ("secopa", "heuristic", "HiPress's SeCoPa: each gradient for itself", "timeline.secopa:Secopa"),
+    ("lgreco", "heuristic", "L-GreCo's dynamic program on sizes and errors", "timeline.lgreco:LGreco"),
+    ("convex-levels", "heuristic", "the convex relaxation to continuous levels, rounded", "levels.convex_levels:ConvexLevels"),
+    ("water-filling", "heuristic", "levels at one price of error, without overlap", "levels.water_filling:WaterFilling"),
+    ("uniform", "heuristic", "the same rank, bits or density for every gradient", "levels.uniform_levels:UniformLevels"),
+    ("none", "heuristic", "nothing duplicated or compressed", "trivial_plans:Nothing"),
+    ("all", "heuristic", "all duplicated or compressed as far as may be", "trivial_plans:Everything"),
+)  # fmt: skip
 
 
 def default_method(instance: CompressionProblem) -> str:

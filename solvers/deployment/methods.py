@@ -4,7 +4,6 @@ from ddlopt.models.deployment import DeploymentProblem
 from ddlopt.solvers.by_problem import exact_of
 from ddlopt.solvers.deployment.partition import methods as partition_methods
 from ddlopt.solvers.deployment.plan import methods as plan_methods
-from ddlopt.solvers.deployment.plan import search_methods
 from ddlopt.solvers.deployment.strategies import methods as strategies_methods
 
 FAMILY = "deployment"
@@ -12,7 +11,6 @@ FAMILY = "deployment"
 ENTRIES = (
     exact_of(FAMILY),
     *plan_methods.ENTRIES,
-    *search_methods.ENTRIES,
     *partition_methods.ENTRIES,
     *strategies_methods.ENTRIES,
 )

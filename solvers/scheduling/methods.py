@@ -1,33 +1,29 @@
 """The methods of the family, and which one is taken where none is named."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.solvers.contracts import Entry, Method, Result, kernels_of, uses_of
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.solvers.contracts import Method, Result, kernels_of, uses_of
+from ddlopt.solvers.makers import entries, formulation, heuristic
 from ddlopt.solvers.opened import Opened
 
-FAMILY = "scheduling"
+FAMILY = ROOM = "scheduling"
 
 _LARGEST = 150_000
 """Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
 _MOST_PLANS = 20_000_000
 """Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
 
-_formulation = partial(formulation, FAMILY)
-_heuristic = partial(heuristic, FAMILY)
 
-_time_indexed = _formulation("time-indexed", "formulations.time_indexed.time_indexed", "TimeIndexed")
-_slot_embedding = _formulation("slot-embedding", "formulations.slot_embedding.slot_embedding", "SlotEmbedding")
-_rigid_gangs = _formulation("rigid-gangs", "formulations.rigid_gangs.rigid_gangs", "RigidGangs")
-_gang_search = _heuristic("gangs.gang_search", "GangSearch")
-_gadget = _heuristic("gadget", "Gadget")
-_fair_shares = _heuristic("fair_shares", "FairSharing")
-_job_plans = _heuristic("job_plans.job_plans", "JobPlans")
-_lp_guided = _heuristic("lp_guided", "LpGuided")
+_time_indexed = formulation(ROOM, "time-indexed", "formulations.time_indexed.time_indexed:TimeIndexed")
+_slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embedding.slot_embedding:SlotEmbedding")
+_rigid_gangs = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs")
+_gang_search = heuristic(ROOM, "gangs.gang_search:GangSearch")
+_gadget = heuristic(ROOM, "gadget:Gadget")
+_fair_shares = heuristic(ROOM, "fair_shares:FairSharing")
+_job_plans = heuristic(ROOM, "job_plans.job_plans:JobPlans")
+_lp_guided = heuristic(ROOM, "lp_guided:LpGuided")
 
 _OPENINGS = {
     "gang-search": _gang_search,
@@ -93,112 +89,35 @@ class _Opening:
         return self._of(instance).solve(instance, *arguments)
 
 
-def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
-    return Entry(name, FAMILY, kind, summary, make)
-
-
-ENTRIES = (
-    _entry("exact", "exact", "a heuristic, then from its schedule the model that fits", _exact),
-    _entry("time-indexed", "exact", "widths in every slot, with places on servers where they matter", _time_indexed),
-    _entry("slot-embedding", "exact", "one slot: widths, places and rings in any network", _slot_embedding),
-    _entry(
-        "configurations",
-        "exact",
-        "column generation over slot patterns between arrivals",
-        _heuristic("configurations.configurations", "ColumnGeneration"),
-    ),
-    _entry("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", _rigid_gangs),
-    _entry(
-        "bandwidth-shares",
-        "exact",
-        "the best bandwidths for given rings (convex)",
-        _heuristic("bandwidth_shares", "BandwidthSharing"),
-    ),
-    _entry("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", _fair_shares),
-    _entry("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", _job_plans),
-    _entry("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", _lp_guided),
-    _entry("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", _gadget),
-    _entry(
-        "gadget-milp",
-        "heuristic",
-        "greedy, slots by an exact model",
-        _heuristic("gadget", "Gadget", oracle="embedding"),
-    ),
-    _entry(
-        "gadget-rounding",
-        "heuristic",
-        "greedy, slots by a linear relaxation and randomized rounding",
-        _heuristic("gadget", "Gadget", oracle="rounding"),
-    ),
-    _entry(
-        "gadget-packing",
-        "heuristic",
-        "greedy, slots by greedy packing",
-        _heuristic("gadget", "Gadget", oracle="packing"),
-    ),
-    _entry(
-        "rolling-horizon",
-        "heuristic",
-        "an exact model of the next slots, again and again",
-        _heuristic("rolling_horizon", "RollingHorizon"),
-    ),
-    _entry(
-        "primal-dual",
-        "heuristic",
-        "plans each job at arrival, at prices that rise with use",
-        _heuristic("online.primal_dual", "PrimalDual"),
-    ),
-    _entry("gang-search", "heuristic", "our search over orders of rigid jobs", _gang_search),
-    _entry(
-        "sjf-bco",
-        "heuristic",
-        "smallest jobs first, balancing contention and overhead",
-        _heuristic("gangs.sjf_bco", "SjfBco"),
-    ),
-    _entry(
-        "list-scheduling",
-        "heuristic",
-        "longest jobs first, as early as they fit",
-        _heuristic("gangs.list_scheduling", "ListScheduling"),
-    ),
-    _entry(
-        "optimus",
-        "heuristic",
-        "the next worker to where it shortens most",
-        _heuristic("online.worker_by_worker", "Optimus"),
-    ),
-    _entry(
-        "drf",
-        "heuristic",
-        "dominant resource fairness",
-        _heuristic("online.worker_by_worker", "DominantResourceFairness"),
-    ),
-    _entry(
-        "gavel-max-min",
-        "heuristic",
-        "Gavel's max-min time shares, kept by rounds",
-        _heuristic("online.gavel", "Gavel", goal="max_min"),
-    ),
-    _entry(
-        "gavel-makespan",
-        "heuristic",
-        "Gavel's makespan time shares, kept by rounds",
-        _heuristic("online.gavel", "Gavel", goal="makespan"),
-    ),
-    _entry(
-        "allox", "heuristic", "one worker each, by an assignment of jobs to places", _heuristic("online.allox", "AlloX")
-    ),
-    _entry(
-        "las",
-        "heuristic",
-        "least attained service first (Tiresias)",
-        _heuristic("online.baselines", "LeastAttainedService"),
-    ),
-    _entry(
-        "srtf", "heuristic", "shortest remaining time first", _heuristic("online.baselines", "ShortestRemainingTime")
-    ),
-    _entry("fifo", "heuristic", "first in, first out", _heuristic("online.baselines", "Fifo")),
-)
+ENTRIES = entries(
+    ROOM,
+    ("exact", "exact", "a heuristic, then from its schedule the model that fits", _exact),
+    ("time-indexed", "exact", "widths in every slot, with places on servers where they matter", "models:formulations.time_indexed.time_indexed:TimeIndexed"),
+    ("slot-embedding", "exact", "one slot: widths, places and rings in any network", "models:formulations.slot_embedding.slot_embedding:SlotEmbedding"),
+    ("configurations", "exact", "column generation over slot patterns between arrivals", "configurations.configurations:ColumnGeneration"),
+    ("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", "models:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
+    ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "bandwidth_shares:BandwidthSharing"),
+    ("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", "fair_shares:FairSharing"),
+    ("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", "job_plans.job_plans:JobPlans"),
+    ("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", "lp_guided:LpGuided"),
+    ("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", "gadget:Gadget"),
+    ("gadget-milp", "heuristic", "greedy, slots by an exact model", "gadget:Gadget", {"oracle": "embedding"}),
+    ("gadget-rounding", "heuristic", "greedy, slots by a linear relaxation and randomized rounding", "gadget:Gadget", {"oracle": "rounding"}),
+    ("gadget-packing", "heuristic", "greedy, slots by greedy packing", "gadget:Gadget", {"oracle": "packing"}),
+    ("rolling-horizon", "heuristic", "an exact model of the next slots, again and again", "rolling_horizon:RollingHorizon"),
+    ("primal-dual", "heuristic", "plans each job at arrival, at prices that rise with use", "online.primal_dual:PrimalDual"),
+    ("gang-search", "heuristic", "our search over orders of rigid jobs", "gangs.gang_search:GangSearch"),
+    ("sjf-bco", "heuristic", "smallest jobs first, balancing contention and overhead", "gangs.sjf_bco:SjfBco"),
+    ("list-scheduling", "heuristic", "longest jobs first, as early as they fit", "gangs.list_scheduling:ListScheduling"),
+    ("optimus", "heuristic", "the next worker to where it shortens most", "online.worker_by_worker:Optimus"),
+    ("drf", "heuristic", "dominant resource fairness", "online.worker_by_worker:DominantResourceFairness"),
+    ("gavel-max-min", "heuristic", "Gavel's max-min time shares, kept by rounds", "online.gavel:Gavel", {"goal": "max_min"}),
+    ("gavel-makespan", "heuristic", "Gavel's makespan time shares, kept by rounds", "online.gavel:Gavel", {"goal": "makespan"}),
+    ("allox", "heuristic", "one worker each, by an assignment of jobs to places", "online.allox:AlloX"),
+    ("las", "heuristic", "least attained service first (Tiresias)", "online.baselines:LeastAttainedService"),
+    ("srtf", "heuristic", "shortest remaining time first", "online.baselines:ShortestRemainingTime"),
+    ("fifo", "heuristic", "first in, first out", "online.baselines:Fifo"),
+)  # fmt: skip
 
 
 def default_method(instance: SchedulingInstance) -> str:

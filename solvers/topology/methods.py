@@ -1,17 +1,16 @@
 """The methods of the family, and which one is taken where none is named."""
 
-from functools import partial
 from importlib import import_module
 from math import comb
 
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, formulation, heuristic
 from ddlopt.solvers.opened import Opened
 
-FAMILY = "topology"
+FAMILY = ROOM = "topology"
 
 
 def _exact(solver: str) -> Method:
@@ -38,56 +37,32 @@ def _few_neighbours(instance: TopologyInstance) -> bool:
     return alike or (n <= _BRANCHED_SERVERS and comb(n + d - 2, d) <= _BRANCHED_SETS)
 
 
-_formulation = partial(formulation, FAMILY)
-_heuristic = partial(heuristic, FAMILY)
-_min_congestion = _formulation("min-congestion", "formulations.min_congestion", "MinCongestion")
-_rings_and_routes = _formulation("rings-and-routes", "formulations.rings_and_routes", "RingsAndRoutes")
-_all_rings = _formulation("all-rings", "formulations.rings_and_routes", "RingsAndRoutes", rings="all")
-_circulant = _formulation("circulant", "formulations.circulant", "CirculantDesign")
-_circulant_enumeration = _heuristic("circulant_enumeration", "CirculantEnumeration")
-_branch_and_bound = _heuristic("branch_and_bound.branch_and_bound", "BranchAndBound")
-_topology_finder = _heuristic("topoopt.topology_finder", "TopologyFinder", variant="paper")
-_topology_finder_released = _heuristic("topoopt.topology_finder", "TopologyFinder", variant="released")
-_concave_matching = _heuristic("topoopt.concave_matching", "ConcaveMatchingFinder")
-_link_exchange = _heuristic("link_exchange.link_exchange", "LinkExchange")
-_ocs_greedy = _heuristic("ocs_greedy", "OcsGreedy")
-_expander = _heuristic("expander", "Expander")
-_ideal_switch = _heuristic("references", "IdealSwitch")
-_fat_tree = _heuristic("references", "FatTree")
+_min_congestion = formulation(ROOM, "min-congestion", "formulations.min_congestion:MinCongestion")
+_rings_and_routes = formulation(ROOM, "rings-and-routes", "formulations.rings_and_routes:RingsAndRoutes")
+_all_rings = formulation(ROOM, "all-rings", "formulations.rings_and_routes:RingsAndRoutes", rings="all")
+_branch_and_bound = heuristic(ROOM, "branch_and_bound.branch_and_bound:BranchAndBound")
+_link_exchange = heuristic(ROOM, "link_exchange.link_exchange:LinkExchange")
 
 
-ENTRIES = (
-    Entry("exact", FAMILY, "exact", "link-exchange, then from its design the model that fits", _exact),
-    Entry("min-congestion", FAMILY, "exact", "any links and routes, traffic without all-reduce", _min_congestion),
-    Entry("rings-and-routes", FAMILY, "exact", "any links and routes, rings from generators", _rings_and_routes),
-    Entry("all-rings", FAMILY, "exact", "any links, routes and rings; groups of at most 7 servers", _all_rings),
-    Entry(
-        "branch-and-bound", FAMILY, "exact", "any links, routes and rings, by refuting neighbours", _branch_and_bound
-    ),
-    Entry("circulant", FAMILY, "exact", "the best circulant for traffic that looks alike everywhere", _circulant),
-    Entry(
-        "circulant-enumeration",
-        FAMILY,
-        "exact",
-        "the same by generator sets up to automorphism, up to 128 servers",
-        _circulant_enumeration,
-    ),
-    Entry("metric-cuts", FAMILY, "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
-    Entry("topology-finder", FAMILY, "heuristic", "TopoOpt's TopologyFinder as in the paper", _topology_finder),
-    Entry(
-        "topology-finder-released",
-        FAMILY,
-        "heuristic",
-        "TopologyFinder as in the released code",
-        _topology_finder_released,
-    ),
-    Entry("concave-matching", FAMILY, "heuristic", "TopologyFinder with an exact b-matching", _concave_matching),
-    Entry("link-exchange", FAMILY, "heuristic", "our local search on links and rings", _link_exchange),
-    Entry("ocs-greedy", FAMILY, "heuristic", "the greedy of reconfigurable circuit switches", _ocs_greedy),
-    Entry("expander", FAMILY, "heuristic", "a random regular graph", _expander),
-    Entry("ideal-switch", FAMILY, "reference", "a non-blocking switch of bandwidth d·B", _ideal_switch),
-    Entry("fat-tree", FAMILY, "reference", "a fat-tree of similar cost", _fat_tree),
-)
+ENTRIES = entries(
+    ROOM,
+    ("exact", "exact", "link-exchange, then from its design the model that fits", _exact),
+    ("min-congestion", "exact", "any links and routes, traffic without all-reduce", "models:formulations.min_congestion:MinCongestion"),
+    ("rings-and-routes", "exact", "any links and routes, rings from generators", "models:formulations.rings_and_routes:RingsAndRoutes"),
+    ("all-rings", "exact", "any links, routes and rings; groups of at most 7 servers", "models:formulations.rings_and_routes:RingsAndRoutes", {"rings": "all"}),
+    ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
+    ("circulant", "exact", "the best circulant for traffic that looks alike everywhere", "models:formulations.circulant:CirculantDesign"),
+    ("circulant-enumeration", "exact", "the same by generator sets up to automorphism, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
+    ("metric-cuts", "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
+    ("topology-finder", "heuristic", "TopoOpt's TopologyFinder as in the paper", "topoopt.topology_finder:TopologyFinder", {"variant": "paper"}),
+    ("topology-finder-released", "heuristic", "TopologyFinder as in the released code", "topoopt.topology_finder:TopologyFinder", {"variant": "released"}),
+    ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "topoopt.concave_matching:ConcaveMatchingFinder"),
+    ("link-exchange", "heuristic", "our local search on links and rings", "link_exchange.link_exchange:LinkExchange"),
+    ("ocs-greedy", "heuristic", "the greedy of reconfigurable circuit switches", "ocs_greedy:OcsGreedy"),
+    ("expander", "heuristic", "a random regular graph", "expander:Expander"),
+    ("ideal-switch", "reference", "a non-blocking switch of bandwidth d·B", "references:IdealSwitch"),
+    ("fat-tree", "reference", "a fat-tree of similar cost", "references:FatTree"),
+)  # fmt: skip
 
 _BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
 """What the branch and bound searches to the end, where a general model does not: sizes with traffic of any kind, and

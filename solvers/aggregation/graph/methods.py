@@ -1,37 +1,30 @@
 """The methods for the problem ``graph``."""
 
-from functools import partial
 from importlib import import_module
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import Maker, formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, formulation
 from ddlopt.solvers.opened import Opened
 
-FAMILY = "aggregation"
+FAMILY, ROOM = "aggregation", "aggregation/graph"
 
 _OPENING, _ALONE = 2000, 20_000
 """Rounds of the search before the integer program, and where the search has to find the answer."""
 _MOST_FLOWS = 100_000
 """Beyond which a solver takes minutes for the first linear program."""
 
-_formulation = partial(formulation, FAMILY)
-
-
-def _entry(name: str, kind: str, summary: str, make: Maker) -> Entry:
-    return Entry(name, FAMILY, kind, f"graph: {summary}", make)
-
 
 def _graph(solver: str) -> Method:
-    return _formulation("graph", "graph.formulations.graph_aggregation", "GraphAggregation")(solver)
+    return formulation(ROOM, "graph", "formulations.graph_aggregation:GraphAggregation")(solver)
 
 
 def _rates(solver: str) -> Method:
-    return _formulation("rate-levels", "graph.formulations.rate_levels", "RateLevels")(solver)
+    return formulation(ROOM, "rate-levels", "formulations.rate_levels:RateLevels")(solver)
 
 
 def _rates_apart(solver: str) -> Method:
-    return _formulation("rate-messages", "graph.formulations.rate_messages", "RateMessages")(solver)
+    return formulation(ROOM, "rate-messages", "formulations.rate_messages:RateMessages")(solver)
 
 
 def milp(instance: GraphInstance, solver: str) -> Method:
@@ -72,41 +65,25 @@ def _flows(instance: GraphInstance) -> int:
 
 def strategy(instance: GraphInstance, name: str) -> Method:
     """Which switches aggregate by a rule: ``none``, ``level``, ``top`` or ``max``."""
-    method: Method = import_module("ddlopt.solvers.aggregation.graph.search_methods").strategy(instance, name)
+    method: Method = import_module("ddlopt.solvers.aggregation.graph.strategies").ShortestRoutes(name)
     return method
 
 
-ENTRIES = (
-    _entry("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
-    _entry(
-        "graph-plain",
-        "exact",
-        "utilization or congestion as an integer program of one layer",
-        _formulation("graph-plain", "graph.formulations.single_layer_flow", "PlainGraph"),
-    ),
-    _entry(
-        "graph-trees",
-        "exact",
-        "utilization or congestion by column generation over trees of jobs",
-        heuristic(FAMILY, "graph.column_generation.trees", "GraphTrees"),
-    ),
-    _entry("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
-    _entry(
-        "rate-levels-plain",
-        "exact",
-        "the same without the flows that make it strong",
-        _formulation("rate-levels-plain", "graph.formulations.rate_levels", "RateLevels", flows=False),
-    ),
-    _entry(
-        "rate-messages",
-        "exact",
-        "rates of jobs that need not merge as an integer program over messages and levels",
-        _rates_apart,
-    ),
-    _entry(
-        "rate-messages-plain",
-        "exact",
-        "the same without messages times rates",
-        _formulation("rate-messages-plain", "graph.formulations.rate_messages", "RateMessages", flows=False),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
+    ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:PlainGraph"),
+    ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
+    ("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
+    ("rate-levels-plain", "exact", "the same without the flows that make it strong", "models:formulations.rate_levels:RateLevels", {"flows": False}),
+    ("rate-messages", "exact", "rates of jobs that need not merge as an integer program over messages and levels", _rates_apart),
+    ("rate-messages-plain", "exact", "the same without messages times rates", "models:formulations.rate_messages:RateMessages", {"flows": False}),
+    ("shortest-paths", "heuristic", "a parameter server without aggregation, on the least loaded of shortest routes", "strategies:ShortestRoutes", {"called": "shortest-paths"}),
+    ("first-switch", "heuristic", "shortest routes; the first switch with a free slot aggregates", "strategies:ShortestRoutes", {"rule": "first-switch"}),
+    ("takahashi-matsuyama", "heuristic", "Steiner trees, the nearest worker first", "greedy:TakahashiMatsuyama"),
+    ("water-filling", "heuristic", "goal rates; the widest tree beside the others' max-min rates", "greedy:WaterFilling"),
+    ("lp-rounding", "heuristic", "random routes in the shares of a linear relaxation, whose bound it certifies", "rounding:RelaxedRounding"),
+    ("graph-search", "heuristic", "our search; jobs are taken out and sent anew at prices of what is busy", "search:GraphSearch"),
+    ("graph-negotiation", "heuristic", "goal congestion; ours, jobs negotiate for links and aggregators at prices that rise", "negotiation:GraphNegotiation"),
+    ("ring", "reference", "ring all-reduce among the workers on the same network", "ring:Ring"),
+)  # fmt: skip

@@ -1,20 +1,12 @@
 """The methods for the problem ``registers``."""
 
 from collections.abc import Callable
-from functools import partial
 
 from ddlopt.models.aggregation.registers.instance import RegisterInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, formulation, heuristic
 
-FAMILY = "aggregation"
-
-_formulation = partial(formulation, FAMILY)
-_heuristic = partial(heuristic, FAMILY)
-
-
-def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
-    return Entry(name, FAMILY, kind, "registers: " + summary, make)
+FAMILY, ROOM = "aggregation", "aggregation/registers"
 
 
 def best(instance: RegisterInstance, solver: str) -> Method:
@@ -34,70 +26,21 @@ def _opened(name: str, make: Callable[[str], Method], solver: str, relaxation: b
     return Opened(name, FAMILY, RegisterSearch(steps=1_000_000, relaxation=relaxation), lambda _: make(solver))
 
 
-_counts = _formulation("register-counts", "registers.formulations.count_placement", "CountPlacement")
-_tree = _heuristic("registers.enumeration", "RegisterTree")
+_counts = formulation(ROOM, "register-counts", "formulations.count_placement:CountPlacement")
+_tree = heuristic(ROOM, "enumeration:RegisterTree")
 
-ENTRIES: tuple[Entry, ...] = (
-    _entry(
-        "register-tree",
-        "exact",
-        "enumeration from the floor up, after an annealing",
-        _heuristic("registers.enumeration", "RegisterTree"),
-    ),
-    _entry(
-        "colouring",
-        "exact",
-        "whether every batch can be at its floor, by enumeration",
-        _heuristic("registers.enumeration", "RegisterTree", only_floor=True),
-    ),
-    _entry(
-        "register-counts",
-        "exact",
-        "the integer program by counts, from scratch",
-        _formulation("register-counts", "registers.formulations.count_placement", "CountPlacement"),
-    ),
-    _entry(
-        "register-pairs",
-        "exact",
-        "the min-R-partition program by pairs, for collisions",
-        _formulation("register-pairs", "registers.formulations.pair_placement", "PairPlacement"),
-    ),
-    _entry("block", "heuristic", "in the order of their numbers", _heuristic("registers.dealing", "Block")),
-    _entry("random-arrays", "heuristic", "at random, evenly", _heuristic("registers.dealing", "RandomArrays")),
-    _entry(
-        "heat-round-robin",
-        "heuristic",
-        "by heat, dealt round-robin (Libra)",
-        _heuristic("registers.dealing", "HeatRoundRobin"),
-    ),
-    _entry(
-        "snake",
-        "heuristic",
-        "by heat, dealt forth and back",
-        _heuristic("registers.dealing", "HeatRoundRobin", snake=True),
-    ),
-    _entry(
-        "heat-balance",
-        "heuristic",
-        "by heat, into the array with the least heat (ours)",
-        _heuristic("registers.dealing", "HeatBalance"),
-    ),
-    _entry(
-        "greedy-co-occurrence",
-        "heuristic",
-        "by heat, where it shares the fewest batches",
-        _heuristic("registers.dealing", "GreedyCooccurrence"),
-    ),
-    _entry(
-        "sdp-rounding",
-        "heuristic",
-        "random directions on the Frieze-Jerrum relaxation, with its bound",
-        _heuristic("registers.rounding", "RelaxationRounding"),
-    ),
-    _entry(
-        "register-search",
-        "heuristic",
-        "annealing by moves and swaps (ours)",
-        _heuristic("registers.search", "RegisterSearch"),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("register-tree", "exact", "enumeration from the floor up, after an annealing", "enumeration:RegisterTree"),
+    ("colouring", "exact", "whether every batch can be at its floor, by enumeration", "enumeration:RegisterTree", {"only_floor": True}),
+    ("register-counts", "exact", "the integer program by counts, from scratch", "models:formulations.count_placement:CountPlacement"),
+    ("register-pairs", "exact", "the min-R-partition program by pairs, for collisions", "models:formulations.pair_placement:PairPlacement"),
+    ("block", "heuristic", "in the order of their numbers", "dealing:Block"),
+    ("random-arrays", "heuristic", "at random, evenly", "dealing:RandomArrays"),
+    ("heat-round-robin", "heuristic", "by heat, dealt round-robin (Libra)", "dealing:HeatRoundRobin"),
+    ("snake", "heuristic", "by heat, dealt forth and back", "dealing:HeatRoundRobin", {"snake": True}),
+    ("heat-balance", "heuristic", "by heat, into the array with the least heat (ours)", "dealing:HeatBalance"),
+    ("greedy-co-occurrence", "heuristic", "by heat, where it shares the fewest batches", "dealing:GreedyCooccurrence"),
+    ("sdp-rounding", "heuristic", "random directions on the Frieze-Jerrum relaxation, with its bound", "rounding:RelaxationRounding"),
+    ("register-search", "heuristic", "annealing by moves and swaps (ours)", "search:RegisterSearch"),
+)  # fmt: skip

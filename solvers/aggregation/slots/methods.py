@@ -1,21 +1,18 @@
 """The methods for the problem ``slots``."""
 
-from functools import partial
 from importlib import import_module
 
 from ddlopt.models.aggregation.slots.instance import SlotsInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import Maker, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, heuristic
 
-FAMILY = "aggregation"
-
-_heuristic = partial(heuristic, FAMILY)
+ROOM = "aggregation/slots"
 
 
 def best(instance: SlotsInstance, solver: str) -> Method:
     """Bisection for the slowest job; prices for the total, followed by the integer program where they do not close."""
     if instance.goal == "slowest":
-        return _heuristic("slots.priced", "SlowestSlots")(solver)
+        return heuristic(ROOM, "priced:SlowestSlots")(solver)
     method: Method = import_module("ddlopt.solvers.aggregation.slots.exact").opened(solver)
     return method
 
@@ -26,48 +23,15 @@ def milp(instance: SlotsInstance, solver: str) -> Method:
     return method
 
 
-def _rule(rule: str) -> Maker:
-    return _heuristic("slots.rules", "SlotRule", rule=rule)
-
-
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
-        "slot-prices",
-        FAMILY,
-        "heuristic",
-        "slots: prices of memory and links by our interior-point method, then rounding",
-        _heuristic("slots.priced", "PricedSlots"),
-    ),
-    Entry(
-        "slot-shares",
-        FAMILY,
-        "heuristic",
-        "slots: the same with the conic program of CVXPY",
-        _heuristic("slots.priced", "PricedSlots", solver="clarabel"),
-    ),
-    Entry(
-        "slot-bisection",
-        FAMILY,
-        "exact",
-        "slots: the slowest job by bisection",
-        _heuristic("slots.priced", "SlowestSlots"),
-    ),
-    Entry(
-        "equal-slots",
-        FAMILY,
-        "heuristic",
-        "slots: as many for every job of a switch, as in SwitchML's static partition",
-        _rule("equal"),
-    ),
-    Entry("gradient-slots", FAMILY, "heuristic", "slots: in proportion to gradient bytes", _rule("gradient")),
-    Entry("demand-slots", FAMILY, "heuristic", "slots: in proportion to what a job could fill", _rule("demand")),
-    Entry("square-root-slots", FAMILY, "heuristic", "slots: best for each switch by itself", _rule("square-root")),
-    Entry("max-min-slots", FAMILY, "heuristic", "slots: max-min fair rates", _rule("max-min")),
-    Entry(
-        "first-come-slots",
-        FAMILY,
-        "heuristic",
-        "slots: who comes first takes what it can fill, as in ATP's dynamic sharing",
-        _rule("first-come"),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("slot-prices", "heuristic", "prices of memory and links by our interior-point method, then rounding", "priced:PricedSlots"),
+    ("slot-shares", "heuristic", "the same with the conic program of CVXPY", "priced:PricedSlots", {"solver": "clarabel"}),
+    ("slot-bisection", "exact", "the slowest job by bisection", "priced:SlowestSlots"),
+    ("equal-slots", "heuristic", "as many for every job of a switch, as in SwitchML's static partition", "rules:SlotRule", {"rule": "equal"}),
+    ("gradient-slots", "heuristic", "in proportion to gradient bytes", "rules:SlotRule", {"rule": "gradient"}),
+    ("demand-slots", "heuristic", "in proportion to what a job could fill", "rules:SlotRule", {"rule": "demand"}),
+    ("square-root-slots", "heuristic", "best for each switch by itself", "rules:SlotRule", {"rule": "square-root"}),
+    ("max-min-slots", "heuristic", "max-min fair rates", "rules:SlotRule", {"rule": "max-min"}),
+    ("first-come-slots", "heuristic", "who comes first takes what it can fill, as in ATP's dynamic sharing", "rules:SlotRule", {"rule": "first-come"}),
+)  # fmt: skip

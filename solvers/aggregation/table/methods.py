@@ -1,20 +1,14 @@
 """The methods for the problem ``table``."""
 
-from functools import partial
 from importlib import import_module
 
 from ddlopt.models.aggregation.table.instance import TableInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import Maker, formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, formulation
 
-FAMILY = "aggregation"
+ROOM = "aggregation/table"
 
-_heuristic = partial(heuristic, FAMILY)
-_path = formulation(FAMILY, "table-milp", "table.formulations.table_path", "TablePath")
-
-
-def _entry(name: str, kind: str, summary: str, make: Maker) -> Entry:
-    return Entry(name, FAMILY, kind, f"table: {summary}", make)
+_path = formulation(ROOM, "table-milp", "formulations.table_path:TablePath")
 
 
 def best(instance: TableInstance, solver: str) -> Method:
@@ -28,39 +22,13 @@ def milp(instance: TableInstance, solver: str) -> Method:
     return _path(solver)
 
 
-ENTRIES: tuple[Entry, ...] = (
-    _entry(
-        "table",
-        "exact",
-        "fewest entries for each error, memory by a knapsack",
-        _heuristic("table.exact", "OptimalTables"),
-    ),
-    _entry("table-milp", "exact", "entries as paths, an integer program for small tables", _path),
-    _entry(
-        "table-even", "heuristic", "the best entries in equal memories", _heuristic("table.heuristics", "EvenTables")
-    ),
-    _entry(
-        "table-uniform",
-        "heuristic",
-        "entries of one length in equal memories",
-        _heuristic("table.heuristics", "UniformTables"),
-    ),
-    _entry(
-        "table-logarithmic",
-        "heuristic",
-        "entries by leading bits in equal memories",
-        _heuristic("table.heuristics", "LogarithmicTables"),
-    ),
-    _entry(
-        "table-variation",
-        "heuristic",
-        "entries over which the function climbs by the same",
-        _heuristic("table.heuristics", "VariationTables"),
-    ),
-    _entry(
-        "table-split",
-        "heuristic",
-        "the worst entry in two, again and again",
-        _heuristic("table.heuristics", "SplitTables"),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("table", "exact", "fewest entries for each error, memory by a knapsack", "exact:OptimalTables"),
+    ("table-milp", "exact", "entries as paths, an integer program for small tables", "models:formulations.table_path:TablePath"),
+    ("table-even", "heuristic", "the best entries in equal memories", "heuristics:EvenTables"),
+    ("table-uniform", "heuristic", "entries of one length in equal memories", "heuristics:UniformTables"),
+    ("table-logarithmic", "heuristic", "entries by leading bits in equal memories", "heuristics:LogarithmicTables"),
+    ("table-variation", "heuristic", "entries over which the function climbs by the same", "heuristics:VariationTables"),
+    ("table-split", "heuristic", "the worst entry in two, again and again", "heuristics:SplitTables"),
+)  # fmt: skip

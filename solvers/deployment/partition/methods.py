@@ -1,21 +1,12 @@
 """The methods for the problem ``partition``."""
 
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 
 from ddlopt.models.deployment.partition.instance import PartitionInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries
 
-FAMILY = "deployment"
-
-_formulation = partial(formulation, FAMILY)
-_heuristic = partial(heuristic, FAMILY)
-
-
-def _entry(name: str, kind: str, summary: str, make: Callable[[str], Method]) -> Entry:
-    return Entry(name, FAMILY, kind, summary, make)
+ROOM = "deployment/partition"
 
 
 def _max_load(solver: str) -> Method:
@@ -35,73 +26,19 @@ def best(instance: PartitionInstance, solver: str) -> Method:
     return method
 
 
-ENTRIES: tuple[Entry, ...] = (
-    _entry(
-        "ideals",
-        "exact",
-        "partition: contiguous, by dynamic programming over ideals",
-        _heuristic("partition.dynamic_program", "IdealProgram"),
-    ),
-    _entry("max-load", "exact", "partition: largest load as an integer program, after a search", _max_load),
-    _entry(
-        "max-load-plain",
-        "exact",
-        "partition: the published program by nodes",
-        _formulation("max-load-plain", "partition.formulations.tarnawski_max_load", "PlainMaxLoad"),
-    ),
-    _entry("latency", "exact", "partition: latency by sets that run as one, after a search", _latency),
-    _entry(
-        "latency-plain",
-        "exact",
-        "partition: the published latency program, with big-M rows",
-        _formulation("latency-plain", "partition.formulations.tarnawski_latency", "PlainLatency"),
-    ),
-    _entry(
-        "linear",
-        "heuristic",
-        "partition: the best cuts of topological orders",
-        _heuristic("partition.linear", "Linear"),
-    ),
-    _entry(
-        "pipedream",
-        "heuristic",
-        "partition: PipeDream's line of components, cut in the best way",
-        _heuristic("partition.linear", "PipeDream"),
-    ),
-    _entry(
-        "local-search",
-        "heuristic",
-        "partition: the paper's local search from random starts",
-        _heuristic("partition.search", "LocalSearch"),
-    ),
-    _entry(
-        "graph-cut",
-        "heuristic",
-        "partition: a balanced cut of the graph by METIS",
-        _heuristic("partition.search", "GraphCut"),
-    ),
-    _entry(
-        "heaviest-first",
-        "heuristic",
-        "partition: the heaviest blocks first, where loads grow least",
-        _heuristic("partition.search", "HeaviestFirst"),
-    ),
-    _entry(
-        "partition-search",
-        "heuristic",
-        "partition: our moves, swaps and kicks",
-        _heuristic("partition.search", "PartitionSearch"),
-    ),
-    _entry(
-        "latency-greedy",
-        "heuristic",
-        "partition: the paper's greedy, accelerators filled in topological order",
-        _heuristic("partition.latency_search", "LatencyGreedy"),
-    ),
-    _entry(
-        "latency-search",
-        "heuristic",
-        "partition: our search over intervals of topological orders",
-        _heuristic("partition.latency_search", "LatencySearch"),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("ideals", "exact", "contiguous, by dynamic programming over ideals", "dynamic_program:IdealProgram"),
+    ("max-load", "exact", "largest load as an integer program, after a search", _max_load),
+    ("max-load-plain", "exact", "the published program by nodes", "models:formulations.tarnawski_max_load:PlainMaxLoad"),
+    ("latency", "exact", "latency by sets that run as one, after a search", _latency),
+    ("latency-plain", "exact", "the published latency program, with big-M rows", "models:formulations.tarnawski_latency:PlainLatency"),
+    ("linear", "heuristic", "the best cuts of topological orders", "linear:Linear"),
+    ("pipedream", "heuristic", "PipeDream's line of components, cut in the best way", "linear:PipeDream"),
+    ("local-search", "heuristic", "the paper's local search from random starts", "search:LocalSearch"),
+    ("graph-cut", "heuristic", "a balanced cut of the graph by METIS", "search:GraphCut"),
+    ("heaviest-first", "heuristic", "the heaviest blocks first, where loads grow least", "search:HeaviestFirst"),
+    ("partition-search", "heuristic", "our moves, swaps and kicks", "search:PartitionSearch"),
+    ("latency-greedy", "heuristic", "the paper's greedy, accelerators filled in topological order", "latency_search:LatencyGreedy"),
+    ("latency-search", "heuristic", "our search over intervals of topological orders", "latency_search:LatencySearch"),
+)  # fmt: skip

@@ -2,10 +2,10 @@
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.solvers.backends.contracts import Backend
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries
 
-FAMILY = "deployment"
+FAMILY, ROOM = "deployment", "deployment/plan"
 
 
 def _backend(solver: str) -> Backend:
@@ -29,23 +29,26 @@ def _disjunctive(solver: str) -> Method:
     return CertifiedPlan(DisjunctiveMakespan(), _backend(solver))
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
-        "brute-force",
-        FAMILY,
-        "exact",
-        "all plans of a small instance, by the fast simulator",
-        heuristic(FAMILY, "plan.brute_force", "BruteForce"),
-    ),
-    Entry("makespan-bound", FAMILY, "exact", "a bound on the time of every deployment, and its plan", _certified),
-    Entry(
-        "disjunctive-makespan",
-        FAMILY,
-        "exact",
-        "the same for small graphs, with an order of operators on every device",
-        _disjunctive,
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("brute-force", "exact", "all plans of a small instance, by the fast simulator", "brute_force:BruteForce"),
+    ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", _certified),
+    ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
+    ("tag", "heuristic", "TAG's tree search over plans of operator groups", "tag:Tag"),
+    ("tag-bound", "heuristic", "TAG with a prior from the relaxation of the makespan bound", "tag:Tag", {"prior": "bound"}),
+    ("tag-learned", "heuristic", "TAG with the prior of a graph network", "tag:Tag", {"prior": "learned"}),
+    ("tag-sfb", "heuristic", "TAG, then sufficient factors by a minimum cut", "sufficient_factors:WithFactors", {"search": "tag"}),
+    ("plan-search", "heuristic", "our local search on groups and runs of groups", "search:PlanSearch"),
+    ("local-branching", "heuristic", "our neighbourhoods of a plan by the makespan bound; with its bound", "local_branching:LocalBranching"),
+    ("mcmc", "heuristic", "FlexFlow's Markov chain over actions of groups", "mcmc:PlanMcmc"),
+    ("data-parallel", "heuristic", "a replica on every device, the batch split evenly", "data_parallel:DataParallel"),
+    ("data-parallel-sfb", "heuristic", "the same, then sufficient factors by a minimum cut", "sufficient_factors:WithFactors", {"search": "data-parallel"}),
+    ("plan-search-sfb", "heuristic", "our local search on groups and on what is duplicated, in turn", "sufficient_factors:WithFactors", {"search": "plan-search", "how": "joint"}),
+    ("data-parallel-speed", "heuristic", "data parallelism with the batch split by speed", "data_parallel:DataParallel", {"split": "speed"}),
+    ("heft", "heuristic", "HEFT: each group on the device where it ends first", "list_scheduling:ListScheduling", {"rule": "heft"}),
+    ("m-etf", "heuristic", "Baechi's earliest task first, with memory", "list_scheduling:ListScheduling", {"rule": "m-etf"}),
+    ("m-sct", "heuristic", "the same with favourite children, by a linear program", "list_scheduling:ListScheduling", {"rule": "m-sct"}),
+)  # fmt: skip
 
 
 def best(instance: DeploymentInstance, solver: str) -> Method:

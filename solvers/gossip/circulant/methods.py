@@ -1,25 +1,20 @@
 """The methods for the problem ``circulant``."""
 
-from functools import partial
-
 from ddlopt.models.gossip.circulant.instance import CirculantInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import formulation, heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, formulation, heuristic
 
-FAMILY = "gossip"
+ROOM = "gossip/circulant"
 
-_heuristic = partial(heuristic, FAMILY)
 _milp = {
-    "gap": formulation(FAMILY, "circulant-gap", "circulant.formulations.circulant_generators", "CirculantGenerators"),
-    "averaging": formulation(
-        FAMILY, "circulant-averaging", "circulant.formulations.circulant_generators", "CirculantWeights"
-    ),
+    "gap": formulation(ROOM, "circulant-gap", "formulations.circulant_generators:CirculantGenerators"),
+    "averaging": formulation(ROOM, "circulant-averaging", "formulations.circulant_generators:CirculantWeights"),
 }
 
 
 def best(instance: CirculantInstance, solver: str) -> Method:
     """The enumeration where there are few enough sets, otherwise the integer program."""
-    enumeration = _heuristic("circulant.enumeration", "CirculantEnumeration")(solver)
+    enumeration = heuristic(ROOM, "enumeration:CirculantEnumeration")(solver)
     return enumeration if enumeration.refuses(instance) is None else milp(instance, solver)
 
 
@@ -28,48 +23,13 @@ def milp(instance: CirculantInstance, solver: str) -> Method:
     return _milp[instance.goal](solver)
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
-        "circulant-enumeration",
-        FAMILY,
-        "exact",
-        "circulant: all sets of generators up to multiplication by units",
-        _heuristic("circulant.enumeration", "CirculantEnumeration"),
-    ),
-    Entry(
-        "circulant-gap",
-        FAMILY,
-        "exact",
-        "circulant: generators with the largest spectral gap as a MILP",
-        _milp["gap"],
-    ),
-    Entry(
-        "circulant-averaging",
-        FAMILY,
-        "exact",
-        "circulant: generators and weights that average fastest as a MILP",
-        _milp["averaging"],
-    ),
-    Entry(
-        "generator-exchange",
-        FAMILY,
-        "heuristic",
-        "circulant: exchanges of one generator while they help",
-        _heuristic("circulant.rules", "GeneratorExchange"),
-    ),
-    Entry("powers", FAMILY, "heuristic", "circulant: powers of a root of n", _heuristic("circulant.rules", "Powers")),
-    Entry(
-        "geometric-rings",
-        FAMILY,
-        "heuristic",
-        "circulant: rings through all workers in a geometric series",
-        _heuristic("circulant.rules", "GeometricRings"),
-    ),
-    Entry(
-        "random-generators",
-        FAMILY,
-        "heuristic",
-        "circulant: the best of 200 draws",
-        _heuristic("circulant.rules", "RandomGenerators"),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("circulant-enumeration", "exact", "all sets of generators up to multiplication by units", "enumeration:CirculantEnumeration"),
+    ("circulant-gap", "exact", "generators with the largest spectral gap as a MILP", "models:formulations.circulant_generators:CirculantGenerators"),
+    ("circulant-averaging", "exact", "generators and weights that average fastest as a MILP", "models:formulations.circulant_generators:CirculantWeights"),
+    ("generator-exchange", "heuristic", "exchanges of one generator while they help", "rules:GeneratorExchange"),
+    ("powers", "heuristic", "powers of a root of n", "rules:Powers"),
+    ("geometric-rings", "heuristic", "rings through all workers in a geometric series", "rules:GeometricRings"),
+    ("random-generators", "heuristic", "the best of 200 draws", "rules:RandomGenerators"),
+)  # fmt: skip

@@ -1,48 +1,21 @@
 """The methods for the problem ``period``."""
 
-from functools import partial
-
 from ddlopt.models.gossip.period.instance import PeriodInstance
-from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.makers import heuristic
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, heuristic
 
-FAMILY = "gossip"
-
-_method = partial(heuristic, FAMILY)
+ROOM = "gossip/period"
 
 
 def best(instance: PeriodInstance, solver: str) -> Method:
     """Branch and bound."""
-    return _method("period.exact", "BestPeriods")(solver)
+    return heuristic(ROOM, "exact:BestPeriods")(solver)
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
-        "best-period",
-        FAMILY,
-        "exact",
-        "period: branch and bound over periods, and over the seconds of rounds that are designed",
-        _method("period.exact", "BestPeriods"),
-    ),
-    Entry(
-        "geometric-program",
-        FAMILY,
-        "heuristic",
-        "period: geometric program through CVXPY, which promises a little more than is asked for",
-        _method("period.convex", "GeometricProgram"),
-    ),
-    Entry(
-        "adacomm",
-        FAMILY,
-        "heuristic",
-        "period: AdaComm's formula at the horizon of synchronous training",
-        _method("period.rules", "AdaComm"),
-    ),
-    Entry(
-        "synchronous",
-        FAMILY,
-        "heuristic",
-        "period: communicate after each step",
-        _method("period.rules", "Synchronous"),
-    ),
-)
+ENTRIES = entries(
+    ROOM,
+    ("best-period", "exact", "branch and bound over periods, and over the seconds of rounds that are designed", "exact:BestPeriods"),
+    ("geometric-program", "heuristic", "geometric program through CVXPY, which promises a little more than is asked for", "convex:GeometricProgram"),
+    ("adacomm", "heuristic", "AdaComm's formula at the horizon of synchronous training", "rules:AdaComm"),
+    ("synchronous", "heuristic", "communicate after each step", "rules:Synchronous"),
+)  # fmt: skip

@@ -12,11 +12,11 @@ from ddlopt.models.aggregation import AggregationTrees, GraphInstance, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers.aggregation.graph.arrays import case_of
 from ddlopt.solvers.aggregation.graph.greedy import TakahashiMatsuyama, WaterFilling, max_min
+from ddlopt.solvers.aggregation.graph.methods import ENTRIES, strategy
 from ddlopt.solvers.aggregation.graph.relaxation import Program
 from ddlopt.solvers.aggregation.graph.ring import Ring
 from ddlopt.solvers.aggregation.graph.rounding import RelaxedRounding
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
-from ddlopt.solvers.aggregation.graph.search_methods import ENTRIES, strategy
 from ddlopt.solvers.aggregation.graph.strategies import STRATEGIES, ShortestRoutes, aggregated
 from ddlopt.solvers.contracts import Limits, Status, better
 
