@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
-from ddlopt.analysis.views import PROBLEMS, problem_of, size_of, sizes
+from ddlopt.analysis.views import size_of, sizes
 from ddlopt.instances import library
 from ddlopt.instances.library.records import Record, read
-from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.catalogue import FAMILY_NAMES, problems
 from ddlopt.models.contracts import Instance
 from ddlopt.models.files import write_whole
+from ddlopt.models.problem import path_of
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Method, relative_gap
 
@@ -32,8 +33,8 @@ def index_data(names: Iterable[str] | None = None) -> dict[str, Any]:
         listed[name] = _entry(instances.load(name), records[family].get(stem), methods[family])
     return {
         "problems": {
-            name: {"decides": problem.decides, "counts": problem.counts, "limits": problem.limits}
-            for name, problem in PROBLEMS.items()
+            path: {"title": problem.title, "counts": problem.counts, "limited_by": problem.limited_by}
+            for path, problem in problems().items()
         },
         "instances": listed,
     }
@@ -80,7 +81,7 @@ def _entry(instance: Instance, known: Record | None, methods: Iterable[Method]) 
     objective = None if found is None else found.objective
     value = None if bound is None else bound.value
     return {
-        "problem": problem_of(instance),
+        "problem": path_of(instance),
         "size": size_of(instance),
         "sizes": sizes(instance),
         "sense": instance.sense,

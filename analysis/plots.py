@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogFormatter, ScalarFormatter
 
 from ddlopt.analysis.tables import gap_text, objective_text, status_text
-from ddlopt.analysis.views import sizes, view
+from ddlopt.analysis.views import picture_of, sizes
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, plain_lines
 from ddlopt.models.files import replacing, writable
@@ -84,7 +84,8 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
         If there is none.
     """
     known = {instance.digest: instance for instance in instances}
-    shown = [r for r in results if r.solution is not None and r.instance_digest in known and view(r.family).draw]
+    drawn = {digest: draw for digest, instance in known.items() if (draw := picture_of(instance)) is not None}
+    shown = [result for result in results if result.solution is not None and result.instance_digest in drawn]
     if not shown:
         raise OptionError("there is no picture to draw: no result carries a solution that can be drawn")
     columns = min(3, len(shown))
@@ -93,9 +94,7 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
     for place, result in enumerate(shown):
         axes = figure.add_subplot(rows, columns, place + 1)
         instance = known[result.instance_digest]
-        draw = view(result.family).draw
-        assert draw is not None
-        draw(axes, instance, result.solution)
+        drawn[result.instance_digest](axes, instance, result.solution)
         size = ", ".join(f"{header} = {value}" for header, value in sizes(instance).items())
         gap = "" if result.gap is None else f", gap {gap_text(result.gap)}"
         figures = f"{result.method}: {objective_text(result.objective, result.unit, digits=5)}{gap}"

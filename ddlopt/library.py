@@ -9,7 +9,7 @@ from ddlopt import completion
 from ddlopt.arguments import Json, Name
 
 if TYPE_CHECKING:
-    from ddlopt.instances.index import Listed, Problem
+    from ddlopt.instances.index import Listed, ListedProblem
     from ddlopt.models.contracts import Instance
 
 
@@ -56,7 +56,7 @@ def list_(
         console.print(each)
 
 
-def _problems(wanted: str | None) -> "dict[str, Problem]":
+def _problems(wanted: str | None) -> "dict[str, ListedProblem]":
     """The problems of a family, or the one, or all.
 
     Raises
@@ -82,7 +82,7 @@ def _problems(wanted: str | None) -> "dict[str, Problem]":
     return found
 
 
-def _overview(problems: "Mapping[str, Problem]") -> tuple[dict[str, Any], list[Any]]:
+def _overview(problems: "Mapping[str, ListedProblem]") -> tuple[dict[str, Any], list[Any]]:
     """A line for each problem."""
     from ddlopt.analysis.fitted import FittedTable
     from ddlopt.instances import index
@@ -92,16 +92,16 @@ def _overview(problems: "Mapping[str, Problem]") -> tuple[dict[str, Any], list[A
         own = [each for each in index.read().instances.values() if each.problem == name]
         proven = sum(each.proven for each in own)
         methods = len({method for each in own for method in each.methods})
-        data.append({"problem": name, "decides": problem.decides, "instances": len(own), "proven": proven,
+        data.append({"problem": name, "decides": problem.title, "instances": len(own), "proven": proven,
                      "methods": methods})  # fmt: skip
-        rows.append({"problem": name, "decides": problem.decides, "instances": str(len(own)), "proven": str(proven),
+        rows.append({"problem": name, "decides": problem.title, "instances": str(len(own)), "proven": str(proven),
                      "methods": str(methods)})  # fmt: skip
     table = FittedTable(rows, left=frozenset({"problem", "decides"}), fold=("decides",), drop=("methods",), narrow=28)
     return {"problems": data}, [table, "Instances: ddlopt list PROBLEM. Methods: ddlopt list PROBLEM --methods."]
 
 
 def _instances(
-    problems: "Mapping[str, Problem]", keeps: "Callable[[Listed], bool]"
+    problems: "Mapping[str, ListedProblem]", keeps: "Callable[[Listed], bool]"
 ) -> tuple[dict[str, Any], list[Any]]:
     """A line for each instance that is kept, problem by problem."""
     import dataclasses
@@ -114,7 +114,7 @@ def _instances(
         own = [each for each in index.read().instances.values() if each.problem == name and keeps(each)]
         data += [dataclasses.asdict(each) | {"proven": each.proven} for each in own]
         if own:
-            title = f"{name}: {problem.decides}. {len(own)} instances, {sum(each.proven for each in own)} proven"
+            title = f"{name}: {problem.title}. {len(own)} instances, {sum(each.proven for each in own)} proven"
             rows = [_row(each, problem) for each in own]
             drawn.append(
                 FittedTable(rows, left=frozenset({"instance", "state", "found by"}), title=title,
@@ -123,7 +123,7 @@ def _instances(
     return {"instances": data}, drawn or ["no instance is like that"]
 
 
-def _row(listed: "Listed", problem: "Problem") -> dict[str, str]:
+def _row(listed: "Listed", problem: "ListedProblem") -> dict[str, str]:
     from ddlopt.analysis.texts import NONE, gap_text, objective_text
 
     sizes = {problem.counts if header == "size" else header: str(size) for header, size in listed.sizes.items()}
@@ -139,7 +139,7 @@ def _row(listed: "Listed", problem: "Problem") -> dict[str, str]:
     }
 
 
-def _methods(problems: "Mapping[str, Problem]") -> tuple[dict[str, Any], list[Any]]:
+def _methods(problems: "Mapping[str, ListedProblem]") -> tuple[dict[str, Any], list[Any]]:
     """The methods of each family; of a problem, those that cover one of its instances."""
     import ddlopt
     from ddlopt.analysis.fitted import FittedTable
@@ -190,16 +190,17 @@ def show(name: Name, as_json: Json = False) -> None:
 
 def _facts(name: str, instance: "Instance") -> dict[str, Any]:
     """What is known of an instance, as data."""
-    from ddlopt.analysis.views import PROBLEMS, problem_of, size_of
+    from ddlopt.analysis.views import size_of
+    from ddlopt.models.catalogue import problem_of
 
     problem = problem_of(instance)
     return {
         "name": instance.name,
-        "problem": problem,
-        "decides": PROBLEMS[problem].decides,
+        "problem": problem.path,
+        "decides": problem.title,
         "size": size_of(instance),
-        "counts": PROBLEMS[problem].counts,
-        "limits": PROBLEMS[problem].limits,
+        "counts": problem.counts,
+        "limits": problem.limited_by,
         "source": instance.source,
         "sense": instance.sense,
         "unit": instance.objective_unit,

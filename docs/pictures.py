@@ -42,16 +42,17 @@ def draw(page: str) -> None:
     from matplotlib.figure import Figure
 
     from ddlopt.analysis import plots
-    from ddlopt.analysis.views import view
+    from ddlopt.analysis.views import picture_of
     from ddlopt.instances import library
 
     name = DRAWN[page]
     solution = library.best(name)
-    paint = view(name.partition("/")[0]).draw
+    instance = library.load(name)
+    paint = picture_of(instance)
     assert solution is not None
     assert paint is not None
     figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    paint(figure.add_subplot(), library.load(name), solution)
+    paint(figure.add_subplot(), instance, solution)
     FOLDER.mkdir(exist_ok=True)
     plots.draw(figure, file_of(page), 90)
 

@@ -18,25 +18,21 @@ PROVEN = 1e-4
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One statement with one class of instances; a family is a topic with one problem or several.
+class ListedProblem:
+    """What is known of a problem, from its record (:class:`ddlopt.models.problem.Problem`).
 
     Parameters
     ----------
-    name : str
+    path : str
         ``"topology"``, or ``"aggregation/hot"`` in a family of several problems.
-    decides : str
-        One line for people.
-    counts : str
-        What the size of an instance is the number of.
-    limits : str
-        What keeps the objective from being any better, for people.
+    title, counts, limited_by : str
+        For people.
     """
 
-    name: str
-    decides: str
+    path: str
+    title: str
     counts: str
-    limits: str
+    limited_by: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class Listed:
     name : str
         As :func:`ddlopt.load` takes it.
     problem : str
-        Of a :class:`Problem`.
+        Path of a :class:`ListedProblem`.
     size : int
         How many of what the problem counts.
     sizes : mapping
@@ -100,7 +96,7 @@ class Listed:
 class Index:
     """All problems and all bundled instances, by name, in the order in which they are listed."""
 
-    problems: Mapping[str, Problem]
+    problems: Mapping[str, ListedProblem]
     instances: Mapping[str, Listed]
 
 
@@ -108,7 +104,7 @@ class Index:
 def read(file: Path = FILE) -> Index:
     """The index; an empty one where there is no file."""
     data = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"problems": {}, "instances": {}}
-    problems = {name: Problem(name, **fields) for name, fields in data["problems"].items()}
+    problems = {path: ListedProblem(path, **fields) for path, fields in data["problems"].items()}
     listed = {
         name: Listed(name, **{**fields, "methods": tuple(fields["methods"])})
         for name, fields in data["instances"].items()

@@ -1,9 +1,9 @@
 """Methods of families with several problems: each problem has its own."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Entry, Method
@@ -11,13 +11,13 @@ from ddlopt.solvers.contracts import Entry, Method
 
 @dataclass(frozen=True)
 class ByProblem(ByInstance):
-    """The method that a function of ``ddlopt.solvers.<family>.<problem>.methods`` makes.
+    """The method that a function of the problem's ``methods`` makes: ``ddlopt.solvers.<path>.methods``.
 
     Parameters
     ----------
     name, family : str
     function : str
-        Called with the instance and ``argument``; a problem whose module has none of that name is refused.
+        Called with the instance and ``argument``; a problem whose methods have none of that name is refused.
     argument : str
         The solver behind models, or which of several methods is wanted.
     """
@@ -41,7 +41,7 @@ class ByProblem(ByInstance):
         return made
 
     def _methods(self, instance: Any) -> Any:
-        return import_module(f"ddlopt.solvers.{self.family}.{instance.problem}.methods")
+        return problem_of(instance).module("solvers", "methods")
 
 
 def exact_of(family: str) -> Entry:

@@ -11,7 +11,7 @@ import statistics
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances import load
 from ddlopt.instances.library.deployment.plan import NETWORKS
-from ddlopt.models.deployment.bounds import bound
+from ddlopt.models.deployment import bound
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.deployment.plan.tag import Tag
 

@@ -1,24 +1,26 @@
 """Writes the bundled instances: ``python -m ddlopt.instances.library.make [FAMILY …]``.
 
-A family's own are the ``instances()`` of ``ddlopt.instances.library.<family>.instances``, where everything is derived;
-running it again changes nothing.
+Those of a problem are the ``instances()`` of ``ddlopt.instances.library.<path>``, where everything is derived; running
+it again changes nothing.
 """
 
 import argparse
 import json
 from collections.abc import Iterator
-from importlib import import_module
 
 from ddlopt.instances.library import library_folder
 from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.files import write_whole
 
 
 def made(family: str) -> Iterator[Instance]:
     """All bundled instances of a family, as derived."""
-    found: Iterator[Instance] = import_module(f"ddlopt.instances.library.{family}.instances").instances()
-    return found
+    for problem in family_of(family).problems:
+        library = problem.module("instances.library")
+        if library is not None:
+            yield from library.instances()
 
 
 def text_of(instance: Instance) -> str:

@@ -1,6 +1,5 @@
 """Gradient compression: sufficient factors (TAG), compressors on a timeline (Espresso), levels (L-GreCo)."""
 
-from ddlopt.models.compression.evaluate import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.levels.instance import (
     ExponentialCurve,
@@ -11,8 +10,11 @@ from ddlopt.models.compression.levels.instance import (
 )
 from ddlopt.models.compression.sfb.instance import Operator, SfbInstance, SfbSelection, Tensor
 from ddlopt.models.compression.timeline.instance import Cluster, CompressionInstance, CompressionPlan, Gradient, Option
+from ddlopt.models.problem import Family, records
 
 __all__ = [
+    "FAMILY",
+    "PROBLEMS",
     "Cluster",
     "CompressionAnswer",
     "CompressionInstance",
@@ -29,5 +31,20 @@ __all__ = [
     "SfbInstance",
     "SfbSelection",
     "Tensor",
+    "bound",
     "evaluate",
 ]
+
+PROBLEMS = records(
+    "ddlopt.models.compression.sfb.problem",
+    "ddlopt.models.compression.timeline.problem",
+    "ddlopt.models.compression.levels.problem",
+)
+FAMILY = Family.of_several(
+    "compression",
+    "which gradients to compress, how, and which to send as sufficient factors",
+    CompressionProblem,
+    CompressionAnswer,
+    PROBLEMS,
+)
+evaluate, bound = FAMILY.evaluate, FAMILY.bound

@@ -1,6 +1,5 @@
 """Where operators run: deployment (TAG), partition for throughput or latency, strategies within operators."""
 
-from ddlopt.models.deployment.evaluate import evaluate
 from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.deployment.plan.instance import (
@@ -13,8 +12,11 @@ from ddlopt.models.deployment.plan.instance import (
 )
 from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
+from ddlopt.models.problem import Family, records
 
 __all__ = [
+    "FAMILY",
+    "PROBLEMS",
     "TAG_ALL_REDUCE",
     "CollectiveCost",
     "Deployment",
@@ -29,5 +31,20 @@ __all__ = [
     "StrategyAssignment",
     "StrategyInstance",
     "Tensor",
+    "bound",
     "evaluate",
 ]
+
+PROBLEMS = records(
+    "ddlopt.models.deployment.plan.problem",
+    "ddlopt.models.deployment.partition.problem",
+    "ddlopt.models.deployment.strategies.problem",
+)
+FAMILY = Family.of_several(
+    "deployment",
+    "where operators run: deployment on unlike devices, partition into stages, strategies within operators",
+    DeploymentProblem,
+    DeploymentAnswer,
+    PROBLEMS,
+)
+evaluate, bound = FAMILY.evaluate, FAMILY.bound

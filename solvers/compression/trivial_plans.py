@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.compression.evaluate import evaluate
+from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, plain_option

@@ -7,8 +7,7 @@ from matplotlib import colormaps
 from matplotlib.colors import Normalize, to_hex
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.aggregation import draw
-from ddlopt.analysis.pictures.aggregation.graph import busy_s, positions
+from ddlopt.analysis.pictures.aggregation.graph import busy_s, draw, positions
 from ddlopt.instances.generators import generate
 from ddlopt.solvers.aggregation.graph.greedy import TakahashiMatsuyama
 from ddlopt.solvers.contracts import Limits

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.aggregation import draw
 from ddlopt.analysis.pictures.aggregation import hot as aggregation_hot
+from ddlopt.analysis.pictures.aggregation.hot import draw
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library import load
 from ddlopt.solvers.aggregation.hot.greedy import HotPrices

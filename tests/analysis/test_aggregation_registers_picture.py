@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 
-from ddlopt.analysis.pictures.aggregation import draw
+from ddlopt.analysis.pictures.aggregation.registers import draw
 from ddlopt.models.aggregation import Placement, RegisterInstance
 
 

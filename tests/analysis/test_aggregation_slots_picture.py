@@ -4,8 +4,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.aggregation import draw
-from ddlopt.analysis.pictures.aggregation.slots import _FREE
+from ddlopt.analysis.pictures.aggregation.slots import _FREE, draw
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.contracts import Limits

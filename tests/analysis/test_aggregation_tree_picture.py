@@ -5,8 +5,7 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.aggregation import draw
-from ddlopt.analysis.pictures.aggregation.tree import layout
+from ddlopt.analysis.pictures.aggregation.tree import draw, layout
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.models.aggregation import AggregatingSwitches

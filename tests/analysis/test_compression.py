@@ -5,7 +5,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import ddlopt
-from ddlopt.analysis.pictures.compression import Bar, bars, draw, plain_plan
+from ddlopt.analysis.pictures.compression.timeline import Bar, bars, plain_plan
+from ddlopt.analysis.views import picture_of
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option, evaluate
 
 MENU = (
@@ -52,7 +53,7 @@ def test_without_compression_is_what_the_method_none_answers():
 
 def drawn(instance, solution):
     axes = Figure().add_subplot()
-    draw(axes, instance, solution)
+    picture_of(instance)(axes, instance, solution)
     return axes
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.deployment import draw, loads_s, rows_of
+from ddlopt.analysis.pictures.deployment.partition import loads_s
+from ddlopt.analysis.pictures.deployment.plan import rows_of
+from ddlopt.analysis.views import picture_of
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import (
     Deployment,
@@ -20,7 +22,7 @@ from ddlopt.models.deployment.plan.simulator.simulate import simulate
 
 def drawn(instance, solution):
     axes = Figure().add_subplot()
-    draw(axes, instance, solution)
+    picture_of(instance)(axes, instance, solution)
     return axes
 
 

@@ -5,7 +5,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import ddlopt
-from ddlopt.analysis.pictures.gossip import draw
+from ddlopt.analysis.pictures.gossip.circulant import draw
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.gossip import draw
+from ddlopt.analysis.pictures.gossip.exchange import draw
 from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, evaluate
 
 

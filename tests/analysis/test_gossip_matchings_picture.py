@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.pictures.gossip import draw
+from ddlopt.analysis.pictures.gossip.matchings import draw
 from ddlopt.instances.library import load
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.matchings.exact import Matcha

@@ -6,7 +6,7 @@ import pytest
 from volume import slow
 
 import ddlopt
-from ddlopt.analysis.pictures.gossip import draw
+from ddlopt.analysis.pictures.gossip.period import draw
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 

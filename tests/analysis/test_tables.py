@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -10,7 +11,8 @@ from rich.console import Console
 from volume import for_each
 
 from ddlopt.analysis import tables, views
-from ddlopt.analysis.views import View, sizes, view
+from ddlopt.analysis.views import sizes
+from ddlopt.models.catalogue import problem
 from ddlopt.solvers.contracts import Result, Status
 
 
@@ -175,11 +177,8 @@ def test_notes_are_the_messages():
     assert tables.notes([result(), result(method="x", message="time limit")]) == ["square, x: time limit"]
 
 
-def test_a_family_without_a_view_has_no_sizes(instance):
-    assert view("unheard-of") == View({})
-    assert sizes(instance) == {"n": 4, "d": 2}
-
-
 def test_the_size_of_a_tuple_is_its_length(instance, monkeypatch):
-    monkeypatch.setitem(views._VIEWS, "topology", View({"groups": "allreduce_groups", "d": "degree"}))
+    assert sizes(instance) == {"n": 4, "d": 2}
+    told = dataclasses.replace(problem("topology"), columns={"groups": "allreduce_groups", "d": "degree"})
+    monkeypatch.setattr(views, "problem_of", lambda _: told)
     assert sizes(instance) == {"groups": 1, "d": 2}

@@ -15,8 +15,7 @@ from ddlopt.instances.library.compression.levels import instances
 from ddlopt.instances.workloads import V100
 from ddlopt.instances.workloads.networks.gradients import backward_gradients
 from ddlopt.instances.workloads.networks.published import vgg16
-from ddlopt.models.compression import LevelInstance, evaluate
-from ddlopt.models.compression.bounds import bound
+from ddlopt.models.compression import LevelInstance, bound, evaluate
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
 from ddlopt.solvers.contracts import Limits

@@ -7,9 +7,9 @@ import pytest
 
 from ddlopt import instances
 from ddlopt.analysis.listing import index_data, index_text, listing_file
-from ddlopt.analysis.views import PROBLEMS, problem_of
 from ddlopt.instances import index
-from ddlopt.models.catalogue import FAMILY_NAMES, family
+from ddlopt.models.catalogue import FAMILY_NAMES, family, problems
+from ddlopt.models.problem import path_of
 
 ANEW = "run python -m ddlopt.analysis.records --index"
 
@@ -23,14 +23,16 @@ def smallest():
 def test_it_has_every_instance_and_problem():
     known = index.read()
     assert list(known.instances) == list(instances.names()), ANEW
-    assert known.problems == PROBLEMS, ANEW
-    assert {each.problem for each in known.instances.values()} == set(PROBLEMS)
+    told = {path: (each.title, each.counts, each.limited_by) for path, each in problems().items()}
+    assert {path: (each.title, each.counts, each.limited_by) for path, each in known.problems.items()} == told, ANEW
+    assert list(known.problems) == list(problems())
+    assert {each.problem for each in known.instances.values()} == set(problems())
 
 
 def test_the_problems_are_those_of_the_families():
     kinds = {name: family(name).instance.variants for name in FAMILY_NAMES}
     named = {f"{name}/{problem}" for name, variants in kinds.items() for problem in variants}
-    assert set(PROBLEMS) == named | {name for name, variants in kinds.items() if not variants}
+    assert set(problems()) == named | {name for name, variants in kinds.items() if not variants}
 
 
 def test_it_says_what_the_instances_say():
@@ -47,7 +49,7 @@ def test_it_is_written_as_it_stands():
 def test_what_is_read_is_what_is_written():
     listed = index.read().instances["topology/danoint"]
     known, instance = instances.record("topology/danoint"), instances.load("topology/danoint")
-    assert (listed.family, listed.problem, listed.size) == ("topology", problem_of(instance), 8)
+    assert (listed.family, listed.problem, listed.size) == ("topology", path_of(instance), 8)
     assert (listed.objective, listed.bound) == (known.found.objective, known.bound.value)
     assert (listed.found_by, listed.bound_by) == (known.found.method, known.bound.method)
     assert listed.proven

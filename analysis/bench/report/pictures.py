@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ddlopt.analysis.bench.store import Store
-from ddlopt.analysis.views import view
+from ddlopt.analysis.views import picture_of
 
 
 class Picture(NamedTuple):
@@ -39,9 +39,6 @@ class Painter:
         if checked.empty:
             return Picture(None, "No run found a solution to draw.")
         best = checked.sort_values(["gap_to_best", "runtime_s"], kind="stable").iloc[0]
-        family = str(best["family"])
-        if view(family).draw is None:
-            return Picture(None, f"Solutions of the family {family} are not drawn.")
         if self._left <= 0:
             return Picture(None, "Not drawn: the report has as many pictures as were asked for.")
         try:
@@ -72,8 +69,9 @@ class Painter:
         if instance.digest != best["instance_digest"]:
             raise UnknownNameError("the library has another instance of this name")
         solution = family(str(best["family"])).solution.from_json(text, "the store")
-        draw = view(str(best["family"])).draw
-        assert draw is not None
+        draw = picture_of(instance)
+        if draw is None:
+            raise UnknownNameError("answers to this problem are not drawn")
         figure = Figure(figsize=(5.6, 5.0), layout="constrained")
         draw(figure.add_subplot(), instance, solution)
         file.parent.mkdir(exist_ok=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ddlopt.instances.generators.compression import generate
+from ddlopt.instances.library.compression import measured
 from ddlopt.models.compression import CompressionProblem
 
 _ALONE: dict[str, Any] = {"overlap": False}
@@ -35,3 +36,4 @@ def instances() -> Iterator[CompressionProblem]:
     """All of them."""
     for name, (kind, options) in _SHAPES.items():
         yield generate(f"levels-{kind}", 1, name=name, **options)
+    yield from measured.instances("levels-measured")

@@ -13,10 +13,11 @@ from ddlopt.models.compression import CompressionProblem
 from ddlopt.models.files import write_whole
 
 
-def instances() -> Iterator[CompressionProblem]:
-    """The instances as they were measured."""
-    for name in measurements():
-        yield CompressionProblem.from_file(library_folder("compression") / f"{name}.json")
+def instances(of_kind: str) -> Iterator[CompressionProblem]:
+    """The instances of a kind as they were measured."""
+    for name, (kind, _) in measurements().items():
+        if kind == of_kind:
+            yield CompressionProblem.from_file(library_folder("compression") / f"{name}.json")
 
 
 def measurements() -> dict[str, tuple[str, dict[str, object]]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ddlopt.instances.generators.compression import generate
+from ddlopt.instances.library.compression import measured
 from ddlopt.models.compression import CompressionProblem
 
 _NVLINK, _PCIE = {"intra": "nvlink"}, {"intra": "pcie"}
@@ -78,3 +79,4 @@ def instances() -> Iterator[CompressionProblem]:
         yield generate("network", name=name, cost_model="espresso", **options)
     for name, options in _HIPRESS.items():
         yield generate("network", name=name, cost_model="hipress", nodes=16, **_SINGLE, **options)
+    yield from measured.instances("measured")

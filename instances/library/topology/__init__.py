@@ -1,1 +1,5 @@
 """Topology instances, one JSON file each; the best known solution of NAME.json is in NAME.best.json(.gz)."""
+
+from ddlopt.instances.library.topology.instances import instances
+
+__all__ = ["instances"]

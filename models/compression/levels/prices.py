@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.models.compression.lanes import TOLERANCE
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays
-from ddlopt.models.compression.timeline.evaluate import TOLERANCE
 
 _LOG4 = math.log(4.0)
 _SAFETY = 1e-13

@@ -2,29 +2,10 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
-from ddlopt.models.compression.levels.instance import ExponentialCurve, LevelInstance, LevelPlan, PointCurve
+from ddlopt.models.compression.lanes import Message, NumberType, broken_budgets, details_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
-from ddlopt.models.contracts import Evaluation, Number, Violation
-
-TOLERANCE = 1e-9
-"""Relative excess over a budget that counts as rounding."""
-
-NumberType = type[Fraction] | type[float]
-
-
-class Message(NamedTuple):
-    """What is sent at once: gradients ``first .. last``, ready on the computation's lane, then on the wire.
-
-    ``encoded_s``: when the last of them is encoded. ``start_s``, ``end_s``: when the wire is theirs.
-    """
-
-    first: int
-    last: int
-    encoded_s: Number
-    start_s: Number
-    end_s: Number
+from ddlopt.models.contracts import Evaluation, Violation
 
 
 def evaluate_timeline(instance: CompressionInstance, solution: CompressionPlan, exact: bool = False) -> Evaluation:
@@ -50,36 +31,8 @@ def evaluate_timeline(instance: CompressionInstance, solution: CompressionPlan, 
     encode = sum((number(option.encode_s) for option in options), number(0))
     backward = number(instance.gradients[-1].ready_s) + encode
     compressed = sum(option.compressor != "none" for option in options)
-    details = _details(sent, error, encode, backward) | {"compressed_gradients": compressed}
-    violations += _budgets(instance, sent[-1].end_s, error, number)
-    return Evaluation(details["time_s" if instance.goal == "time" else "error"], tuple(violations), details)
-
-
-def evaluate_levels(instance: LevelInstance, solution: LevelPlan, exact: bool = False) -> Evaluation:
-    """The same for a choice of levels; there is a message for every gradient."""
-    number: NumberType = Fraction if exact else float
-    count = len(instance.gradients)
-    if len(solution.levels) != count:
-        wrong = Violation("every_gradient_has_a_level", "levels", len(solution.levels), count)
-        return Evaluation(None, (wrong,))
-    pairs = list(zip(instance.gradients, solution.levels, strict=True))
-    odd = tuple(
-        Violation("level_is_allowed", f"gradient {place} '{gradient.name}'", level, gradient.curve.allowed[-1])
-        for place, (gradient, level) in enumerate(pairs)
-        if level not in gradient.curve.allowed
-    )
-    if odd:
-        return Evaluation(None, odd)
-    encode, wire, error, sent = number(0), number(0), number(0), []
-    for place, (gradient, level) in enumerate(pairs):
-        encode += number(gradient.encode_s) + number(gradient.encode_s_per_level) * level
-        encoded = number(gradient.ready_s) + encode
-        start = max(wire, encoded)
-        wire = start + number(gradient.launch_s) + number(gradient.wire_s_per_level) * level
-        error += _curve_error(gradient.curve, level, number)
-        sent.append(Message(place, place, encoded, start, wire))
-    details = _details(sent, error, encode, number(instance.gradients[-1].ready_s) + encode)
-    violations = _budgets(instance, wire, error, number)
+    details = details_of(sent, error, encode, backward) | {"compressed_gradients": compressed}
+    violations += broken_budgets(instance.error_budget, instance.time_budget_s, sent[-1].end_s, error, number)
     return Evaluation(details["time_s" if instance.goal == "time" else "error"], tuple(violations), details)
 
 
@@ -131,35 +84,3 @@ def _wrong_buckets(instance: CompressionInstance, solution: CompressionPlan, siz
         if limit is not None and held > limit:
             wrong.append(Violation("bucket_is_small_enough", f"bucket {number}", held, limit))
     return wrong
-
-
-def _budgets(
-    instance: CompressionInstance | LevelInstance, time: Number, error: Number, number: NumberType
-) -> list[Violation]:
-    wrong = []
-    for kind, used, budget in (
-        ("error_budget_is_kept", error, instance.error_budget),
-        ("time_budget_is_kept", time, instance.time_budget_s),
-    ):
-        if budget is not None and used > number(budget) * (1 + number(TOLERANCE)):
-            wrong.append(Violation(kind, "all gradients", used, number(budget)))
-    return wrong
-
-
-def _details(sent: Sequence[Message], error: Number, encode: Number, backward: Number) -> dict[str, Number]:
-    time = sent[-1].end_s
-    return {
-        "time_s": time,
-        "error": error,
-        "backward_s": backward,
-        "encode_s": encode,
-        "wire_busy_s": sum((message.end_s - message.start_s for message in sent), 0 * time),
-        "exposed_s": time - backward,
-        "messages": len(sent),
-    }
-
-
-def _curve_error(curve: PointCurve | ExponentialCurve, level: int, number: NumberType) -> Number:
-    if isinstance(curve, ExponentialCurve):
-        return number(curve.scale) / number(4**level)
-    return number(dict(zip(curve.levels, curve.errors, strict=True))[level])

@@ -1,7 +1,8 @@
 """Units in which models measure times and errors, so that tolerances of solvers, which are absolute, are small."""
 
-from ddlopt.models.compression.bounds import bound
+from ddlopt.models.compression.levels.bounds import level_bound
 from ddlopt.models.compression.levels.instance import GradedGradient, LevelInstance, error_at
+from ddlopt.models.compression.timeline.bounds import timeline_bound
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 
 HAIR = 1e-12
@@ -15,7 +16,8 @@ def time_unit_s(instance: CompressionInstance | LevelInstance) -> float:
     """Seconds such that a time budget is 1e4, or else a bound on the time 1e3 and no time more than 1e7."""
     if instance.time_budget_s is not None:
         return instance.time_budget_s / TIME_BUDGET
-    return max((bound(instance) or 0.0) / LEAST_TIME, _most_s(instance) / LARGEST_TIME) or 1.0
+    least = level_bound(instance) if isinstance(instance, LevelInstance) else timeline_bound(instance)
+    return max(least / LEAST_TIME, _most_s(instance) / LARGEST_TIME) or 1.0
 
 
 def error_unit(instance: CompressionInstance | LevelInstance) -> float:

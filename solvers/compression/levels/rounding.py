@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.models.compression.evaluate import evaluate
+from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, Places
 from ddlopt.models.compression.levels.instance import LevelInstance, LevelPlan
 from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from volume import for_each
 
-from ddlopt.models.aggregation import AggregationProblem, Placement, RegisterInstance, evaluate
-from ddlopt.models.aggregation.bounds import bound
+from ddlopt.models.aggregation import AggregationProblem, Placement, RegisterInstance, bound, evaluate
 from ddlopt.models.errors import InstanceError, SolutionError
 
 DATA: dict[str, Any] = {

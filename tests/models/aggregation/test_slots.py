@@ -10,8 +10,7 @@ import pytest
 from slots_cases import optimum_by_enumeration, slots_instance
 from volume import for_each, seeds
 
-from ddlopt.models.aggregation import AggregationProblem, SlotPlan, SlotsInstance, evaluate
-from ddlopt.models.aggregation.bounds import bound
+from ddlopt.models.aggregation import AggregationProblem, SlotPlan, SlotsInstance, bound, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
 from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents

@@ -9,8 +9,7 @@ from tree_cases import answer, optimum, random_tree
 from volume import for_each, seeds
 
 from ddlopt.instances.library.aggregation.tree import example
-from ddlopt.models.aggregation import AggregationProblem, TreeInstance, evaluate
-from ddlopt.models.aggregation.bounds import bound
+from ddlopt.models.aggregation import AggregationProblem, TreeInstance, bound, evaluate
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, states_of
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import PlainTreeAggregation
 from ddlopt.models.errors import InstanceError

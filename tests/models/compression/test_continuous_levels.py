@@ -18,7 +18,7 @@ from ddlopt.models.compression import (
     PointCurve,
     evaluate,
 )
-from ddlopt.models.compression.bounds import bound as bound_of_family
+from ddlopt.models.compression import bound as bound_of_family
 from ddlopt.models.compression.levels.arrays import LevelArrays, arrays_of
 from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels
 from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels, price_bound, sharpest_prices

@@ -9,8 +9,7 @@ import pytest
 from volume import for_each
 
 from ddlopt.models.errors import InstanceError, SolutionError
-from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, GossipProblem, evaluate
-from ddlopt.models.gossip.bounds import bound
+from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, GossipProblem, bound, evaluate
 from ddlopt.models.gossip.exchange.drift import drifts_away, quadrangles_hold
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.exact import build_model, lp_relaxation

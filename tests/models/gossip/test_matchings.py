@@ -10,8 +10,7 @@ import pytest
 from volume import for_each
 
 from ddlopt.models.errors import InstanceError
-from ddlopt.models.gossip import MatchingPlan, MatchingsInstance, Network, evaluate
-from ddlopt.models.gossip.bounds import bound
+from ddlopt.models.gossip import MatchingPlan, MatchingsInstance, Network, bound, evaluate
 from ddlopt.models.gossip.matchings.edge_colouring import EdgeColouring
 from ddlopt.models.gossip.matchings.formulations.fractional_matchings import FractionalMatchings
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment, activation_bound

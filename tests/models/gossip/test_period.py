@@ -8,8 +8,7 @@ from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.models.errors import InfeasibleError, InstanceError
-from ddlopt.models.gossip import PeriodInstance, PeriodPlan, evaluate
-from ddlopt.models.gossip.bounds import bound
+from ddlopt.models.gossip import PeriodInstance, PeriodPlan, bound, evaluate
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
 GIVEN = {"family": "gossip", "problem": "period", "name": "a", "workers": 8, "compute_s": 1, "target": 0.05}

@@ -9,8 +9,7 @@ import pytest
 from volume import for_each, seeds
 
 from ddlopt.models.errors import InstanceError, SolutionError
-from ddlopt.models.gossip import GossipWeights, Network, WeightsInstance, evaluate
-from ddlopt.models.gossip.bounds import bound
+from ddlopt.models.gossip import GossipWeights, Network, WeightsInstance, bound, evaluate
 from ddlopt.models.gossip.spectral.certificates import spectral_bound
 from ddlopt.models.gossip.spectral.verified import largest_below
 from ddlopt.models.gossip.weights.automorphisms import automorphisms

@@ -8,8 +8,8 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from ddlopt.models.compression.bounds import sfb_closed_form
 from ddlopt.models.compression.family import CompressionProblem
+from ddlopt.models.compression.sfb.bounds import sfb_closed_form
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
 

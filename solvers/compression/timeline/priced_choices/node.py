@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression.evaluate import evaluate
+from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import Goal
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.dual.fusion import fused_bound, rests

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.compression.evaluate import evaluate
+from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_timeline
 from ddlopt.models.compression.timeline.dual.relaxation import allowed

@@ -1,24 +1,17 @@
-"""Pictures of compression answers: the lanes of an iteration, and which gradients travel as factors."""
+"""Pictures of plans on the timeline: the lanes of an iteration, with compression and without."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
-from ddlopt.models.compression import CompressionInstance, CompressionPlan, LevelInstance, SfbInstance, SfbSelection
+from ddlopt.analysis.pictures.compression.colours import WIRE
+from ddlopt.models.compression import CompressionInstance, CompressionPlan, LevelInstance
 from ddlopt.models.compression.timeline.choices import as_timeline, plain_option, plan_of
 from ddlopt.models.compression.timeline.evaluate import messages
 
-MOST_BARS = 40
-"""Gradients that a picture of a selection names; the smallest are left out."""
-
 _COMPUTE, _ENCODE = "#b9d3e8", "#444444"
-_WIRE = {
-    "none": "#1f6fb4", "fp16": "#17a2b8", "top_k": "#d95f02", "dgc": "#d95f02", "random_k": "#b8860b",
-    "qsgd": "#7f9f3f", "sign": "#8c4a9e", "onebit": "#8c4a9e", "powersgd": "#3a9d5d", "sfb": "#c0392b",
-}  # fmt: skip
 _LANES = ("backward", "encode", "wire")
 
 
@@ -54,19 +47,8 @@ def plain_plan(instance: CompressionInstance) -> CompressionPlan:
     return CompressionPlan(instance=instance.name, choices=tuple(places[each.menu] for each in instance.gradients))
 
 
-def draw(axes: Any, instance: Any, solution: Any) -> None:
-    """Draw an answer to any problem of the family.
-
-    A timeline: the lanes of the backward pass, of encoding and of the wire, above without compression, below as
-    planned. A selection: the all-reduce time of every gradient, and which are spared.
-    """
-    if isinstance(instance, SfbInstance):
-        _draw_selection(axes, instance, solution)
-    else:
-        _draw_timelines(axes, instance, solution)
-
-
-def _draw_timelines(axes: Any, instance: CompressionInstance | LevelInstance, solution: Any) -> None:
+def draw(axes: Any, instance: CompressionInstance | LevelInstance, solution: Any) -> None:
+    """Draw the lanes of the backward pass, of encoding and of the wire: without compression above, as planned below."""
     timeline, plan = as_timeline(instance), plan_of(instance, solution)
     seen: dict[str, None] = {}
     ends = []
@@ -91,29 +73,12 @@ def _draw_timelines(axes: Any, instance: CompressionInstance | LevelInstance, so
     axes.set_xlabel("time since the start of the backward pass [ms]", fontsize=8)
     axes.tick_params(labelsize=7)
     axes.legend(
-        handles=[Patch(color=_WIRE[name], label=name) for name in seen], fontsize=7, ncols=len(seen) or 1,
+        handles=[Patch(color=WIRE[name], label=name) for name in seen], fontsize=7, ncols=len(seen) or 1,
         loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False,
     )  # fmt: skip
 
 
 def _paint(bar: Bar) -> str:
     if bar.compressor is not None:
-        return _WIRE[bar.compressor]
+        return WIRE[bar.compressor]
     return _ENCODE if bar.lane == "encode" else _COMPUTE
-
-
-def _draw_selection(axes: Any, instance: SfbInstance, selection: SfbSelection) -> None:
-    chosen = set(selection.duplicated)
-    order: Sequence[int] = np.argsort(-instance.sync_s, kind="stable")[:MOST_BARS].tolist()
-    shown = [node for node in order if instance.sync_s[node] > 0]
-    places = np.arange(len(shown))[::-1]
-    paints = [_WIRE["sfb"] if node in chosen else _WIRE["none"] for node in shown]
-    axes.barh(places, 1e3 * instance.sync_s[shown], color=paints, height=0.8)
-    axes.set_yticks(places, [instance.operators[node].name for node in shown], fontsize=6)
-    axes.set_xlabel("all-reduce of the gradient [ms]", fontsize=8)
-    axes.tick_params(axis="x", labelsize=7)
-    handles = [
-        Patch(color=_WIRE["none"], label="all-reduced"),
-        Patch(color=_WIRE["sfb"], label="spared: computed from factors on every device"),
-    ]
-    axes.legend(handles=handles, fontsize=7, loc="lower right")

@@ -1,0 +1,1 @@
+"""Pictures of compression answers; those of each problem are in a module of its own."""
