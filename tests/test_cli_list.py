@@ -32,7 +32,7 @@ def test_one_line_a_problem(call):
     rows = {words[0]: words for words in lines}
     for name, problem in index.read().problems.items():
         own = [each for each in index.read().instances.values() if each.problem == name]
-        assert rows[name][1:-3] == problem.decides.split()
+        assert rows[name][1:-3] == problem.title.split()
         assert rows[name][-3:-1] == [str(len(own)), str(sum(each.proven for each in own))]
     assert len(lines) < 25
 
