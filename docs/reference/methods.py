@@ -27,8 +27,9 @@ Every method by family and problem, made from the catalogue by `python docs/refe
 
 * **Kind.** *Exact* methods prove what they find, unless time runs out. *Heuristics* come with a bound, too.
   *References* are figures of a different network.
-* **Options** are set wherever a method is named, as `METHOD:OPTION=VALUE,…`, e.g. `link-exchange:effort=2`; here they stand with what they
-  are by default. What they mean is in the [reference](api/index.md) of the class.
+* **Options** are set wherever a method is named, as `METHOD:OPTION=VALUE,…`, e.g.
+  `link-exchange:effort=2`; here they stand with what they are by default. What they mean is in the
+  [reference](api/index.md) of the class.
 * **Source** is what the class cites first. The reference says what is taken from there, and of the other methods what
   is folklore and what is ours.
 
