@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -36,7 +35,7 @@ class Variant(ByInstance):
     chosen: Method
 
     @property
-    def family(self) -> str:  # type: ignore[override]
+    def family(self) -> str:
         """Of the method."""
         return self.chosen.family
 
@@ -147,7 +146,6 @@ def _value(what: str, text: str, hint: Any) -> Any:
         raise OptionError(f"{what} is {text!r}: {expected[:1].lower()}{expected[1:]}") from None
 
 
-@cache
 def _hints(kind: type[Any]) -> dict[str, Any]:
     """Types of the fields of a class."""
     try:
