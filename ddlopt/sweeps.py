@@ -41,7 +41,7 @@ def bench(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and stop.")] = False,
 ) -> None:
     """Answer the instances of suites with many methods and seeds; every result is stored as soon as it is there."""
-    from ddlopt.analysis.bench.cluster import executor_of
+    from ddlopt.analysis.bench.processes.cluster import executor_of
     from ddlopt.analysis.bench.store import Store
     from ddlopt.analysis.bench.suites import members
     from ddlopt.analysis.bench.sweep import Sweep

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field
 from typing import Any
 
-from ddlopt.analysis.bench.isolated import solve_isolated
+from ddlopt.analysis.bench.processes.isolated import solve_isolated
 from ddlopt.analysis.bench.rows import Described, Finished, no_outcome, run_row
 from ddlopt.analysis.bench.store import Store
 from ddlopt.analysis.bench.tasks import Task

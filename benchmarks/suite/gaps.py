@@ -22,10 +22,10 @@ from benchmarks.harness import DDLOPT, Benchmark, Option, command
 from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.bench import Store
+from ddlopt.analysis.bench.figures.statistics import gap_to_best
 from ddlopt.analysis.bench.report.data import read
 from ddlopt.analysis.bench.report.sources import Sources
 from ddlopt.analysis.bench.report.summary import gap_or_infinite
-from ddlopt.analysis.bench.statistics import gap_to_best
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.certified import recorded
 from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap

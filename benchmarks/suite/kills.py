@@ -18,7 +18,8 @@ from pathlib import Path
 
 import ddlopt
 from benchmarks.harness import Benchmark, Option
-from ddlopt.analysis.bench import Store, isolated, sweep, tasks
+from ddlopt.analysis.bench import Store, sweep, tasks
+from ddlopt.analysis.bench.processes import isolated
 from ddlopt.analysis.bench.rows import Finished, run_row
 from ddlopt.cli import run
 from ddlopt.solvers.contracts import Limits

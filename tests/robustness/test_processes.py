@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from volume import slow
 
-from ddlopt.analysis.bench import Store, Sweep, isolated, plan
+from ddlopt.analysis.bench import Store, Sweep, plan
+from ddlopt.analysis.bench.processes import isolated
 from ddlopt.solvers.contracts import Limits
 
 TINY = "topology/tiny-n4-d2"

@@ -10,14 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from ddlopt.analysis.bench import tabular
+from ddlopt.analysis.bench.figures import tabular
+from ddlopt.analysis.bench.figures.statistics import REFERENCE
 from ddlopt.analysis.bench.report import curves, pages, saved
 from ddlopt.analysis.bench.report.charts import Chart
 from ddlopt.analysis.bench.report.data import Data, read
 from ddlopt.analysis.bench.report.names import family_file, slug
 from ddlopt.analysis.bench.report.pictures import Painter
 from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, summarise
-from ddlopt.analysis.bench.statistics import REFERENCE
 from ddlopt.analysis.bench.store import Store
 from ddlopt.instances.options import one_of
 from ddlopt.models.errors import OptionError, StoreError, plain_lines

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from ddlopt.analysis.bench.statistics import Floats
+from ddlopt.analysis.bench.figures.statistics import Floats
 from ddlopt.analysis.tables import time_text
 
 COLOURS, DASHES = 8, ("", "7 3", "2 3", "9 3 2 3")

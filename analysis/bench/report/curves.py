@@ -7,8 +7,8 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from ddlopt.analysis.bench import anytime, statistics
-from ddlopt.analysis.bench.statistics import Floats
+from ddlopt.analysis.bench.figures import anytime, statistics
+from ddlopt.analysis.bench.figures.statistics import Floats
 from ddlopt.analysis.bench.store import Store
 
 POINTS = 49

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ddlopt.analysis.bench import statistics
+from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.store import Store
 from ddlopt.models.errors import StoreError
 

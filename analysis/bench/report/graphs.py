@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddlopt.analysis.bench.profiles import Profile
+from ddlopt.analysis.bench.figures.profiles import Profile
 from ddlopt.analysis.bench.report.charts import COLOURS, DASHES, Axis, Chart, Line, percent, seconds
 from ddlopt.analysis.bench.report.curves import Curves, Mean
 from ddlopt.analysis.bench.report.summary import Summary

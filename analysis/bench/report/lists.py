@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from markupsafe import Markup
 
-from ddlopt.analysis.bench import statistics, tabular
+from ddlopt.analysis.bench.figures import statistics, tabular
 from ddlopt.analysis.bench.report.cells import Cell, Column, number, table
 from ddlopt.analysis.bench.report.names import family_file
 from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, gap_or_infinite

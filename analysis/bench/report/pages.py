@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from ddlopt.analysis.bench import statistics
+from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.report import graphs, lists
 from ddlopt.analysis.bench.report.charts import Chart
 from ddlopt.analysis.bench.report.curves import Curves

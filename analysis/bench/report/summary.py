@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ddlopt.analysis.bench import pairs, profiles, statistics
-from ddlopt.analysis.bench.profiles import Profile
-from ddlopt.analysis.bench.statistics import Floats
+from ddlopt.analysis.bench.figures import pairs, profiles, statistics
+from ddlopt.analysis.bench.figures.profiles import Profile
+from ddlopt.analysis.bench.figures.statistics import Floats
 from ddlopt.analysis.tables import gap_text, time_text
 
 SHIFT_S, PAR_K = 1.0, 10.0

@@ -7,7 +7,7 @@ import pytest
 
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, plan
-from ddlopt.analysis.bench.cluster import executor_of
+from ddlopt.analysis.bench.processes.cluster import executor_of
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from report_cases import HOSTILE, SCRIPT, Page, instance_row, make_store, run_row
 
-from ddlopt.analysis.bench import Store, anytime, statistics
+from ddlopt.analysis.bench import Store
+from ddlopt.analysis.bench.figures import anytime, statistics
 from ddlopt.analysis.bench.report import cells, curves, graphs, summary, write_report
 from ddlopt.analysis.bench.report.data import read
 from ddlopt.models.errors import OptionError

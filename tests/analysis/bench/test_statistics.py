@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import gmean
 
-from ddlopt.analysis.bench import statistics
+from ddlopt.analysis.bench.figures import statistics
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import relative_gap
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ddlopt.analysis.bench import anytime
+from ddlopt.analysis.bench.figures import anytime
 
 TRACE = [[1.0, None, 5.0], [2.0, 20.0, 5.0], [4.0, 12.5, 8.0], [8.0, 10.0, 10.0]]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from ddlopt.analysis.bench import pairs
+from ddlopt.analysis.bench.figures import pairs
 
 INF, NAN = float("inf"), float("nan")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddlopt.analysis.bench import profiles
+from ddlopt.analysis.bench.figures import profiles
 
 INF, NAN = float("inf"), float("nan")
 

@@ -5,7 +5,7 @@ import io
 import pandas as pd
 import pytest
 
-from ddlopt.analysis.bench import tabular
+from ddlopt.analysis.bench.figures import tabular
 
 TABLE = pd.DataFrame({"method": ["a_b", "50 % & more | x"], "time": [1.23456, float("nan")], "wins": [3, 4]})
 WRITTEN = {"time": lambda value: f"{value:.2f}"}

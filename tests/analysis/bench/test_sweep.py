@@ -11,7 +11,8 @@ import pytest
 from volume import for_each
 
 import ddlopt
-from ddlopt.analysis.bench import Store, Sweep, isolated, plan
+from ddlopt.analysis.bench import Store, Sweep, plan
+from ddlopt.analysis.bench.processes import isolated
 from ddlopt.analysis.bench.tasks import matching
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ddlopt.analysis.bench.statistics import Floats
+from ddlopt.analysis.bench.figures.statistics import Floats
 
 Trace = Sequence[Sequence[float | None]]
 """Points (seconds, incumbent, bound) of one solve, in order of time; None for what was not known."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ddlopt.analysis.bench.statistics import Floats
+from ddlopt.analysis.bench.figures.statistics import Floats
 
 TIE = 1e-6
 """Costs that differ by less, relative to the larger one or to 1, are a tie."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ddlopt.analysis.bench.process_group import GRACE_S, watch_over
+from ddlopt.analysis.bench.processes.process_group import GRACE_S, watch_over
 from ddlopt.analysis.bench.rows import Finished, ended, no_outcome, run_row
 from ddlopt.analysis.bench.tasks import Task
 from ddlopt.models.compilation import compile_kernels
@@ -98,7 +98,7 @@ class _Child:
     """The process, however it was started: by the fork server, or anew where this process must have no children.
 
     It watches over the one that solves, which leads a group, see
-    :func:`~ddlopt.analysis.bench.process_group.watch_over`.
+    :func:`~ddlopt.analysis.bench.processes.process_group.watch_over`.
     """
 
     def __init__(self, task: Task) -> None:
@@ -171,7 +171,7 @@ def _fork_server() -> Any:
     with _SERVER_LOCK:
         for name in _ONE_THREAD:
             os.environ.setdefault(name, "1")
-        context.set_forkserver_preload(["ddlopt.analysis.bench.preload"])
+        context.set_forkserver_preload(["ddlopt.analysis.bench.processes.preload"])
     return context
 
 

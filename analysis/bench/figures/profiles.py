@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ddlopt.analysis.bench.statistics import Floats
+from ddlopt.analysis.bench.figures.statistics import Floats
 
 
 class Profile(NamedTuple):

@@ -1,0 +1,1 @@
+"""Figures that tables and charts of a store are made of."""

@@ -1,0 +1,1 @@
+"""Solves in processes of their own, with limits that hold whatever the method does."""
