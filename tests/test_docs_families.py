@@ -15,6 +15,7 @@ from doc_blocks import PAGES, ROOT
 from volume import some
 
 from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.catalogue import family as family_of
 
 CODE = runpy.run_path(str(ROOT / "docs/families/from_code.py"))
 PICTURES = runpy.run_path(str(ROOT / "docs/pictures.py"))
@@ -95,6 +96,18 @@ def test_no_formulation_is_forgotten():
                 f"ddlopt.models.{family}"
             ):
                 assert name in shown, name
+
+
+@pytest.mark.parametrize("family", sorted({family for family, problem in PROBLEMS.values() if family != problem}))
+def test_the_page_of_a_family_names_the_classes_of_its_problems(family):
+    text = (ROOT / "docs/families" / family / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[?`(\w+)`.*?\| `(\w+)`, `(\w+)` \|", text, re.MULTILINE)
+    kind = family_of(family)
+    assert {problem: names for problem, *names in rows} == {
+        problem: [kind.instance.variants[problem].__name__, kind.solution.variants[problem].__name__]
+        for its, problem in PROBLEMS.values()
+        if its == family
+    }
 
 
 # Names ------------------------------------------------------------------------------------------------------------
