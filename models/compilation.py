@@ -4,18 +4,13 @@ A module of kernels is named by a string and imported when it is needed, as Numb
 """
 
 import json
-import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from filelock import FileLock
 
 if TYPE_CHECKING:
     from ddlopt.models.kernels import Kernel
@@ -28,9 +23,6 @@ _SECONDS_A_KERNEL = 2.0
 Tell = Callable[[str], None]
 
 _ready: set[str] = set()
-_locks: dict[tuple[int, str], FileLock] = {}
-"""By process, as a forked one must not use those of its parent, and by path."""
-_locks_guard = threading.Lock()
 
 
 def to_stderr(line: str) -> None:
@@ -91,15 +83,3 @@ def _expected_s(module: str, kernels: "list[Kernel]") -> float:
 @cache
 def _measured() -> dict[str, float]:
     return json.loads(SECONDS_FILE.read_text()) if SECONDS_FILE.exists() else {}
-
-
-def lock_of(folder: str, module: str) -> AbstractContextManager[object]:
-    """Held while kernels of a module are compiled, so that of several processes one does it.
-
-    The lock may be taken again by the thread that has it. Where the folder cannot be written to there is none.
-    """
-    path = Path(folder, f"{module}.lock")
-    if not os.access(folder, os.W_OK):
-        return nullcontext()
-    with _locks_guard:
-        return _locks.setdefault((os.getpid(), str(path)), FileLock(path))

@@ -41,7 +41,7 @@ from numba.core.typed_passes import (
 )
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from ddlopt.models.compilation import lock_of
+from ddlopt.models.locks import lock_of
 
 
 def const(array: types.Array) -> types.Array:

@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx as nx
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("ddlopt", "models", "solvers", "instances", "analysis")
 SOURCES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
@@ -64,3 +67,90 @@ def test_the_help_loads_no_solver():
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     heavy = {"numpy", "pyomo", "pydantic", "matplotlib", "numba", "scipy", "sympy", "networkx", "highspy"}
     assert {name.partition(".")[0] for name in run.stdout.split()} & heavy == set()
+
+
+def name_of(file):
+    """``models/gossip/weights/evaluate.py`` is ``ddlopt.models.gossip.weights.evaluate``."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "ddlopt" else ("ddlopt", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def only_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def statements(node):
+    """A tree without what only a type checker sees."""
+    for child in ast.iter_child_nodes(node):
+        if not only_for_types(child):
+            yield child
+            yield from statements(child)
+
+
+def modules_imported(file, known):
+    """Modules of ours that a file imports, wherever in it; ``from package import module`` is the module."""
+    for node in statements(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if (found := name if name in known else node.module) in known:
+                    yield found
+
+
+@pytest.fixture(scope="module")
+def imports():
+    """Who imports whom."""
+    files = {name_of(file): file for file in SOURCES}
+    arrows = nx.DiGraph()
+    arrows.add_nodes_from(files)
+    arrows.add_edges_from((name, other) for name, file in files.items() for other in modules_imported(file, files))
+    assert arrows.has_edge("ddlopt.models.codesign.evaluate", "ddlopt.models.topology.evaluate")
+    return arrows
+
+
+def test_there_are_no_circles(imports):
+    """Not even of imports within functions."""
+    assert [sorted(circle) for circle in nx.strongly_connected_components(imports) if len(circle) > 1] == []
+
+
+CHECKED_WITH = {
+    "aggregation.table": {"table.values"},  # functions of binary floats, correctly rounded
+    "codesign": {"topology.evaluate", "topology.instance"},  # a plan has a design, which is checked as one
+    "compression.levels": {"lanes"},  # what is sent, and when
+    "compression.timeline": {"lanes"},
+    "deployment.plan": {"plan.check", "plan.simulator.simulate"},  # the statement of the problem is the simulation
+    "gossip.circulant": {"spectral.verified"},  # eigenvalues with proven bounds
+    "gossip.matchings": {"spectral.verified"},
+    "gossip.period": {"spectral.verified"},
+    "gossip.weights": {"spectral.verified"},
+    "scheduling": {"scheduling.sweep", "scheduling.utility"},  # peaks of what overlaps; utilities are data
+}
+"""What a check imports besides instances, solutions, contracts and errors, by room."""
+
+CHECKS = sorted(name_of(file) for file in (ROOT / "models").rglob("evaluate.py"))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_knows_only_its_room(imports, check):
+    room = check.removesuffix(".evaluate").removeprefix("ddlopt.models.")
+    family = room.partition(".")[0]
+    common = {"ddlopt.models.contracts", "ddlopt.models.errors", f"ddlopt.models.{family}.family"}
+    usual = common | {f"ddlopt.models.{room}.{name}" for name in ("instance", "solution")}
+    others = set(imports.successors(check)) - usual
+    allowed = CHECKED_WITH.get(room, set())
+    assert {other for other in others if not any(other.endswith(f".{each}") for each in allowed)} == set()
+    assert len(others) == len(allowed), "an exception that is none any more"
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_shares_no_code_with_what_it_checks(imports, check):
+    reached = nx.descendants(imports, check)
+    assert {name for name in reached if ".formulations" in name or name.endswith(".bounds")} == set()
+    helpers = {
+        name for name in imports.successors(check) if name.endswith((".sweep", ".lanes", ".simulate", ".verified"))
+    }
+    users = {user for helper in helpers for user in imports.predecessors(helper)}
+    assert {user for user in users if ".formulations" in user} == set()

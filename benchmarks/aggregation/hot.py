@@ -16,6 +16,7 @@ from ddlopt.instances.library import load, names
 from ddlopt.instances.readers.libffm import rows_of
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.aggregation import evaluate
+from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.sampling import Bound, expected_share, samples_for_set, samples_for_share
 from ddlopt.solvers.aggregation.hot.methods import ENTRIES
 from ddlopt.solvers.contracts import Limits
@@ -52,7 +53,7 @@ def growth(asked):
     found_by("hot-knapsack", load("aggregation/hot-tiny-p12-s1"))
     for size in asked.sizes:
         one, drawn = timed(generate, "aggregation", "hot-zipf", 1, parameters=size, widths=widths)
-        _, bound = timed(lambda one=one: one.priced)
+        _, bound = timed(lambda one=one: best_prices(one))
         result = found_by("hot-knapsack", one)
         _, check = timed(evaluate, one, result.solution)
         options = {"jobs": 4, "parameters": size // 4, "switches": 4, "racks": True, "widths": widths}

@@ -19,6 +19,7 @@ import ddlopt
 from benchmarks.harness import Benchmark, Option, shown
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, job_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import DdloptError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
@@ -125,7 +126,7 @@ class Lines:
         if best.choices not in self.choices:
             self.choices.append(best.choices)
             self.jobs.append(job_of(self.instance, best.choices))
-            compute_s = self.instance.tables.compute_of(best.choices)
+            compute_s = tables_of(self.instance).compute_of(best.choices)
             self.costs.append((compute_s, Switched().busiest_bytes(self.jobs[-1])))
         if network == Switched():
             self.proven[u] = best.bound_s or 0.0

@@ -16,6 +16,7 @@ from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.prices.prices import best_prices
 from ddlopt.models.codesign.symmetry.servers import SEARCHED_SERVERS, server_symmetry
 from ddlopt.models.codesign.symmetry.twins import twin_layers
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.exact import build_model
 
@@ -43,9 +44,9 @@ def twins(asked):
     """A row for each form."""
     for job, servers, owners in itertools.product(asked.jobs, asked.servers, ("round_robin", "all")):
         instance = generate("job", job=job, servers=servers, owners=owners)
-        alike = [len(layers) for layers in twin_layers(instance.tables) if len(layers) > 1]
-        orbits = len(server_symmetry(instance.tables).orbits) if servers <= SEARCHED_SERVERS else None
-        prices, spent = timed(best_prices, instance.tables)
+        alike = [len(layers) for layers in twin_layers(tables_of(instance)) if len(layers) > 1]
+        orbits = len(server_symmetry(tables_of(instance)).orbits) if servers <= SEARCHED_SERVERS else None
+        prices, spent = timed(best_prices, tables_of(instance))
         row = {
             "job": job, "n": servers, "owner": owners, "orbits": orbits, "prices s": spent.wall_s,
             "twins": f"{len(alike)} of {min(alike)}..{max(alike)}" if alike else "none",

@@ -4,7 +4,7 @@ from weakref import WeakKeyDictionary
 
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.prices.prices import best_prices
-from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import InfeasibleError
 
 _ROUNDING = 1e-12
@@ -23,7 +23,7 @@ def lower_bound(instance: CodesignInstance) -> float:
         If some layer fits into the memory of no server whichever its strategy, or all of them do not fit together.
     """
     refuse_too_large(instance)
-    tables = instance.tables
+    tables = tables_of(instance)
     if tables not in _KNOWN:
         _KNOWN[tables] = best_prices(tables).value_s
     return _KNOWN[tables]

@@ -3,16 +3,13 @@
 from collections.abc import Iterable
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from ddlopt.models.contracts import Part
 from ddlopt.models.sizes import require_memory
 from ddlopt.models.topology.instance import Fabric
-
-if TYPE_CHECKING:
-    from ddlopt.models.codesign.tables import Tables
 
 
 class Device(Part):
@@ -241,13 +238,6 @@ class CodesignInstance(Fabric):
         for source, target in self.edges:
             before[target].append(source)
         return tuple(TopologicalSorter(before).static_order())
-
-    @cached_property
-    def tables(self) -> "Tables":
-        """Times, memory and bytes of all strategies as arrays."""
-        from ddlopt.models.codesign.tables import Tables
-
-        return Tables(self)
 
     def compute_s(self, layer: int, strategy: int) -> float:
         """Time of one layer on each server that runs it: as measured, or by the roofline."""

@@ -5,6 +5,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import tables_of
 
 
 def time_unit_s(instance: CodesignInstance) -> float:
@@ -13,7 +14,7 @@ def time_unit_s(instance: CodesignInstance) -> float:
     Every layer takes its own fastest strategy, with two bytes on one of the d links for every byte reduced. It is no
     bound. Where that takes no time at all, the largest activation takes its place, else a second.
     """
-    tables = instance.tables
+    tables = tables_of(instance)
     rate = instance.degree * instance.link_bandwidth_bytes_per_s
     total = 0.0
     for layer, times in enumerate(tables.compute_s):

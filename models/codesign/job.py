@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 
@@ -22,7 +23,7 @@ def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstan
     TopologyInstance or None
         Its groups are those with anything to reduce, in the order of :attr:`.Tables.groups`.
     """
-    tables = instance.tables
+    tables = tables_of(instance)
     reduced, moved = tables.bytes_of(choices)
     traffic = np.zeros((instance.servers, instance.servers))
     for pattern in np.flatnonzero(moved):

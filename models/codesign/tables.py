@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
 from ddlopt.models.codesign.instance import CodesignInstance, Layer, Layout, Strategy
+from ddlopt.models.remembered import remembered
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -204,3 +205,9 @@ def _reductions(strategy: Strategy) -> dict[int, float]:
     for reduction in strategy.reductions:
         total[reduction.groups] = total.get(reduction.groups, 0.0) + reduction.bytes
     return total
+
+
+@remembered
+def tables_of(instance: CodesignInstance) -> Tables:
+    """Times, memory and bytes of all strategies of an instance as arrays; made once."""
+    return Tables(instance)

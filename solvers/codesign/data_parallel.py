@@ -11,6 +11,7 @@ from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strateg
 from ddlopt.models.codesign.instance import CodesignInstance, Layer
 from ddlopt.models.codesign.iteration_time import time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.joint.half_rounds import TopologyPlane, links_for
@@ -66,7 +67,7 @@ def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
         If no choice of strategies fits.
     """
     wanted = usual(instance)
-    if instance.tables.fits(wanted):
+    if tables_of(instance).fits(wanted):
         return wanted
     model = pyo.ConcreteModel()
     add_strategies(model, instance, time_unit_s(instance))
@@ -89,7 +90,7 @@ def evenly_spread(instance: CodesignInstance) -> tuple[list[float], list[float]]
     """
     links = instance.servers * instance.degree
     reduced = [sum(2 * (len(group) - 1) for group in groups) / links for groups in instance.group_sets]
-    return reduced, [float(pattern.sent.sum()) / links for pattern in instance.tables.patterns]
+    return reduced, [float(pattern.sent.sum()) / links for pattern in tables_of(instance).patterns]
 
 
 def usual(instance: CodesignInstance) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.topology import Path, Ring, Route, TopologyDesign
 from ddlopt.models.topology.permutations import ring
 from ddlopt.solvers.topology.allreduce_links import HopRouter
@@ -146,7 +146,7 @@ class FixedRoutes:
         known_rings: dict[int, list[RingPaths]] = {}
         routes: Mapping[Pair, Route] = {}
         if choices is not None:
-            reduced = instance.tables.group_bytes(instance.tables.bytes_of(choices)[0])
+            reduced = tables_of(instance).group_bytes(tables_of(instance).bytes_of(choices)[0])
             active = np.flatnonzero(reduced).tolist()
             for each in design.rings:
                 kept = RingPaths(each.members, each.share, each.paths)
@@ -159,7 +159,7 @@ class FixedRoutes:
     @cached_property
     def arc_loads(self) -> tuple[Floats, Floats]:
         """(arcs, sets) and (arcs, patterns) bytes per link and byte; infinite where it cannot be sent."""
-        tables, n = self.instance.tables, self.instance.servers
+        tables, n = tables_of(self.instance), self.instance.servers
         rows = list(itertools.chain.from_iterable(tables.groups_of))
         columns = [q for q, groups in enumerate(tables.groups_of) for _ in groups]
         membership = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(tables.groups), len(tables.groups_of)))
@@ -182,7 +182,7 @@ class FixedRoutes:
     @cached_property
     def blocked(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """(sets,) and (patterns,): what the links offer no way for."""
-        n, tables = self.instance.servers, self.instance.tables
+        n, tables = self.instance.servers, tables_of(self.instance)
         joined = np.zeros((n, n), dtype=bool)
         joined[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = True
         sets = [any(not self.rings[group] for group in groups) for groups in tables.groups_of]
@@ -193,7 +193,7 @@ class FixedRoutes:
 
     def congestion_bytes(self, choices: Sequence[int]) -> float:
         """Load of the busiest link; infinite if something has no way."""
-        reduced, moved = self.instance.tables.bytes_of(choices)
+        reduced, moved = tables_of(self.instance).bytes_of(choices)
         if any((amounts[part] > 0).any() for amounts, part in zip((reduced, moved), self.blocked, strict=True)):
             return np.inf
         load = np.zeros(len(self.network.tails))
@@ -204,14 +204,14 @@ class FixedRoutes:
 
     def time_s(self, choices: Sequence[int]) -> float:
         """Iteration time of these strategies; infinite if they do not fit into memory, or something has no way."""
-        tables = self.instance.tables
+        tables = tables_of(self.instance)
         if not tables.fits(choices):
             return np.inf
         return self.instance.iteration_time_s(tables.compute_of(choices), self.congestion_bytes(choices))
 
     def design_for(self, choices: Sequence[int]) -> TopologyDesign | None:
         """The same links with the rings and routes that these strategies need; None if they send nothing."""
-        tables = self.instance.tables
+        tables = tables_of(self.instance)
         reduced, moved = tables.bytes_of(choices)
         active = np.flatnonzero(tables.group_bytes(reduced)).tolist()
         wanted = np.zeros((self.instance.servers, self.instance.servers), dtype=bool)
@@ -264,7 +264,7 @@ def _rings(
     farthest = UNREACHABLE - 1 if instance.host_forwarding else 1
     router = HopRouter.of(network, seed)
     chosen: list[list[tuple[int, ...]]] = []
-    for place, group in enumerate(instance.tables.groups):
+    for place, group in enumerate(tables_of(instance).groups):
         orders: list[tuple[int, ...]] = []
         if place not in known:
             for p in router.shortest_generators(group, instance.degree):
@@ -305,7 +305,7 @@ def _ways(
     """Paths of all pairs that some pattern joins: those of the routes, else shortest ones."""
     n = instance.servers
     wanted = np.zeros((n, n), dtype=bool)
-    entries = entries_of(instance.tables)
+    entries = entries_of(tables_of(instance))
     wanted[entries.source, entries.target] = True
     farthest = UNREACHABLE - 1 if instance.host_forwarding else 1
     wanted &= network.distances <= farthest

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.bounds import refuse_too_large
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
@@ -76,7 +77,7 @@ class Switched:
     def time_s(self, instance: CodesignInstance, choices: tuple[int, ...]) -> float:
         """Time of an iteration with these strategies."""
         return instance.iteration_time_s(
-            instance.tables.compute_of(choices), self.busiest_bytes(job_of(instance, choices))
+            tables_of(instance).compute_of(choices), self.busiest_bytes(job_of(instance, choices))
         )
 
 
@@ -213,7 +214,7 @@ class _Reference(ABC):
             best = best_strategies(instance, network, limits, seed, progress)
         except (InfeasibleError, NoSolutionError) as problem:
             return without_figure(instance, self.name, problem, time.perf_counter() - began, limits, seed)
-        compute_s = instance.tables.compute_of(best.choices)
+        compute_s = tables_of(instance).compute_of(best.choices)
         gap = relative_gap(best.time_s, best.bound_s)
         proven = gap is not None and gap <= max(limits.gap, 1e-6)
         described = f"reference: ports of {network.links_per_port:.3g} times d link bandwidths"

@@ -16,6 +16,7 @@ from ddlopt.instances.workloads.networks import published as networks
 from ddlopt.instances.workloads.topoopt import SETTINGS, setting_of
 from ddlopt.instances.workloads.training import A100
 from ddlopt.models.codesign import job_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import DdloptError
 
 
@@ -212,8 +213,8 @@ def test_every_strategy_does_all_the_work_and_reduces_every_gradient(job):
 
 def test_cutting_saves_parameters_and_keeps_operations():
     instance = generate("codesign", "job", job="candle", servers=128)
-    assert not instance.tables.fits(choose(instance, "data"))
-    assert instance.tables.fits(choose(instance, "column-8", "row-8", "data"))
+    assert not tables_of(instance).fits(choose(instance, "data"))
+    assert tables_of(instance).fits(choose(instance, "column-8", "row-8", "data"))
 
 
 def test_graphs_hold_every_layer_once_and_have_the_sizes_stated():
@@ -390,7 +391,7 @@ def test_measured_times_replace_the_roofline(measured):
     assert top["data"].measured_s == pytest.approx(21e-3)
     assert top["data-2"].measured_s == pytest.approx(24e-3)
     place = [layer.name for layer in plain.layers].index("top.0")
-    times = dict(zip(roofline, plain.tables.compute_s[place], strict=True))
+    times = dict(zip(roofline, tables_of(plain).compute_s[place], strict=True))
     assert top["row-2"].measured_s == pytest.approx(21e-3 * times["row-2"] / times["data"], rel=1e-5)
     assert strategies_of(timed, "top.1") == strategies_of(plain, "top.1")
     assert "but for 1 layers measured in measures.json" in timed.source
@@ -466,7 +467,7 @@ def test_released_measurements_are_near_the_roofline(job, layers):
     assert f"but for {layers} layers measured" in timed.source
     choices = choose(timed, "data", "owner")
     plain = generate("codesign", "job", job=job, servers=16)
-    assert 0.9 < timed.tables.compute_of(choices) / plain.tables.compute_of(choices) < 1.35
+    assert 0.9 < tables_of(timed).compute_of(choices) / tables_of(plain).compute_of(choices) < 1.35
 
 
 @for_each("name", ["dlrm16", "dlrm32", "candle16", "vgg16", "transformer16"])

@@ -4,6 +4,7 @@ import pytest
 
 from ddlopt.instances import load, names
 from ddlopt.models.codesign import job_of
+from ddlopt.models.codesign.tables import tables_of
 
 TINY = tuple(name for name in names("codesign") if name.startswith("codesign/tiny-"))
 
@@ -58,7 +59,7 @@ def test_tiny_instances_have_every_feature():
 @pytest.mark.parametrize("name", ["tiny-memory-n4-d2", "tiny-drawn-n5-d2"])
 def test_memory_binds(name):
     instance = load(f"codesign/{name}")
-    tables = instance.tables
+    tables = tables_of(instance)
     largest = [int(memory.argmax()) for memory in tables.memory_bytes]
     leanest = [int(memory.argmin()) for memory in tables.memory_bytes]
     assert not tables.fits(largest)

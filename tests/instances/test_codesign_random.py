@@ -9,6 +9,7 @@ from volume import for_each
 
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign.random import random_job
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InstanceError, OptionError
 
 
@@ -17,7 +18,7 @@ def drawn(seed, **options):
 
 
 def choices(instance):
-    return itertools.product(*(range(size) for size in instance.tables.sizes))
+    return itertools.product(*(range(size) for size in tables_of(instance).sizes))
 
 
 @for_each("seed", range(6))
@@ -26,12 +27,12 @@ def test_same_seed_same_job_and_some_plan_fits(seed):
     job = drawn(seed, **options)
     assert job == drawn(seed, **options)
     assert job != drawn(seed + 1, **options)
-    assert any(job.tables.fits(each) for each in choices(job))
+    assert any(tables_of(job).fits(each) for each in choices(job))
 
 
 def test_memory_binds_in_some_jobs():
     tight = [drawn(seed, layers=3, memory_slack=1.0) for seed in range(6)]
-    assert any(not job.tables.fits(each) for job in tight for each in choices(job))
+    assert any(not tables_of(job).fits(each) for job in tight for each in choices(job))
 
 
 def test_every_feature_is_there_when_asked_for():

@@ -1,6 +1,7 @@
 """A bound on what a hot set saves, without a solver."""
 
 from ddlopt.models.aggregation.hot.instance import HotInstance
+from ddlopt.models.aggregation.hot.prices import best_prices
 
 
 def hot_bound(instance: HotInstance) -> float:
@@ -8,4 +9,4 @@ def hot_bound(instance: HotInstance) -> float:
 
     See :mod:`ddlopt.models.aggregation.hot.prices`.
     """
-    return instance.priced.bound
+    return best_prices(instance).bound

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, WithJs
 
 from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
 from ddlopt.models.contracts import Part, Sense
-
-if TYPE_CHECKING:
-    from ddlopt.models.aggregation.hot.prices import Prices
 
 Reals = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -238,13 +235,6 @@ class HotInstance(AggregationProblem):
         """For each switch and job, workers whose messages pass."""
         everybody = tuple(job.workers for job in self.jobs)
         return tuple(switch.workers or everybody for switch in self.switches)
-
-    @cached_property
-    def priced(self) -> "Prices":
-        """Prices of registers, and the bound that they prove; found once."""
-        from ddlopt.models.aggregation.hot.prices import best_prices
-
-        return best_prices(self)
 
 
 class HotSet(AggregationAnswer):

@@ -20,6 +20,7 @@ import numpy as np
 
 from ddlopt.models.aggregation.hot.instance import HotInstance, Reals
 from ddlopt.models.aggregation.hot.values import Group, groups_of
+from ddlopt.models.remembered import remembered
 
 _CLOSE = 1e-8
 """Relative distance to the least bound at which the search for prices ends."""
@@ -102,8 +103,9 @@ def _wanting(group: Group, level: int, other: int | None, rise: float) -> int:
     return bisect_right(range(len(high)), -rise, key=lambda k: -(high[k] - low[k]))
 
 
+@remembered
 def best_prices(instance: HotInstance) -> Prices:
-    """Prices at which L is about least; :attr:`HotInstance.priced` keeps them."""
+    """Prices at which L is about least; found once for an instance."""
     groups = groups_of(instance)
     classes: dict[tuple[int, ...], list[int]] = {}
     for switch, passing in enumerate(instance.passing):

@@ -14,7 +14,7 @@ from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
-from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import RingChoice, all_bytes
@@ -215,12 +215,12 @@ class JointStrategyTopology:
             spared = _least_compute_s(instance) if instance.overlap == "none" else 0.0
             left = known * (1 + _SLACK) - spared
             most = min(most, max(left, _LEAST_PART * known) * instance.link_bandwidth_bytes_per_s)
-        return min(least_congestion(instance.tables), most), most
+        return min(least_congestion(tables_of(instance)), most), most
 
 
 def _least_compute_s(instance: CodesignInstance) -> float:
     """Compute time that no choice is below: the longest path with every layer's fastest strategy."""
-    fastest = [float(times.min()) for times in instance.tables.compute_s]
+    fastest = [float(times.min()) for times in tables_of(instance).compute_s]
     finish = [0.0] * len(fastest)
     for layer in instance.order:
         before = max((finish[source] for source, target in instance.edges if target == layer), default=0.0)

@@ -13,6 +13,7 @@ from ddlopt.models.codesign.formulations.rows.strategy_choice import FAINT, add_
 from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyProgram
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
+from ddlopt.models.codesign.tables import tables_of
 
 _SAME = 12
 """Loads that agree in so many digits, relative to the largest, are taken for the same row."""
@@ -57,7 +58,7 @@ class StrategiesOnRoutes(StrategyProgram):
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Loads that are not of this instance's group sets and patterns."""
-        sets, patterns = len(instance.tables.groups_of), len(instance.tables.patterns)
+        sets, patterns = len(tables_of(instance).groups_of), len(tables_of(instance).patterns)
         reduced, moved = (np.asarray(loads).shape for loads in self.arc_loads)
         if len(reduced) != 2 or len(moved) != 2 or reduced[0] != moved[0]:
             return f"arc_loads have shapes {reduced} and {moved}; expected (arcs, {sets}) and (arcs, {patterns})"

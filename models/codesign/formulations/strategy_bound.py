@@ -15,6 +15,7 @@ from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyPr
 from ddlopt.models.codesign.formulations.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
+from ddlopt.models.codesign.tables import tables_of
 
 _ROUNDING = 1e-9
 
@@ -138,12 +139,12 @@ class StrategyBound(StrategyProgram):
     def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
         """Fill ``block`` with strategies and what they need of any topology."""
         add_strategies(block, instance, time_unit_s(instance), self.collapse)
-        demand = demand_of(instance.tables)
+        demand = demand_of(tables_of(instance))
         weights = demand.weights
         block.congestion = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
         block.FIGURES = pyo.RangeSet(0, len(weights) - 1, doc="sets and patterns")
         block.share = pyo.Var(block.FIGURES, bounds=(0, None), doc="bytes, times what the busiest server has of one")
-        sets = len(instance.tables.groups_of)
+        sets = len(tables_of(instance).groups_of)
 
         @block.Constraint(block.FIGURES, doc="bytes follow from the strategies")
         def shares_follow(b: Any, i: int) -> Any:
@@ -170,7 +171,7 @@ class StrategyBound(StrategyProgram):
 
     def _crossing(self, instance: CodesignInstance) -> Floats:
         """(2 racks, figures) bytes that leave and enter each rack, per server's share of the uplinks."""
-        tables = instance.tables
+        tables = tables_of(instance)
         rows = []
         for rack in self.racks:
             inside = np.isin(np.arange(instance.servers), rack)
@@ -223,7 +224,7 @@ def _add_volume(block: pyo.Block, demand: Demand, weights: Floats) -> None:
 
 def _direct(instance: CodesignInstance) -> Floats:
     """(rows, figures) bytes on a link if nobody forwards: of every pair, and of a ring where links are not parallel."""
-    tables, d = instance.tables, instance.degree
+    tables, d = tables_of(instance), instance.degree
     sets = len(tables.groups_of)
     links = d if instance.parallel_links else 1
     entries = np.zeros((0, 0))

@@ -12,7 +12,7 @@ from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import time_unit_s
-from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.codesign.tables import Tables, tables_of
 
 _ROUNDING = 1e-6
 
@@ -87,7 +87,7 @@ class WholePorts(StrategyBound):
             return
         largest = self.most_s * (1 + _ROUNDING) / time_unit_s(instance)
         block.time.setub(largest)
-        if self.network == "any" and instance.host_forwarding and instance.tables.groups_of:
+        if self.network == "any" and instance.host_forwarding and tables_of(instance).groups_of:
             _add_ports(block, instance, largest, self.detour_hops - 1)
 
 
@@ -116,7 +116,7 @@ def server_classes(tables: Tables, parallel_links: bool) -> tuple[ServerClass, .
 
 
 def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, further: float) -> None:
-    tables, d = instance.tables, instance.degree
+    tables, d = tables_of(instance), instance.degree
     demand = demand_of(tables)
     classes = server_classes(tables, instance.parallel_links)
     weights = demand.weights

@@ -11,7 +11,6 @@ from ddlopt.models.scheduling.concave.concave import largest_less_price, sum_of_
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings_on_links import Arc, Floats, RingsOnLinks
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.sweep import energy_j
 
 _SAFETY = 1e-12
 """Relative margin for the rounding of floats in sums."""
@@ -137,10 +136,21 @@ class BandwidthShares:
             pairs = zip(instance.jobs, parts.tolist(), strict=True)
             worth = np.array([largest_less_price(job.utility, price) for job, price in pairs])
             most = sum(float(job.utility.of(part)) for job, part in zip(instance.jobs, alone.tolist(), strict=True))
-            energy = instance.energy_price_per_j * float(energy_j(instance, schedule, float))
+            energy = instance.energy_price_per_j * _energy_j(instance, schedule)
         terms = np.concatenate([links, worth, parts * rings.fixed, _largest_progress(rings, parts, links)])
         best = min(float(terms.sum() + _SAFETY * np.abs(terms).sum()), most * (1 + _SAFETY))
         return best - energy + _SAFETY * energy
+
+
+def _energy_j(instance: SchedulingInstance, schedule: Schedule) -> float:
+    """Energy of the workers, and of the servers in the slots in which they have any, in joules."""
+    used = np.zeros((len(instance.idle_w), max((run.end for run in schedule.runs), default=0)), dtype=np.bool_)
+    worker_slots = np.zeros(len(used))
+    for run in schedule.runs:
+        for server, count in run.workers:
+            used[server, run.start : run.end] = True
+            worker_slots[server] += count * run.slots
+    return float(used.sum(axis=1) @ instance.idle_w + worker_slots @ instance.worker_w) * instance.slot_s
 
 
 def _multipliers(problem: cp.Problem, place: int, count: int) -> Floats:

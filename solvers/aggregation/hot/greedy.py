@@ -9,6 +9,7 @@ import numpy as np
 from ddlopt.models.aggregation.hot.instance import HotInstance, Reals, Whole
 from ddlopt.models.aggregation.hot.items import Items, items_of, registers_of
 from ddlopt.models.aggregation.hot.kernels import place
+from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.contracts import Solution
 from ddlopt.solvers.aggregation.hot.knapsack import FAMILY, best_choice
@@ -38,7 +39,7 @@ class HotPrices(Heuristic, uses=()):
     def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
         """The better of two passes, each with choices of the switches."""
         items = items_of(instance, groups_of(instance))
-        prices = instance.priced.prices
+        prices = best_prices(instance).prices
         found = []
         for order in items.orders(prices):
             found.append(_with_best_choices(instance, items, items.placed_by(instance, prices, order), clock))

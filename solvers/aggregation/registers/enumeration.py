@@ -14,7 +14,8 @@ from ddlopt.models.contracts import Instance
 from ddlopt.solvers.aggregation.registers.dealing import FAMILY, placement
 from ddlopt.solvers.aggregation.registers.kernels import enumeration as kernels
 from ddlopt.solvers.aggregation.registers.kernels.annealing import Work, state_of, value_of
-from ddlopt.solvers.aggregation.registers.search import RegisterSearch, work_of
+from ddlopt.solvers.aggregation.registers.search import RegisterSearch
+from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 from ddlopt.solvers.opened import OPENING_SHARE

@@ -14,7 +14,7 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placement
 from ddlopt.solvers.aggregation.registers.kernels.annealing import state_of, value_of
-from ddlopt.solvers.aggregation.registers.search import work_of
+from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock, Found, Timed

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ddlopt.models.aggregation.registers.batches import Merged, merged
+from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placement
 from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
+from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _FIRST = 50_000
@@ -87,31 +87,3 @@ class RegisterSearch(Heuristic, uses=("seed", "start")):
         if PlacementRelaxation().refuses(instance) is not None:
             return None
         return relaxed(instance, clock)[2]
-
-
-def work_of(instance: RegisterInstance, batches: Merged, surplus: float = 0.0) -> kernels.Work:
-    """Batches as the kernels take them; ``surplus`` counts under goal ``packets``, see :class:`RegisterSearch`."""
-    touches = np.zeros((len(batches.batches), instance.parameters), dtype=np.bool_)
-    for place, batch in enumerate(batches.batches):
-        touches[place, list(batch)] = True
-    start = np.concatenate([[0], np.cumsum(touches.sum(axis=0))]).astype(np.int64)
-    counts = np.arange(max(map(len, batches.batches)) + 2)
-    weights = batches.weights[:, None]
-    if instance.goal == "packets":
-        floors = batches.floors[:, None]
-        table: npt.NDArray[np.float64] = surplus * weights * np.maximum(0, counts - floors)
-        top = weights * np.maximum(counts, floors)
-    else:
-        table = weights * (counts * (counts - 1) / 2)
-        top = np.zeros_like(table)
-    packets = float(instance.goal == "packets")
-    return kernels.Work(
-        start,
-        np.ascontiguousarray(np.nonzero(touches.T)[1]),
-        touches,
-        table,
-        top,
-        np.array(instance.capacities),
-        1 - packets,
-        packets,
-    )

@@ -7,6 +7,7 @@ import numpy as np
 
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
@@ -72,7 +73,7 @@ def descend(
             if other is not None and other.congestion_bytes < at.busiest_bytes:
                 at = Step(choices, other, other.congestion_bytes)
         yield at
-        reached = instance.iteration_time_s(instance.tables.compute_of(choices), at.busiest_bytes)
+        reached = instance.iteration_time_s(tables_of(instance).compute_of(choices), at.busiest_bytes)
         if reached > time_s * (1 - _BETTER):
             return
         time_s = reached

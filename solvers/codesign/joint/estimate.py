@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.tables import Floats, Ints
+from ddlopt.models.codesign.tables import Floats, Ints, tables_of
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.solvers.heuristic import Clock
 
@@ -39,8 +39,8 @@ class Estimate:
     @cached_property
     def _sets(self) -> tuple[list[int], Floats, Floats]:
         """Sets of groups of all servers, (sets,) bytes a server sends per byte of each set, (sets + patterns,) hops."""
-        demand = demand_of(self.instance.tables)
-        count = len(self.instance.tables.groups_of)
+        demand = demand_of(tables_of(self.instance))
+        count = len(tables_of(self.instance).groups_of)
         spanning = [q for q in range(count) if (demand.sent[:, q] > 0).all()]
         return spanning, demand.sent[:, :count].mean(axis=0), demand.hop_bytes / self.instance.servers
 
@@ -62,7 +62,7 @@ class Estimate:
             if len(rows) <= _MOST_COMPOSITIONS:
                 break
             spanning = spanning[:-1]
-        table = np.zeros((0, len(instance.tables.groups_of)), dtype=np.int64)
+        table = np.zeros((0, len(tables_of(instance).groups_of)), dtype=np.int64)
         if not spanning or not columns:
             return table
         kept = []
@@ -72,7 +72,7 @@ class Estimate:
         return np.array(kept, dtype=np.int64).reshape(-1, table.shape[1])
 
     def _joins(self, sets: frozenset[int]) -> bool:
-        tables = self.instance.tables
+        tables = tables_of(self.instance)
         groups = [tables.groups[group] for q in sets for group in tables.groups_of[q]]
         tails = [server for group in groups for server in group]
         heads = [group[0] for group in groups for _ in group]
@@ -82,7 +82,7 @@ class Estimate:
 
     def load_bytes(self, choices: Choices) -> float:
         """Bytes on the busiest link, about."""
-        tables, d = self.instance.tables, self.instance.degree
+        tables, d = tables_of(self.instance), self.instance.degree
         reduced, moved = tables.bytes_of(choices)
         _, per_byte, least_hops = self._sets
         rings = per_byte * reduced
@@ -101,7 +101,7 @@ class Estimate:
 
     def time_s(self, choices: Choices) -> float:
         """Iteration time, about; infinite where memory does not suffice."""
-        tables = self.instance.tables
+        tables = tables_of(self.instance)
         if not tables.fits(choices):
             return np.inf
         return self.instance.iteration_time_s(tables.compute_of(choices), self.load_bytes(choices))
@@ -141,7 +141,7 @@ class Estimate:
         return best
 
     def _moves(self) -> Iterator[tuple[tuple[int, int], ...]]:
-        sizes = self.instance.tables.sizes
+        sizes = tables_of(self.instance).sizes
         for layer, size in enumerate(sizes):
             for a in range(size):
                 yield ((layer, a),)

@@ -17,6 +17,7 @@ from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
@@ -144,7 +145,7 @@ class Search:
 
     def _candidate(self, choices: Choices) -> tuple[Candidate, bool]:
         """The candidate of these choices, or one that sends the same; and whether it is new."""
-        tables = self.instance.tables
+        tables = tables_of(self.instance)
         figures = np.concatenate(tables.bytes_of(choices))
         compute = tables.compute_of(choices)
         largest = max(figures.max(initial=0.0), 1.0)

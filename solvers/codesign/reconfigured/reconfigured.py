@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.codesign import CodesignInstance, job_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.sip_ml import assignment_circuits, max_min_circuits
@@ -108,7 +109,7 @@ class _Reconfigured(ABC):
     def _simulate(
         self, instance: CodesignInstance, choices: tuple[int, ...], seed: int, clock: Clock
     ) -> dict[str, Any]:
-        compute_s = instance.tables.compute_of(choices)
+        compute_s = tables_of(instance).compute_of(choices)
         job = job_of(instance, choices)
         sent = Delivery(0.0, 0) if job is None else self.deliver(job, seed, lambda: clock.expired)
         return {

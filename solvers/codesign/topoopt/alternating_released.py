@@ -11,6 +11,7 @@ from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
@@ -136,7 +137,7 @@ class _Loop:
     def __init__(self, instance: CodesignInstance, seed: int, clock: Clock) -> None:
         self.instance, self.seed, self.clock = instance, seed, clock
         self.rng = np.random.default_rng(seed)
-        self.arrays = rows_of(instance.tables), graph_of(instance.tables)
+        self.arrays = rows_of(tables_of(instance)), graph_of(tables_of(instance))
         self.test = _LinkTest()
         self.known: dict[tuple[int, ...], _Network] = {}
         self.proposed = self.accepted = self.laid = self.remembered = 0
@@ -167,7 +168,7 @@ class _Loop:
         if propose(method.propagation, *self.arrays, walker.trial, walker.scratch) < 0:
             return
         after = walker.trial.choice.copy()
-        if not self.instance.tables.fits(after.tolist()):
+        if not tables_of(self.instance).fits(after.tolist()):
             return
         time_s = walker.restart(after)
         self.proposed += 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.topoopt.mcmc_kernels import (
@@ -135,7 +135,7 @@ class Walker:
 
     def __init__(self, routes: FixedRoutes, arrays: tuple[Rows, Graph] | None = None) -> None:
         instance = routes.instance
-        self.rows, self.graph = arrays or (rows_of(instance.tables), graph_of(instance.tables))
+        self.rows, self.graph = arrays or (rows_of(tables_of(instance)), graph_of(tables_of(instance)))
         blocked = np.concatenate(routes.blocked)
         loads = np.concatenate([part.T for part in routes.arc_loads])
         loads[blocked] = 0.0

@@ -14,6 +14,7 @@ from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.prices.min_sum import Elimination, min_sum
 from ddlopt.models.codesign.prices.prices import PricedSum, Prices, best_prices
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -99,7 +100,7 @@ def test_it_is_at_most_the_optimum_over_strategies_and_often_close():
 @for_each("seed", seeds(4, 12))
 def test_any_prices_are_a_bound_for_every_choice(seed):
     instance = drawn(seed)
-    tables, rng = instance.tables, np.random.default_rng(seed)
+    tables, rng = tables_of(instance), np.random.default_rng(seed)
     priced = PricedSum(tables)
     choices = [c for c in itertools.product(*map(range, tables.sizes)) if tables.fits(c)]
     for _ in range(3):
@@ -129,14 +130,14 @@ def weighted(priced, prices, choices):
 
 
 def own_time(instance, choices):
-    tables = instance.tables
+    tables = tables_of(instance)
     z = demand_of(tables).least_bytes(np.concatenate(tables.bytes_of(choices)))
     return instance.iteration_time_s(tables.compute_of(choices), z)
 
 
 def test_more_steps_are_no_worse_and_the_choice_is_a_plan():
     for seed in range(6):
-        tables = drawn(seed).tables
+        tables = tables_of(drawn(seed))
         few, many = best_prices(tables, 3), best_prices(tables, 60)
         assert few.value_s <= many.value_s
         assert many.choices_s == (own_time(tables.instance, many.choices) if tables.fits(many.choices) else np.inf)

@@ -12,7 +12,7 @@ from volume import for_each
 from ddlopt.models.catalogue import family
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, Layout, evaluate, job_of
 from ddlopt.models.codesign.evaluate import _moved
-from ddlopt.models.codesign.tables import moved_parts
+from ddlopt.models.codesign.tables import moved_parts, tables_of
 from ddlopt.models.errors import InfeasibleError, InstanceError, SolutionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.models.topology.solution import Ring, Route
@@ -160,7 +160,7 @@ def test_the_check_and_the_tables_agree(choices):
     missed = Counter(violation.kind for violation in found.violations)
     assert missed["traffic_is_routed"] == np.count_nonzero(job.traffic_bytes)
     assert missed["ring_shares_sum_to_one"] == len(job.allreduce_groups)
-    assert found.details["compute_s"] == INSTANCE.tables.compute_of(choices)
+    assert found.details["compute_s"] == tables_of(INSTANCE).compute_of(choices)
 
 
 def element_by_element(written, read, servers, cells):
@@ -198,15 +198,15 @@ def test_layers_on_different_servers_run_side_by_side():
     data = changed(["layers", 1, "strategies", 0, "writes"], 2)
     instance = CodesignInstance.from_data(data)
     # Owner and dense both on server 2: one after the other; replicated: server 2 does both.
-    assert instance.tables.compute_of((1, 0)) == 3.5
-    assert instance.tables.compute_of((0, 0)) == 1.5
+    assert tables_of(instance).compute_of((1, 0)) == 3.5
+    assert tables_of(instance).compute_of((0, 0)) == 1.5
     parallel = CodesignInstance.from_data(changed(["edges"], []))
-    assert parallel.tables.compute_of((1, 0)) == 3.5  # server 2 has both
+    assert tables_of(parallel).compute_of((1, 0)) == 3.5  # server 2 has both
     elsewhere = DATA["layouts"] + [{"batch_parts": 1, "servers": [1]}]
     apart = CodesignInstance.from_data(changed(["edges"], []) | {"layouts": elsewhere})
     data = json.loads(apart.to_json())
     data["layers"][1]["strategies"][0]["writes"] = 3
-    assert CodesignInstance.from_data(data).tables.compute_of((1, 0)) == 3.0
+    assert tables_of(CodesignInstance.from_data(data)).compute_of((1, 0)) == 3.0
 
 
 def test_nothing_to_send():

@@ -14,6 +14,7 @@ from ddlopt.models.codesign import CodesignInstance, evaluate, job_of
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology, least_congestion
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads, cycle_time_s, plan_of, template_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, OptionError
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
@@ -42,7 +43,7 @@ def instance_of(name):
 
 def by_enumeration(instance):
     """Least time over all choices of strategies that fit, each with its best topology."""
-    tables, best = instance.tables, np.inf
+    tables, best = tables_of(instance), np.inf
     for choices in itertools.product(*map(range, tables.sizes)):
         if not tables.fits(choices):
             continue
@@ -171,7 +172,7 @@ def test_nothing_to_send_needs_no_links():
     assert template_of(instance) is None
     result = solve(instance)
     assert result.solution.design.links == ()
-    assert result.objective == min(instance.tables.compute_of((a,)) for a in range(3))
+    assert result.objective == min(tables_of(instance).compute_of((a,)) for a in range(3))
     for form in FORMS:
         assert JointStrategyTopology(form=form).scope(instance) is None
 
@@ -210,16 +211,16 @@ def test_a_template_has_all_that_any_choice_sends(name):
     template = template_of(instance)
     most = {group.members: group.gradient_bytes for group in template.allreduce_groups}
     seen = np.zeros_like(template.traffic_bytes)
-    for choices in itertools.product(*map(range, instance.tables.sizes)):
+    for choices in itertools.product(*map(range, tables_of(instance).sizes)):
         job = job_of(instance, choices)
         if job is None:
-            assert least_congestion(instance.tables) == 0
+            assert least_congestion(tables_of(instance)) == 0
             continue
         assert (job.traffic_bytes <= template.traffic_bytes * (1 + 1e-12)).all()
         assert all(group.gradient_bytes <= most[group.members] * (1 + 1e-12) for group in job.allreduce_groups)
         seen = np.maximum(seen, job.traffic_bytes)
         with contextlib.suppress(InfeasibleError):
-            assert least_congestion(instance.tables) <= max(congestion_bounds(job).values()) * (1 + 1e-12)
+            assert least_congestion(tables_of(instance)) <= max(congestion_bounds(job).values()) * (1 + 1e-12)
     assert ((seen > 0) == (template.traffic_bytes > 0)).all()
 
 
@@ -249,7 +250,7 @@ def test_a_cycle_of_links_carries_what_is_said(servers, options):
     judged = evaluate(instance, plan)
     assert judged.feasible
     loads = cycle_loads(instance)
-    said = sum(part @ amounts for part, amounts in zip(loads, instance.tables.bytes_of(choices), strict=True))
+    said = sum(part @ amounts for part, amounts in zip(loads, tables_of(instance).bytes_of(choices), strict=True))
     assert said.max() == pytest.approx(float(judged.details["max_link_load_bytes"]))
     assert cycle_time_s(instance) <= float(judged.objective) * (1 + 1e-9)
 

@@ -8,6 +8,7 @@ import pytest
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -32,7 +33,7 @@ def instance_of(name):
 
 def by_enumeration(instance, links):
     """Least time, and how many choices the links can serve."""
-    tables, times = instance.tables, []
+    tables, times = tables_of(instance), []
     for choices in itertools.product(*map(range, tables.sizes)):
         if not tables.fits(choices):
             continue
@@ -53,7 +54,7 @@ def test_equals_enumeration(name):
     best, served = by_enumeration(instance, links)
     result = Exact("links", "codesign", StrategiesOnLinks(links, "all")).solve(instance, Limits(gap=1e-8))
     if name in ("not connected", "direct"):
-        assert 0 < served < len(list(itertools.product(*map(range, instance.tables.sizes))))
+        assert 0 < served < len(list(itertools.product(*map(range, tables_of(instance).sizes))))
     assert result.scope == "given links"
     assert result.objective == pytest.approx(best, rel=1e-6)
     assert result.scope_bound == pytest.approx(best, rel=1e-6)

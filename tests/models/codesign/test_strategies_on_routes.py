@@ -9,6 +9,7 @@ from volume import for_each, seeds
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes, heaviest_rows
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -17,7 +18,7 @@ from ddlopt.solvers.exact import build_model
 
 def drawn_loads(instance, seed, arcs=12):
     rng = np.random.default_rng(seed)
-    tables = instance.tables
+    tables = tables_of(instance)
     return rng.random((arcs, len(tables.groups_of))), rng.random((arcs, len(tables.patterns)))
 
 
@@ -32,7 +33,7 @@ def solve(instance, loads):
 
 def by_enumeration(instance, loads):
     """Least time over all choices of strategies that fit; infinitely long where something cannot be sent."""
-    tables = instance.tables
+    tables = tables_of(instance)
     best = np.inf
     for choices in itertools.product(*map(range, tables.sizes)):
         if tables.fits(choices):
@@ -50,7 +51,7 @@ def test_equals_enumeration(seed):
     loads = drawn_loads(instance, seed)
     time, choices = solve(instance, loads)
     assert time == pytest.approx(by_enumeration(instance, loads), rel=1e-7)
-    assert instance.tables.fits(choices)
+    assert tables_of(instance).fits(choices)
 
 
 def test_what_cannot_be_sent_is_not():
@@ -62,7 +63,7 @@ def test_what_cannot_be_sent_is_not():
         time, choices = solve(instance, loads)
         assert time == pytest.approx(by_enumeration(instance, loads), rel=1e-7)
         times.append(time)
-        reduced, moved = instance.tables.bytes_of(choices)
+        reduced, moved = tables_of(instance).bytes_of(choices)
         part, column = max(((0, reduced.argmax()), (1, moved.argmax())), key=lambda at: (reduced, moved)[at[0]][at[1]])
         loads[part][5, column] = np.inf
     assert times == sorted(times)

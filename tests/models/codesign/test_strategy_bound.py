@@ -13,6 +13,7 @@ from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.symmetry.twins import twin_layers
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.bounds import congestion_bounds
@@ -37,7 +38,7 @@ def drawn(seed):
 
 
 def all_choices(instance):
-    return list(itertools.product(*map(range, instance.tables.sizes)))
+    return list(itertools.product(*map(range, tables_of(instance).sizes)))
 
 
 def solve(instance, **options):
@@ -54,7 +55,7 @@ def solve(instance, **options):
 def own_bound(instance, choices, network="any"):
     """What the rows say of one choice, from the job that it makes."""
     job = job_of(instance, choices)
-    if not instance.tables.fits(choices):
+    if not tables_of(instance).fits(choices):
         return inf
     z = 0.0
     if job is not None:
@@ -64,10 +65,12 @@ def own_bound(instance, choices, network="any"):
                 congestion_bounds(job)
             except InfeasibleError:
                 return inf
-            z = max(z, demand_of(instance.tables).least_bytes(np.concatenate(instance.tables.bytes_of(choices))))
+            z = max(
+                z, demand_of(tables_of(instance)).least_bytes(np.concatenate(tables_of(instance).bytes_of(choices)))
+            )
             if not job.host_forwarding:
                 z = max(z, float(job.traffic_bytes.max()) / job.most_links_of_a_pair)
-    return instance.iteration_time_s(instance.tables.compute_of(choices), z)
+    return instance.iteration_time_s(tables_of(instance).compute_of(choices), z)
 
 
 @pytest.mark.parametrize(("seed", "network"), spread(itertools.product(range(2 * len(OPTIONS)), ["any", "switch"]), 5))
@@ -84,7 +87,7 @@ def test_it_is_the_least_over_all_choices(seed, network):
 @for_each("seed", range(2 * len(OPTIONS)))
 def test_a_choice_has_no_more_than_the_bounds_of_its_job(seed):
     instance = drawn(seed)
-    demand = demand_of(instance.tables)
+    demand = demand_of(tables_of(instance))
     for choices in all_choices(instance)[::5]:
         job = job_of(instance, choices)
         if job is None:
@@ -92,10 +95,10 @@ def test_a_choice_has_no_more_than_the_bounds_of_its_job(seed):
         try:
             known = congestion_bounds(job)
         except InfeasibleError:
-            figures = np.concatenate(instance.tables.bytes_of(choices))
+            figures = np.concatenate(tables_of(instance).bytes_of(choices))
             assert not instance.host_forwarding or instance.degree == 1 or not demand.unreachable[figures > 0].any()
             continue
-        least = demand.least_bytes(np.concatenate(instance.tables.bytes_of(choices)))
+        least = demand.least_bytes(np.concatenate(tables_of(instance).bytes_of(choices)))
         assert known["node"] * (1 - 1e-12) <= least <= max(known.values()) * (1 + 1e-12)
 
 
@@ -103,7 +106,7 @@ def test_bytes_times_hops_of_one_pattern_are_those_of_its_job():
     # One table on server 2, whose output all of six servers want: a star. From the centre two servers are one hop away
     # and three are two hops away: 8 hops there, as many back, of 1/6 each.
     instance = star()
-    assert demand_of(instance.tables).hop_bytes.tolist() == [pytest.approx(16 / 6)]
+    assert demand_of(tables_of(instance)).hop_bytes.tolist() == [pytest.approx(16 / 6)]
     job = job_of(instance, (0, 0))
     assert congestion_bounds(job)["moore"] == pytest.approx(12 * 16 / 6 / 12)
 
@@ -149,7 +152,7 @@ def test_patterns_are_measured_once_for_all_shifts(monkeypatch):
         return 7.0
 
     monkeypatch.setattr("ddlopt.models.codesign.demand.least_hop_bytes", count)
-    demand = demand_of(star(layouts=layouts, layers=layers).tables)
+    demand = demand_of(tables_of(star(layouts=layouts, layers=layers)))
     assert demand.hop_bytes.tolist() == [7.0] * 6
     assert len(measured) == 1
 
@@ -183,7 +186,8 @@ def true_congestion(seed):
 def test_it_is_no_more_than_the_true_optimum_and_meets_it_with_cuts(seed):
     instance, congestion = true_congestion(seed)
     times = {
-        choices: instance.iteration_time_s(instance.tables.compute_of(choices), z) for choices, z in congestion.items()
+        choices: instance.iteration_time_s(tables_of(instance).compute_of(choices), z)
+        for choices, z in congestion.items()
     }
     best = min(times.values())
     without, _ = solve(instance)
@@ -201,7 +205,7 @@ def test_some_true_optimum_is_above_the_bound():
     gaps = []
     for seed in range(6):
         instance, congestion = true_congestion(seed)
-        best = min(instance.iteration_time_s(instance.tables.compute_of(c), z) for c, z in congestion.items())
+        best = min(instance.iteration_time_s(tables_of(instance).compute_of(c), z) for c, z in congestion.items())
         gaps.append(best / solve(instance)[0] - 1)
     assert max(gaps) > 0.02
 
@@ -227,7 +231,7 @@ def test_of_every_choice_it_says_what_the_rows_say(seed):
 @for_each(("seed", "scales"), spread(itertools.product([1, 2, 6], [(1.0,), (1.0, 0.8, 0.5)]), 3))
 def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed, scales):
     instance = random_job(np.random.default_rng(seed), layers=3, strategies=3, twins=seed % 3, degree=3, density=0.8)
-    tables, rng = instance.tables, np.random.default_rng(seed)
+    tables, rng = tables_of(instance), np.random.default_rng(seed)
     demand, choices = demand_of(tables), all_choices(instance)
     bytes_of = {chosen: np.concatenate(tables.bytes_of(chosen)) for chosen in choices}
     some = [choices[place] for place in rng.choice(len(choices), 3, replace=False)]
@@ -252,16 +256,16 @@ def test_whole_numbers_tell_when_rounding_could_hide_it(monkeypatch, seed):
     # With this margin bytes alone would let every figure of the cut's own choice be less than the cut's.
     monkeypatch.setattr("ddlopt.models.codesign.formulations.rows.congestion_cuts._MARGIN", -0.5)
     instance = random_job(np.random.default_rng(seed), layers=2, strategies=2, twins=seed, density=1.0)
-    cut = next(c for c in all_choices(instance) if np.concatenate(instance.tables.bytes_of(c)).sum() > 5)
-    assert all(len({cut[layer] for layer in layers}) == 1 for layers in twin_layers(instance.tables))
+    cut = next(c for c in all_choices(instance) if np.concatenate(tables_of(instance).bytes_of(c)).sum() > 5)
+    assert all(len({cut[layer] for layer in layers}) == 1 for layers in twin_layers(tables_of(instance)))
     of_cut = next(value for choices, value in values_of(instance, cuts=((cut, 1000.0),)) if choices == cut)
-    assert of_cut == pytest.approx(instance.iteration_time_s(instance.tables.compute_of(cut), 1500.0), rel=1e-9)
+    assert of_cut == pytest.approx(instance.iteration_time_s(tables_of(instance).compute_of(cut), 1500.0), rel=1e-9)
 
 
 def test_the_relaxation_is_the_same_with_and_without_collapse():
     for seed, pinned in ((0, 20.942708333), (4, 30.647995283)):
         instance = random_job(np.random.default_rng(seed), layers=4, strategies=4, twins=5)
-        assert max(map(len, twin_layers(instance.tables))) > 1
+        assert max(map(len, twin_layers(tables_of(instance)))) > 1
         values = [lp_relaxation(StrategyBound(collapse=collapse), instance).objective for collapse in (True, False)]
         assert values[0] == pytest.approx(values[1], rel=1e-7)
         assert values[0] == pytest.approx(pinned, rel=1e-6)
@@ -270,7 +274,7 @@ def test_the_relaxation_is_the_same_with_and_without_collapse():
 def test_collapse_counts_instead_of_choosing():
     instance = random_job(np.random.default_rng(1), layers=4, strategies=4, twins=5)
     full, small = (build_model("codesign", StrategyBound(collapse=c), instance).codesign for c in (False, True))
-    classes = twin_layers(instance.tables)
+    classes = twin_layers(tables_of(instance))
     assert len(full.strategy) == 9 * 4
     assert len(small.strategy) == len(classes) * 4 < 9 * 4
     assert {layer: max(small.strategy[layer, a].ub for a in range(4)) for layer in small.LAYERS} == {
@@ -287,7 +291,7 @@ def test_racks_share_uplinks(seed):
     def alone(choices):
         job = job_of(instance, choices)
         if job is None:
-            return instance.tables.compute_of(choices)
+            return tables_of(instance).compute_of(choices)
         z = float(job.node_bytes.max()) / (job.degree * 0.5)
         for rack in racks:
             inside = np.isin(np.arange(6), rack)
@@ -299,7 +303,7 @@ def test_racks_share_uplinks(seed):
             for there, here in ((inside, ~inside), (~inside, inside)):
                 crossing = rings + float(job.traffic_bytes[np.ix_(there, here)].sum())
                 z = max(z, crossing / (len(rack) * job.degree * 0.5 / 2.0))
-        return instance.iteration_time_s(instance.tables.compute_of(choices), z)
+        return instance.iteration_time_s(tables_of(instance).compute_of(choices), z)
 
     best = min(map(alone, all_choices(instance)))
     value, choices = solve(instance, **options)

@@ -11,6 +11,7 @@ from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.symmetry.servers import is_automorphism, server_symmetry, translation_groups
 from ddlopt.models.codesign.symmetry.twins import single_layers, spread, twin_layers
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.backends.highs import Highs
@@ -64,34 +65,34 @@ def test_twins_are_alike_in_everything_and_have_the_same_neighbours():
     # The third has a reader of its own.
     layers.append(dense())
     edges.append((3, 10))
-    assert twin_layers(instance_of(layers, edges).tables) == ((0,), (1, 2, 4), (3,), *((x,) for x in range(5, 11)))
+    assert twin_layers(tables_of(instance_of(layers, edges))) == ((0,), (1, 2, 4), (3,), *((x,) for x in range(5, 11)))
 
 
 def test_what_a_twin_hands_on_counts_where_it_is_read():
     layers = [dense(), dense(), dense(output_bytes=7.0), dense()]
-    assert twin_layers(instance_of(layers, [(0, 3), (1, 3), (2, 3)]).tables) == ((0, 1), (2,), (3,))
+    assert twin_layers(tables_of(instance_of(layers, [(0, 3), (1, 3), (2, 3)]))) == ((0, 1), (2,), (3,))
 
 
 def test_one_of_two_neighbouring_classes_comes_apart():
     layers = [table(range(3)) for _ in range(3)] + [dense() for _ in range(2)]
     edges = list(itertools.product(range(3), (3, 4)))
-    assert twin_layers(instance_of(layers, edges).tables) == ((0, 1, 2), (3,), (4,))
+    assert twin_layers(tables_of(instance_of(layers, edges))) == ((0, 1, 2), (3,), (4,))
 
 
 def test_layers_repeated_along_a_chain_are_not_twins():
     layers = [dense(strategies=[DENSE[0], DENSE[1] | {"reads": 1}]) for _ in range(6)]
     chain = [(i, i + 1) for i in range(5)]
     instance = instance_of(layers, chain)
-    assert twin_layers(instance.tables) == single_layers(instance.tables)
+    assert twin_layers(tables_of(instance)) == single_layers(tables_of(instance))
     # Numbers do not tell: three of either kind move activations once, or five times.
-    moved = [instance.tables.bytes_of(c)[1].sum() for c in ((0, 0, 0, 1, 1, 1), (0, 1, 0, 1, 0, 1))]
+    moved = [tables_of(instance).bytes_of(c)[1].sum() for c in ((0, 0, 0, 1, 1, 1), (0, 1, 0, 1, 0, 1))]
     assert moved[0] < moved[1]
 
 
 @for_each("seed", range(5))
 def test_exchanging_twins_changes_nothing(seed):
     instance = random_job(np.random.default_rng(seed), layers=4, strategies=3, twins=4, memory_slack=1.5, traffic=0.5)
-    tables, rng = instance.tables, np.random.default_rng(seed)
+    tables, rng = tables_of(instance), np.random.default_rng(seed)
     classes = twin_layers(tables)
     assert sorted(layer for layers in classes for layer in layers) == list(range(8))
     assert max(map(len, classes)) > 1
@@ -159,31 +160,31 @@ def test_orbits_of_servers_are_those_of_all_permutations(strategies, orbits):
     if not uses_pair:
         data = instance.model_dump()
         instance = CodesignInstance.from_data(data | {"group_sets": (data["group_sets"][0],)})
-    symmetry = server_symmetry(instance.tables)
+    symmetry = server_symmetry(tables_of(instance))
     assert set(symmetry.orbits) == orbits
-    assert {frozenset(each) for each in symmetry.orbits} == orbits_by_force(instance.tables)
+    assert {frozenset(each) for each in symmetry.orbits} == orbits_by_force(tables_of(instance))
     assert symmetry.representatives == tuple(orbit[0] for orbit in symmetry.orbits)
     for images in symmetry.generators:
-        assert is_automorphism(instance.tables, images)
+        assert is_automorphism(tables_of(instance), images)
     assert symmetry.group.order() > 1 or not symmetry.generators
 
 
 def test_tables_dealt_in_turn_move_with_the_servers():
     layers = [table([server, (server + 1) % N]) for server in range(N)] + [dense(strategies=DENSE[:1])]
     instance = instance_of(layers, [(place, N) for place in range(N)], group_sets=[[list(range(N))]])
-    symmetry = server_symmetry(instance.tables)
+    symmetry = server_symmetry(tables_of(instance))
     assert len(symmetry.orbits) == 1
     assert symmetry.group.order() % N == 0
     shift = tuple((x + 1) % N for x in range(N))
-    assert is_automorphism(instance.tables, shift)
+    assert is_automorphism(tables_of(instance), shift)
     # Without the last table, or with another size of it, servers are not alike any more.
     fewer = instance_of([*layers[1:N], layers[N]], [(place, N - 1) for place in range(N - 1)])
-    assert not is_automorphism(fewer.tables, shift)
+    assert not is_automorphism(tables_of(fewer), shift)
     odd = instance_of([layers[0] | {"output_bytes": 4.0}, *layers[1:]], [(place, N) for place in range(N)])
-    assert not is_automorphism(odd.tables, shift)
+    assert not is_automorphism(tables_of(odd), shift)
     # Nor where one of them is read by somebody else.
     wired = instance_of([*layers, dense(strategies=DENSE[:1])], [(N - 1, N + 1), *((p, N) for p in range(N - 1))])
-    assert not is_automorphism(wired.tables, shift)
+    assert not is_automorphism(tables_of(wired), shift)
 
 
 def test_strategies_that_look_alike_may_meet_others():
@@ -195,7 +196,7 @@ def test_strategies_that_look_alike_may_meet_others():
 
     def made(second):
         layers = [{"output_bytes": 1.0, "strategies": writes}, {"strategies": second}]
-        return instance_of(layers, [(0, 1)], servers=4, layouts=layouts, group_sets=[]).tables
+        return tables_of(instance_of(layers, [(0, 1)], servers=4, layouts=layouts, group_sets=[]))
 
     exchange = (2, 3, 0, 1)
     assert not is_automorphism(made(reads), exchange)
@@ -206,7 +207,7 @@ def test_strategies_that_look_alike_may_meet_others():
 def test_an_automorphism_takes_a_job_to_one_that_is_as_fast():
     layers = [table(range(N)), dense(), dense()]
     instance = instance_of(layers, [(0, 1), (1, 2)])
-    symmetry = server_symmetry(instance.tables)
+    symmetry = server_symmetry(tables_of(instance))
     assert symmetry.generators
     for images in symmetry.generators:
         for owner, others in itertools.product(range(N), itertools.product(range(2), repeat=2)):

@@ -12,6 +12,7 @@ from ddlopt.instances.generators import generate
 from ddlopt.instances.library import load
 from ddlopt.models.aggregation import HotInstance, evaluate
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
+from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.solvers.aggregation.hot.greedy import HotDensity, HotFrequency, HotPrices, HotSampled
@@ -141,7 +142,7 @@ def test_prices_leave_few_parameters_open() -> None:
 def test_the_relaxation_is_the_bound_without_a_solver() -> None:
     instance = load("aggregation/hot-racks4-jobs3-p600")
     relaxed = lp_relaxation(HotParameters(reduced=False), instance)
-    assert relaxed.objective == pytest.approx(instance.priced.bound, rel=1e-6)
+    assert relaxed.objective == pytest.approx(best_prices(instance).bound, rel=1e-6)
 
 
 def test_what_each_heuristic_leaves_out_costs_something_on_racks() -> None:
@@ -149,7 +150,7 @@ def test_what_each_heuristic_leaves_out_costs_something_on_racks() -> None:
     saved = {name: METHODS[name].solve(instance, Limits()).objective for name in METHODS if name not in EXACT}
     assert saved["hot-prices"] > saved["hot-density"] > saved["hot-frequency"] > saved["hot-quota"]
     assert saved["hot-quota"] > saved["hot-random"]
-    assert saved["hot-prices"] >= 0.998 * instance.priced.bound
+    assert saved["hot-prices"] >= 0.998 * best_prices(instance).bound
 
 
 def test_each_job_keeps_to_its_quota() -> None:

@@ -24,7 +24,8 @@ from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
 from ddlopt.solvers.aggregation.registers.kernels import enumeration as tree_kernels
 from ddlopt.solvers.aggregation.registers.methods import ENTRIES, best, milp
 from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
-from ddlopt.solvers.aggregation.registers.search import RegisterSearch, work_of
+from ddlopt.solvers.aggregation.registers.search import RegisterSearch
+from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.contracts import Limits, Method, Result, Status
 from ddlopt.solvers.exact import Exact
 

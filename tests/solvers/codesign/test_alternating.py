@@ -9,6 +9,7 @@ from volume import for_each, seeds
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import DataParallel
@@ -45,11 +46,11 @@ def tiny(seed):
 
 def optimum(instance):
     times = []
-    for choices in itertools.product(*map(range, instance.tables.sizes)):
-        if instance.tables.fits(choices):
+    for choices in itertools.product(*map(range, tables_of(instance).sizes)):
+        if tables_of(instance).fits(choices):
             job = job_of(instance, choices)
             busiest = 0.0 if job is None else brute_force.brute_force(job)
-            times.append(instance.iteration_time_s(instance.tables.compute_of(choices), busiest))
+            times.append(instance.iteration_time_s(tables_of(instance).compute_of(choices), busiest))
     return min(times)
 
 
@@ -85,12 +86,12 @@ def test_the_exact_strategy_plane_is_the_best_of_all_choices(seed):
     rng = np.random.default_rng(seed)
     memory = 1.0 if seed % 2 else None
     instance = random_job(rng, servers=(4, 6, 8)[seed % 3], traffic=0.3, memory_slack=memory)
-    choices = itertools.product(*map(range, instance.tables.sizes))
-    first = next(each for each in choices if instance.tables.fits(each))
+    choices = itertools.product(*map(range, tables_of(instance).sizes))
+    first = next(each for each in choices if tables_of(instance).fits(each))
     design, _, _ = answer_topology(job_of(instance, first), "topology-finder", Limits(), seed)
     routes = FixedRoutes.of(instance, design, first)
     found, bound = best_on_routes(routes, first, Clock(Limits(gap=1e-9), None), seed)
-    best = min(routes.time_s(each) for each in itertools.product(*map(range, instance.tables.sizes)))
+    best = min(routes.time_s(each) for each in itertools.product(*map(range, tables_of(instance).sizes)))
     assert routes.time_s(found) == pytest.approx(best, rel=1e-9)
     assert bound == pytest.approx(best, rel=1e-6)
 

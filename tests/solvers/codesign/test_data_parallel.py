@@ -9,6 +9,7 @@ from volume import for_each
 import ddlopt
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.codesign.data_parallel import DataParallel, data_parallel, usual
 from ddlopt.solvers.contracts import Limits, Status
@@ -73,7 +74,7 @@ def spread_time(instance, choices):
     """Compute time, and all bytes over all links: what memory is traded against."""
     job = job_of(instance, choices)
     if job is None:
-        return instance.tables.compute_of(choices)
+        return tables_of(instance).compute_of(choices)
     sent = sum(len(group.members) * group.hop_bytes for group in job.allreduce_groups) + job.traffic_bytes.sum()
     links = instance.servers * instance.degree
     return job.compute_s + sent / links / instance.link_bandwidth_bytes_per_s
@@ -96,7 +97,7 @@ def test_memory_against_all_choices(seed):
     instance = random_job(np.random.default_rng(seed), memory_slack=1.0, servers=(4, 6)[seed % 2])
     wanted = list(usual(instance))
     found = data_parallel(instance)
-    fitting = [c for c in itertools.product(*map(range, instance.tables.sizes)) if instance.tables.fits(c)]
+    fitting = [c for c in itertools.product(*map(range, tables_of(instance).sizes)) if tables_of(instance).fits(c)]
     assert found in fitting
     if tuple(wanted) not in fitting:
         best = min(spread_time(instance, choices) for choices in fitting)

@@ -9,6 +9,7 @@ from volume import for_each
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.planes import answer_topology
@@ -28,7 +29,7 @@ def drawn(seed, **options):
         traffic=0.3,
         **options,
     )
-    first, *others = (tuple(rng.integers(size) for size in instance.tables.sizes) for _ in range(6))
+    first, *others = (tuple(rng.integers(size) for size in tables_of(instance).sizes) for _ in range(6))
     return instance, first, others
 
 
@@ -73,7 +74,7 @@ def test_loads_are_linear_in_the_bytes():
     routes = FixedRoutes.of(instance, design, first)
     reduced, moved = routes.arc_loads
     for choices in others:
-        by_set, by_pattern = instance.tables.bytes_of(choices)
+        by_set, by_pattern = tables_of(instance).bytes_of(choices)
         assert (reduced @ by_set + moved @ by_pattern).max() == pytest.approx(routes.congestion_bytes(choices))
 
 
@@ -110,7 +111,7 @@ def test_what_has_no_way_is_blocked():
     direct = instance.from_data(instance.model_dump(mode="json") | {"host_forwarding": False})
     strict = FixedRoutes.of(direct, whole)
     joined = {(i, (i + 1) % n) for i in range(n)}
-    for number, pattern in enumerate(direct.tables.patterns):
+    for number, pattern in enumerate(tables_of(direct).patterns):
         pairs = set(zip(*(ends.tolist() for ends in pattern.unit.nonzero()), strict=True))
         assert strict.blocked[1][number] == (not pairs <= joined)
     everybody = (tuple(range(n)),)
@@ -125,8 +126,8 @@ def test_blocked_choices_take_for_ever_and_others_do_not():
     instance = random_job(np.random.default_rng(4), layers=3, strategies=5, reduction=0.3, density=0.3)
     routes = FixedRoutes.of(instance, two_halves(instance))
     finite = 0
-    for choices in itertools.product(*map(range, instance.tables.sizes)):
-        by_set, by_pattern = instance.tables.bytes_of(choices)
+    for choices in itertools.product(*map(range, tables_of(instance).sizes)):
+        by_set, by_pattern = tables_of(instance).bytes_of(choices)
         stuck = (by_set[routes.blocked[0]] > 0).any() or (by_pattern[routes.blocked[1]] > 0).any()
         assert np.isinf(routes.time_s(choices)) == stuck
         if not stuck:

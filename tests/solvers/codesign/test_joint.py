@@ -13,6 +13,7 @@ from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Redu
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts, server_classes
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
@@ -33,7 +34,7 @@ DEVICE = {"flops_per_s": 1.0, "convolution_flops_per_s": 1.0, "memory_bytes_per_
 def every_choice(instance):
     """(choices, iteration time with an exact topology) of every choice that fits."""
     exact = "min-congestion", "all-rings"
-    tables = instance.tables
+    tables = tables_of(instance)
     known = {}
     for choices in itertools.product(*map(range, tables.sizes)):
         if not tables.fits(choices):
@@ -138,10 +139,10 @@ def test_whole_ports_with_longer_detours_are_no_bound():
 def test_kinds_of_servers():
     blocks, everybody = ((0, 1), (2, 3)), ((0, 1, 2, 3),)
     instance = one_layer(4, 2, (blocks, 1.0), (everybody, 1.0), (((0, 2),), 1.0))
-    classes = {each.servers: set(each.kinds) for each in server_classes(instance.tables, parallel_links=True)}
+    classes = {each.servers: set(each.kinds) for each in server_classes(tables_of(instance), parallel_links=True)}
     # Servers 0 and 2 also share a group of their own; servers of the smaller kind {1} are worth less than either.
     assert classes == {(0, 2): {frozenset({0, 1}), frozenset({1, 2})}, (1, 3): {frozenset({0, 1})}}
-    apart = {each.servers: set(each.kinds) for each in server_classes(instance.tables, parallel_links=False)}
+    apart = {each.servers: set(each.kinds) for each in server_classes(tables_of(instance), parallel_links=False)}
     assert apart[1, 3] == {frozenset({0, 1}), frozenset({1})}
 
 
@@ -314,11 +315,13 @@ def test_fitted_strategies_are_estimated_no_slower():
     instance = drawn(10, layers=5, strategies=4, memory_slack=1.2)
     estimate = Estimate(instance)
     usual = next(
-        choices for choices in itertools.product(*map(range, instance.tables.sizes)) if instance.tables.fits(choices)
+        choices
+        for choices in itertools.product(*map(range, tables_of(instance).sizes))
+        if tables_of(instance).fits(choices)
     )
     found = estimate.improved(usual, Clock(Limits(), None), 0, 500)
     assert estimate.time_s(found) <= estimate.time_s(usual)
-    assert instance.tables.fits(found)
+    assert tables_of(instance).fits(found)
     assert all(
         estimate.time_s((*found[:layer], a, *found[layer + 1 :])) >= estimate.time_s(found) * (1 - 1e-4)
         for layer in range(5)
@@ -332,4 +335,4 @@ def test_whole_ports_build_nothing_more_without_a_limit():
     assert model.codesign.component("links") is None
     outcome = Highs().solve(model, Limits(gap=1e-9))
     assert outcome.status is Status.OPTIMAL
-    assert demand_of(instance.tables).degree == instance.degree
+    assert demand_of(tables_of(instance)).degree == instance.degree

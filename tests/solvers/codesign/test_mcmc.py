@@ -8,6 +8,7 @@ from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
@@ -32,7 +33,7 @@ def drawn(seed, **options):
 
 
 def all_times(routes):
-    sizes = routes.instance.tables.sizes
+    sizes = tables_of(routes.instance).sizes
     return {choices: routes.time_s(choices) for choices in itertools.product(*map(range, sizes))}
 
 

@@ -6,6 +6,7 @@ from volume import for_each
 
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, evaluate, job_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
@@ -40,7 +41,9 @@ def test_plan_has_the_load_of_the_design(optics, choices):
     design, busiest, bound = answer_topology(job_of(instance, choices), "link-exchange", Limits())
     judged = evaluate(instance, plan_of(instance, choices, design))
     assert judged.feasible
-    assert judged.objective == pytest.approx(instance.iteration_time_s(instance.tables.compute_of(choices), busiest))
+    assert judged.objective == pytest.approx(
+        instance.iteration_time_s(tables_of(instance).compute_of(choices), busiest)
+    )
     assert bound <= busiest
 
 

@@ -9,6 +9,7 @@ from volume import for_each
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.codesign.evaluate import _job
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.codesign.switches import FatTree, IdealSwitch, OversubscribedFatTree
@@ -46,7 +47,7 @@ ALL_TO_ALL = {
 def by_hand(instance, choices, port_links, racks=(), uplink_part=1.0):
     """Iteration time from the job that ``evaluate`` makes of the strategies, server by server and rack by rack."""
     chosen = [layer.strategies[a] for layer, a in zip(instance.layers, choices, strict=True)]
-    compute = instance.tables.compute_of(choices)
+    compute = tables_of(instance).compute_of(choices)
     job = _job(instance, chosen, compute)
     if job is None:
         return compute
@@ -124,7 +125,7 @@ def test_strategies_are_the_best_there_are(seed):
         memory_slack=1.1 if seed % 2 else None,
     )
     pairs = ((0, 1), (2, 3))
-    fitting = [choices for choices in itertools.product(range(3), repeat=4) if instance.tables.fits(choices)]
+    fitting = [choices for choices in itertools.product(range(3), repeat=4) if tables_of(instance).fits(choices)]
     for reference, network in (
         (IdealSwitch(), (2.0,)),
         (FatTree(), (2 / 3.2,)),

@@ -11,6 +11,7 @@ from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.hot.instance import HotInstance, HotSet, Whole
 from ddlopt.models.aggregation.hot.items import Items, items_of, registers_of
+from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import Group, groups_of, job_values
 from ddlopt.models.errors import SolverError
 
@@ -177,7 +178,7 @@ class HotParameters:
         able = items.width[:, None] <= registers_of(instance)[None, :]
         open_options = np.concatenate([(items.values > 0) & able, none], axis=1)
         if self.reduced:
-            prices, bound = instance.priced
+            prices, bound = best_prices(instance)
             worth = self.worth
             if worth is None:
                 worth = max(items.worth(items.placed_by(instance, prices, order)) for order in items.orders(prices))

@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.tables import Floats, Tables
+from ddlopt.models.codesign.tables import Floats, Tables, tables_of
 
 CongestionCut = tuple[tuple[int, ...], float]
 """Index of each layer's strategy, and bytes that the busiest link then carries at least, in every topology."""
@@ -51,7 +51,7 @@ def add_cuts(
     less only if some layer that adds to it takes a strategy that adds less or, at an end of an edge, another layout;
     :math:`D_{li}` are those that do not.
     """
-    tables = instance.tables
+    tables = tables_of(instance)
     most = _most(tables)
     figures = [np.concatenate(tables.bytes_of(choices)) for choices, _ in cuts]
     stated = [(cut, scale) for cut in range(len(cuts)) for scale in sorted(set(scales), reverse=True)]

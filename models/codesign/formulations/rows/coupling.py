@@ -11,6 +11,7 @@ from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 
@@ -20,7 +21,7 @@ def template_of(instance: CodesignInstance) -> TopologyInstance | None:
 
     Its bytes are those of each layer's and each edge's largest strategy, summed. None if no choice sends anything.
     """
-    tables = instance.tables
+    tables = tables_of(instance)
     reduced = np.zeros(len(tables.groups))
     traffic = np.zeros((instance.servers, instance.servers))
     units = [pattern.unit.toarray() for pattern in tables.patterns]
@@ -76,7 +77,7 @@ def tie(
     moved: Mapping[int, Any],
 ) -> None:
     """Tie the ports of a topology with an open demand, in the units of ``reduced[q]`` and ``moved[p]``, to these."""
-    tables = instance.tables
+    tables = tables_of(instance)
     sets_of: dict[int, list[int]] = {k: [] for k in range(len(tables.groups))}
     for q, groups in enumerate(tables.groups_of):
         for k in groups:
@@ -126,7 +127,7 @@ def cycle_loads(instance: CodesignInstance) -> tuple[Any, Any] | None:
     One-way links lead around; duplex ones go either way, and where n is odd they form a path, as two planes hold no odd
     cycle. Every link is there d times, or ⌊d/2⌋ times for duplex optics, if links may be parallel.
     """
-    n, tables, duplex = instance.servers, instance.tables, instance.optics == "duplex"
+    n, tables, duplex = instance.servers, tables_of(instance), instance.optics == "duplex"
     if not instance.host_forwarding or (duplex and instance.degree < 2):
         return None
     copies = 1 if not instance.parallel_links else instance.degree // 2 if duplex else instance.degree
@@ -150,7 +151,7 @@ def cycle_loads(instance: CodesignInstance) -> tuple[Any, Any] | None:
 
 def cycle_time_s(instance: CodesignInstance) -> float | None:
     """Iteration time of some plan on one cycle of links, by improving one layer's strategy at a time; None if none."""
-    loads, tables = cycle_loads(instance), instance.tables
+    loads, tables = cycle_loads(instance), tables_of(instance)
     if loads is None:
         return None
 

@@ -14,6 +14,7 @@ from pyomo.repn import generate_standard_repn
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import tables_of
 
 
 def add_rates(block: pyo.Block, rate: Any) -> None:
@@ -92,7 +93,7 @@ def add_inverse(block: pyo.Block, rate: Any, gap: float, from_zero: bool) -> Non
 
 def add_volume_rate(block: pyo.Block, instance: CodesignInstance) -> None:
     """The volume of all links, which carry one unit at most where everything is scaled by the rate."""
-    demand = demand_of(instance.tables)
+    demand = demand_of(tables_of(instance))
     amounts = [*block.reduced_rate.values(), *block.moved_rate.values()]
     parts = (demand.hop_bytes / demand.capacity).tolist()
     block.volume_rate_is_carried = pyo.Constraint(expr=linear(zip(parts, amounts, strict=True)) <= 1)

@@ -10,7 +10,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.symmetry.twins import single_layers, spread, twin_layers
-from ddlopt.models.codesign.tables import Tables
+from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import SolverError
 
 _INTEGRALITY = 1e-4
@@ -61,7 +61,7 @@ def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, 
         Bytes of the p-th pattern of :class:`~ddlopt.models.codesign.tables.Tables`, of all layers and edges: an
         expression in x and y.
     """
-    tables = instance.tables
+    tables = tables_of(instance)
     classes = twin_layers(tables) if collapse else single_layers(tables)
     block.twins = classes
     firsts = [layers[0] for layers in classes]
@@ -101,7 +101,7 @@ def read_choices(block: pyo.Block, instance: CodesignInstance) -> tuple[int, ...
     counts: list[list[int]] = []
     for layers in block.twins:
         first = layers[0]
-        values = [pyo.value(block.strategy[first, a]) for a in range(instance.tables.sizes[first])]
+        values = [pyo.value(block.strategy[first, a]) for a in range(tables_of(instance).sizes[first])]
         whole = [round(value) for value in values]
         odd = max(range(len(values)), key=lambda a: abs(values[a] - whole[a]))
         if abs(values[odd] - whole[odd]) > _INTEGRALITY or sum(whole) != len(layers):
@@ -117,7 +117,7 @@ def set_choices(block: pyo.Block, instance: CodesignInstance, choices: tuple[int
         block.strategy[layer, a].set_value(sum(choices[twin] == a for twin in twins[layer]))
     for edge, a, b in block.TRANSITIONS:
         source, target = instance.edges[edge]
-        moves = instance.tables.moves[edge]
+        moves = tables_of(instance).moves[edge]
         leaving = sum(np.array_equal(moves[choices[twin]], moves[a]) for twin in twins[source])
         entering = sum(np.array_equal(moves[:, choices[twin]], moves[:, b]) for twin in twins[target])
         block.transition[edge, a, b].set_value(leaving * entering)
@@ -135,7 +135,7 @@ def linear(terms: Iterable[tuple[float, Any]]) -> Any:
 
 
 def _add_transitions(block: pyo.Block, instance: CodesignInstance, edges: list[int], size: dict[int, int]) -> None:
-    tables = instance.tables
+    tables = tables_of(instance)
     alike = {
         e: (_alike(tables.moves[e]), _alike(tables.moves[e].T))
         for e in edges
@@ -190,7 +190,7 @@ def _server_sets(block: pyo.Block, tables: Tables) -> tuple[dict[int, list[tuple
 
 def _add_servers(block: pyo.Block, instance: CodesignInstance, unit_s: float) -> None:
     """Compute time and memory of servers; those that run the same layers whatever is chosen have one row."""
-    tables, limit = instance.tables, instance.device.memory_bytes
+    tables, limit = tables_of(instance), instance.device.memory_bytes
     choices, runs = _server_sets(block, tables)
     _, servers = np.unique(runs, axis=0, return_index=True)
     sets_of = {
@@ -232,7 +232,7 @@ def _add_paths(
     block: pyo.Block, instance: CodesignInstance, edges: list[int], size: dict[int, int], unit_s: float
 ) -> None:
     """Compute time is at least that of the longest path."""
-    times = [(each / unit_s).tolist() for each in instance.tables.compute_s]
+    times = [(each / unit_s).tolist() for each in tables_of(instance).compute_s]
     block.finish = pyo.Var(block.LAYERS, bounds=(0, None), doc="when a layer is done, with nothing to send")
     steps = {layer: sorted(set(times[layer])) for layer, twins in size.items() if twins > 1}
     block.STEPS = pyo.Set(
