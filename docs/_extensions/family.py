@@ -16,6 +16,7 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from docutils import nodes
@@ -118,8 +119,10 @@ class BuildingBlocks(_Generated):
         elsewhere += [*formulations(family), *behind(family, KINDS)]
         for module in modules(package.__name__) + modules(f"ddlopt.solvers.{family}"):
             left_out = [thing.__name__ for thing in own(module) if thing in elsewhere]
-            name = module.__name__.removeprefix(f"{package.__name__}.")
-            if name in ("bounds", "evaluate") or name.endswith("methods"):  # on the family's page, or of no interest
+            room, _, name = module.__name__.rpartition(".")
+            of_a_problem = room == package.__name__ or find_spec(f"{room}.instance") is not None
+            # On the family's page, or of no interest.
+            if name.endswith("methods") or (name in ("bounds", "evaluate") and of_a_problem):
                 continue
             yield f".. automodule:: {module.__name__}"
             if left_out:
