@@ -1,4 +1,4 @@
-"""Shared by all tests: the folder of helpers is importable, and only the installed package is."""
+"""Shared by all tests: the folders of helpers are importable, and only the installed package is."""
 
 import gc
 import os
@@ -15,11 +15,12 @@ import pytest
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-sys.path.append(str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path += [str(HERE), *(str(HERE / folder) for folder in ("helpers", "cases", "references"))]
 
 # Benchmarks are not installed, and the root of the repository must not be searched for modules.
 sys.modules["benchmarks"] = ModuleType("benchmarks")
-sys.modules["benchmarks"].__path__ = [str(Path(__file__).parents[1] / "benchmarks")]
+sys.modules["benchmarks"].__path__ = [str(HERE.parent / "benchmarks")]
 
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -32,7 +33,7 @@ def pytest_collection_modifyitems(config, items):
 
     Workers beside each other in a family would wait for each other's kernels.
     """
-    long = set((Path(__file__).parent / "long_cases.txt").read_text(encoding="utf-8").splitlines())
+    long = set((HERE / "long_cases.txt").read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.nodeid in long:
             item.add_marker(pytest.mark.slow)

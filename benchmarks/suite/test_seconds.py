@@ -15,7 +15,7 @@ from benchmarks.harness import ROOT, Benchmark, Option
 
 LIST = ROOT / "tests/long_cases.txt"
 KEPT = 2
-WHOLE = "tests/test_cli", "tests/instances/test_bundled.py", "tests/models/test_kernels.py"
+WHOLE = "tests/cli/", "tests/instances/test_bundled.py", "tests/models/test_kernels.py"
 """Files whose cases have no siblings: each is about another problem."""
 HEAD = f"""\
 # Cases of the slow tests: they take longer than others of their function, of which {KEPT} or more are default tests.

@@ -155,7 +155,7 @@ def classes(family: str) -> dict[str, type]:
 @cache
 def cases() -> Any:
     """How formulations that need options are made: what the tests of embeddings have."""
-    folder = str(ROOT / "tests")
+    folder = str(ROOT / "tests" / "helpers")
     if folder not in sys.path:
         sys.path.append(folder)
     return import_module("embedding_cases")

@@ -32,11 +32,11 @@ def of(name):
 
 def samples():
     """A small file of each format: format, name of the file, bytes, options, and a file beside it."""
-    jobs, zoo = of("test_job_readers.py"), of("readers/test_topology_zoo.py")
+    jobs, zoo = of("readers/test_job_readers.py"), of("readers/test_topology_zoo.py")
     rows = "".join("\t".join(row) + "\n" for row in jobs["GAVEL"])
-    espresso = of("test_espresso_reader.py")
-    yield "miplib", "small.mps", of("test_readers.py")["MPS"], {}, None
-    yield "philly", "small.csv", of("test_trace_readers.py")["PHILLY"], {}, None
+    espresso = of("readers/test_espresso_reader.py")
+    yield "miplib", "small.mps", of("readers/test_readers.py")["MPS"], {}, None
+    yield "philly", "small.csv", of("readers/test_trace_readers.py")["PHILLY"], {}, None
     yield "openb", "pods.csv", jobs["OPENB"], {"nodes": "beside"}, jobs["NODES"]
     yield "gavel", "small.trace", rows, {"throughputs": "beside"}, json.dumps(jobs["TABLE"])
     yield "jobs-csv", "jobs.csv", "name,arrival_s,workers,duration_s\nb,4000,1,3600\na,0,4,1800\n", {}, None
@@ -47,7 +47,7 @@ def samples():
     yield "pipedream", "graph.txt", of("readers/test_pipedream.py")["PROFILE"], {}, None
     yield "iopddl", "example.json", json.dumps(of("readers/test_iopddl.py")["EXAMPLE"]), {}, None
     yield "libffm", "clicks.ffm", of("readers/test_libffm.py")["LOG"], {"batch": 1, "workers": 2, "memory": 0.5}, None
-    yield "ina-routing", "net.json", json.dumps(of("test_ina_routing.py")["layout"](True)), {}, None
+    yield "ina-routing", "net.json", json.dumps(of("readers/test_ina_routing.py")["layout"](True)), {}, None
     network = {"jobs": 1, "workers": 1, "bandwidth_bytes_per_s": 7.0}
     yield "topology-zoo", "net.gml", zoo["GML"], network, None
     yield "topology-zoo", "net.graphml", zoo["GRAPHML"], network, None

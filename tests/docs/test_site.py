@@ -12,7 +12,7 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
 
 

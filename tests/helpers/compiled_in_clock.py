@@ -1,6 +1,6 @@
 """Solve with a family's methods, each in a forked process; a line of JSON on each tells what compiled in its clock.
 
-    python tests/compiled_in_clock.py FAMILY [METHOD…]
+    python tests/helpers/compiled_in_clock.py FAMILY [METHOD…]
 
 Each method answers the smallest bundled instance of each problem that it covers. ``late`` lists the compiled functions
 that were compiled, or loaded from the disk, after the clock had begun.

@@ -11,7 +11,7 @@ import pytest
 import ddlopt
 from ddlopt.instances import record as library_record
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DRAWN = (("tag", "sfb-bert-base-b4-w2-25g"), ("espresso", "espresso-resnet101-dgc-pcie"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ import embedding_cases
 import pytest
 from volume import for_each
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/howto/embedding.md").read_text(encoding="utf-8")
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("embed_*.py"))
 QUICK = ("embed_aggregation.py", "embed_compression.py")
@@ -52,7 +52,7 @@ def test_the_page_shows_what_every_example_prints(name):
 
 def test_the_table_has_every_port_of_every_formulation():
     table = re.findall(r"^\| \w+ \| `\w+` \| .*\|$", PAGE, re.MULTILINE)
-    assert table == embedding_cases.table_of_ports(), "python tests/embedding_cases.py prints the table"
+    assert table == embedding_cases.table_of_ports(), "python tests/helpers/embedding_cases.py prints the table"
 
 
 def test_lines_that_the_page_includes_are_there():

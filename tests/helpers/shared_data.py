@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(os.environ.get("DDLOPT_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+ROOT = Path(os.environ.get("DDLOPT_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
 
 def shared_data(name: str) -> Path:
