@@ -13,6 +13,7 @@ from ddlopt.solvers.codesign.joint.search import Search
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock, Found, Timed
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Joint(Timed, uses=("seed", "start")):
     together: int = 1
 
     family: ClassVar[str] = "codesign"
-    kernels: ClassVar[tuple[str, ...]] = BranchAndBound.kernels
+    kernels: ClassVar[tuple[str, ...]] = (*BranchAndBound.kernels, *LinkExchange.kernels)
 
     def __post_init__(self) -> None:
         if not self.topology_s > 0:

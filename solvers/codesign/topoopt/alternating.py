@@ -26,6 +26,7 @@ from ddlopt.solvers.codesign.joint.half_rounds import (
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 _NAMES: Mapping[tuple[str, str], str] = {
     ("mcmc", "topology-finder"): "alternating",
@@ -119,7 +120,8 @@ class Alternating(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: CodesignInstance) -> tuple[str, ...]:
         """With an exact plane of links also those of the methods that it asks."""
-        return self.kernels if self.topology != "exact" else (*self.kernels, *BranchAndBound.kernels)
+        exact = (*BranchAndBound.kernels, *LinkExchange.kernels) if self.topology == "exact" else ()
+        return (*self.kernels, *exact)
 
     def answer(
         self, instance: CodesignInstance, seed: int, clock: Clock, start: Any

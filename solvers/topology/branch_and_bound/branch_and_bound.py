@@ -53,7 +53,6 @@ class BranchAndBound(Timed, uses=("threads", "seed", "start")):
 
     family: ClassVar[str] = "topology"
     kernels: ClassVar[tuple[str, ...]] = (
-        *LinkExchange.kernels,
         "ddlopt.solvers.topology.branch_and_bound.tree",
         "ddlopt.solvers.topology.branch_and_bound.symmetry",
     )
@@ -68,6 +67,10 @@ class BranchAndBound(Timed, uses=("threads", "seed", "start")):
     def name(self) -> str:
         """``branch-and-bound``."""
         return "branch-and-bound"
+
+    def kernels_for(self, instance: TopologyInstance) -> tuple[str, ...]:
+        """Its own, and those of the opening, which also has the kernel that routes leaves."""
+        return (*self.kernels, *LinkExchange().kernels_for(instance))
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """More neighbour sets than can be kept."""

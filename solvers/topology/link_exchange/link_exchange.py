@@ -78,6 +78,11 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
         """``link-exchange``."""
         return "link-exchange"
 
+    def kernels_for(self, instance: TopologyInstance) -> tuple[str, ...]:
+        """Without all-reduce groups there are no rings to be made."""
+        rings = "ddlopt.solvers.topology.balance.ring_kernels"
+        return tuple(module for module in self.kernels if instance.allreduce_groups or module != rings)
+
     def answer(
         self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
     ) -> tuple[TopologyDesign, Mapping[str, Any]]:
