@@ -8,7 +8,7 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Method, Result, uses_of
-from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.external import checked
 from ddlopt.solvers.within_memory import WithinMemory
 
 AUTO = "auto"
@@ -71,13 +71,13 @@ def require_solver_use(instance: Instance, solver: str, asked: Sequence[str | Me
 
 def opened_by(opening: Method, method: Method, instance: Instance) -> Method:
     """The method with another one before it."""
-    from ddlopt.solvers.opened import Opened
+    from ddlopt.solvers.warm_started import WarmStarted
 
     for each in (opening, method):
         reason = each.refuses(instance)
         if reason is not None:
             raise NotApplicableError(f"{each.name} does not cover '{instance.name}': {reason}")
-    return Opened(method.name, instance.family, opening, lambda _: method)
+    return WarmStarted(method.name, instance.family, opening, lambda _: method)
 
 
 @dataclass(frozen=True)

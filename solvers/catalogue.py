@@ -18,7 +18,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingE
 from ddlopt.solvers import options, standard_output
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method, formulation_of, solver_of, uses_of
-from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.external import checked
 from ddlopt.solvers.makers import Maker
 
 

@@ -91,10 +91,7 @@ class Clock:
             self._progress(point)
 
 
-Found = MethodOutput
-
-
-class Timed(ABC):
+class CertifiedMethod(ABC):
     """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
     family: ClassVar[str]
@@ -129,7 +126,7 @@ class Timed(ABC):
         return self.kernels
 
     @abstractmethod
-    def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The answer; stops soon after ``clock.expired``.
 
         Raises
@@ -158,9 +155,9 @@ class Timed(ABC):
             with clock.heeding_ctrl_c():
                 found = self.find(instance, limits, seed, clock, start)
         except NoSolutionError as none_found:
-            found = Found(None, message=str(none_found))
+            found = MethodOutput(None, message=str(none_found))
         except InfeasibleError as proof:
-            found = Found(None, message=str(proof))
+            found = MethodOutput(None, message=str(proof))
             infeasible = believed if self.proves_infeasible else None
         if believed is Evidence.CLAIMED:
             found = replace(found, evidence=believed)
@@ -172,7 +169,7 @@ class Timed(ABC):
         return gate.certify(found) if infeasible is None else gate.without_solution(found, infeasible)
 
 
-class Heuristic(Timed):
+class Heuristic(CertifiedMethod):
     """A method that constructs a solution: a frozen dataclass of options that implements :meth:`answer`."""
 
     @abstractmethod
@@ -183,7 +180,7 @@ class Heuristic(Timed):
         """A bound on the objective of every solution of the instance that the answer gives; None if it gives none."""
         return None
 
-    def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Answer and certificate."""
         solution, details = self.answer(instance, seed, clock, start)
-        return Found(solution, details, self.certificate(instance, solution, clock))
+        return MethodOutput(solution, details, self.certificate(instance, solution, clock))

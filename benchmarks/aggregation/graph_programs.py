@@ -14,7 +14,7 @@ from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import PlainGraph
+from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.solvers.aggregation.graph.column_generation.trees import GraphTrees
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.contracts import Result
@@ -48,7 +48,7 @@ def shown(result: Result) -> str:
 
 def programs(asked):
     """Relaxation and seconds of the program of two layers, the plain one and column generation, to a gap of 1e-4."""
-    formulations = {"graph": GraphAggregation(), "graph-plain": PlainGraph()}
+    formulations = {"graph": GraphAggregation(), "graph-plain": SingleLayerFlow()}
     methods = [*(Exact(name, "aggregation", each) for name, each in formulations.items()), GraphTrees()]
     for name, (make, options) in list(SMALL.items())[: asked.cases]:
         for goal in ("utilization", "congestion"):

@@ -7,7 +7,7 @@ from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.tree import instances
 from ddlopt.models.aggregation import TreeInstance
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
-from ddlopt.models.aggregation.tree.formulations.tree_message_flow import PlainTreeAggregation
+from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.aggregation.tree.tables import tables
 from ddlopt.solvers.aggregation.tree.congestion import TreeCongestion
 from ddlopt.solvers.aggregation.tree.exact import TreeIntegerProgram
@@ -89,12 +89,12 @@ def programs(asked):
         agree, gaps, seconds = 0, [], []
         for seed in range(4 * asked.seeds):
             tree = generate("tree-random", seed, nodes=100, budget=8, capable=0.7, goal=goal, depth=0.1 * (seed % 9))
-            plain = Exact("tree-plain", "aggregation", PlainTreeAggregation())
+            plain = Exact("tree-plain", "aggregation", TreeMessageFlow())
             found = [each.solve(tree, limits) for each in (TreeIntegerProgram(), plain, method)]
             best = found[-1].objective
             agree += all(abs(each.objective - best) <= 1e-9 * best for each in found)
             gaps.append([1 - lp_relaxation(each, tree).objective / best
-                         for each in (TreeAggregation(), PlainTreeAggregation())])  # fmt: skip
+                         for each in (TreeAggregation(), TreeMessageFlow())])  # fmt: skip
             seconds.append([each.runtime_s for each in found])
         row = {"goal": goal, "trees": 4 * asked.seeds, "agree": agree}
         for name, gap in zip(("tree", "tree-plain"), np.mean(gaps, axis=0), strict=True):
@@ -106,7 +106,7 @@ def programs(asked):
 
 def jobs(asked):
     """Bundled trees, every method that covers them."""
-    plain = Exact("tree-plain", "aggregation", PlainTreeAggregation())
+    plain = Exact("tree-plain", "aggregation", TreeMessageFlow())
     methods = [Soar(), TreeCongestion(), TreeIntegerProgram(), plain, TreePrices(), TreeLimits(), TreeGreedy()]
     methods += map(Strategy, STRATEGIES)
     for tree in [each for each in instances() if isinstance(each, TreeInstance) and each.size > 10][: asked.trees]:

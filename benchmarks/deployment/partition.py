@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.harness import Benchmark, Option, data, shown, solved, timed
 from ddlopt.instances.readers.graphs.dnn_partitioning import read_dnn_partitioning
-from ddlopt.models.deployment.partition.formulations.tarnawski_latency import PlainLatency
-from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import PlainMaxLoad
+from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
+from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
 from ddlopt.solvers.contracts import Result
 from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
 from ddlopt.solvers.deployment.partition.exact import MaxLoad, latency
@@ -75,7 +75,7 @@ def contiguous(asked):
 def anywhere(asked):
     """Throughput anywhere: search and integer program, and the published program."""
     for name, _, instance in graphs(asked, "throughput"):
-        plain = Exact("plain", "deployment", PlainMaxLoad())
+        plain = Exact("plain", "deployment", Tarnawski2020MaxLoad())
         theirs = solved(plain, instance, asked.limits) if len(instance.nodes) <= asked.largest else None
         yield {"graph": name, **cells("ours", solved(MaxLoad("highs"), instance, asked.limits)),
                **cells("published", theirs)}  # fmt: skip
@@ -101,7 +101,7 @@ def latencies(asked):
         row = {"graph": name}
         for label, method in methods.items():
             row |= cells(label, solved(method, instance, asked.limits))
-        plain = Exact("plain", "deployment", PlainLatency())
+        plain = Exact("plain", "deployment", Tarnawski2020Latency())
         theirs = solved(plain, instance, asked.limits) if len(instance.nodes) <= asked.largest else None
         yield row | cells("published", theirs)
 

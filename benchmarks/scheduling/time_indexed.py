@@ -12,10 +12,10 @@ from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.solvers.contracts import Method, Result
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
-from ddlopt.solvers.opened import Opened
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
+from ddlopt.solvers.warm_started import WarmStarted
 
 SIZES = ((10, 10, 8), (20, 20, 16), (50, 20, 32), (50, 50, 32), (100, 50, 64), (200, 100, 64))
 """Jobs, slots, GPUs."""
@@ -24,7 +24,7 @@ METHODS: dict[str, Method] = {
     "greedy": Gadget(),
     "lp-guided": LpGuided(),
     "time-indexed": EXACT,
-    "guided": Opened("guided", "scheduling", LpGuided(), lambda instance: EXACT),
+    "guided": WarmStarted("guided", "scheduling", LpGuided(), lambda instance: EXACT),
     "job-plans": JobPlans(),
 }
 

@@ -25,7 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 KINDS = ("exact", "heuristic", "reference")
 """Of methods; a class behind methods of several is documented with the first."""
@@ -59,7 +59,7 @@ def behind(family: str, kinds: Iterable[str]) -> dict[type[Any], list[str]]:
     for entry in entries(family):
         method = entry.make("highs")
         kind = type(method.formulation) if isinstance(method, Exact) else type(method)
-        if entry.kind in kinds and kind is not Opened and kind.__module__.startswith("ddlopt."):
+        if entry.kind in kinds and kind is not WarmStarted and kind.__module__.startswith("ddlopt."):
             found.setdefault(kind, []).append(entry.name)
     return found
 

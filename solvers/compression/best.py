@@ -11,7 +11,7 @@ from ddlopt.solvers.backends import backend
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 FAMILY = "compression"
 
@@ -77,4 +77,4 @@ class Best(ByInstance):
         return self._opened(ParametricCut(), Exact("milp", FAMILY, SfbMilp(), backend(self.solver)))
 
     def _opened(self, opening: Method, model: Method) -> Method:
-        return Opened(self.name, FAMILY, opening, lambda _: model)
+        return WarmStarted(self.name, FAMILY, opening, lambda _: model)

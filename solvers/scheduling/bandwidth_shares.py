@@ -9,7 +9,7 @@ from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShar
 from ddlopt.models.scheduling.rings.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Method, Status
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
 from ddlopt.solvers.scheduling.gadget import Gadget
 
@@ -17,7 +17,7 @@ SCOPE = "bandwidths of given rings"
 
 
 @dataclass(frozen=True)
-class BandwidthSharing(Timed, uses=("seed", "start")):
+class BandwidthSharing(CertifiedMethod, uses=("seed", "start")):
     """:class:`~ddlopt.models.scheduling.formulations.bandwidth_shares.BandwidthShares` on a schedule's rings.
 
     The schedule is the start, or that of :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` with every ring's
@@ -43,7 +43,7 @@ class BandwidthSharing(Timed, uses=("seed", "start")):
 
     def find(
         self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock, start: Schedule | None
-    ) -> Found:
+    ) -> MethodOutput:
         """See the class.
 
         Raises
@@ -58,7 +58,7 @@ class BandwidthSharing(Timed, uses=("seed", "start")):
         if found.schedule is not None and _value(instance, found.schedule) > _value(instance, best):
             best = found.schedule
             clock.report(_value(instance, best))
-        return Found(
+        return MethodOutput(
             best,
             details=found.details,
             scope=SCOPE,

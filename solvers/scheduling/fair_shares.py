@@ -11,7 +11,7 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.fair_shares import FairShares, TimeShare
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
@@ -24,7 +24,7 @@ _IDLE = 1e-6
 
 
 @dataclass(frozen=True)
-class FairSharing(Timed, uses=("start",)):
+class FairSharing(CertifiedMethod, uses=("start",)):
     r""":class:`~ddlopt.models.scheduling.formulations.fair_shares.FairShares`, rounded slot by slot.
 
     The shares say how much progress :math:`R_{it}` each job is going to make after slot t. A slot goes to the widths
@@ -71,7 +71,7 @@ class FairSharing(Timed, uses=("start",)):
 
     def find(
         self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock, start: Schedule | None
-    ) -> Found:
+    ) -> MethodOutput:
         """See the class.
 
         Raises
@@ -90,7 +90,7 @@ class FairSharing(Timed, uses=("start",)):
         details: dict[str, Any] = {"shares": len(shares), "sweeps": sweeps, **outcome.figures}
         if outcome.value is not None:
             details["relaxation"] = outcome.value
-        return Found(
+        return MethodOutput(
             schedule, details=details, bound=bound, versions={"solver": outcome.solver}, message=outcome.message
         )
 

@@ -12,7 +12,7 @@ from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Found, Heuristic
+from ddlopt.solvers.heuristic import Clock, Heuristic, MethodOutput
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats
@@ -66,7 +66,7 @@ class LpGuided(Heuristic, uses=("seed", "start")):
             return "servers have a power of their own, so that it matters which ones are used"
         return knapsack_is_exact(instance) or TimeIndexed().refuses(instance)
 
-    def find(self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """See :meth:`answer`; says so where the relaxation was left out for its size."""
         found = super().find(instance, limits, seed, clock, start)
         choices = choices_of_relaxation(instance)

@@ -6,7 +6,7 @@ from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Method, Result, kernels_of, uses_of
 from ddlopt.solvers.makers import entries, formulation, heuristic
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 FAMILY = ROOM = "scheduling"
 
@@ -51,7 +51,7 @@ def _suits(name: str, instance: SchedulingInstance) -> bool:
 
 
 def _exact(solver: str) -> Method:
-    return Opened("exact", FAMILY, _Opening(), lambda instance: _model_for(instance, solver))
+    return WarmStarted("exact", FAMILY, _Opening(), lambda instance: _model_for(instance, solver))
 
 
 def _model_for(instance: SchedulingInstance, solver: str) -> Method:

@@ -8,13 +8,13 @@ from ddlopt.models.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation, heuristic
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 FAMILY = ROOM = "topology"
 
 
 def _exact(solver: str) -> Method:
-    return Opened("exact", FAMILY, _link_exchange(solver), lambda instance: _model_for(instance, solver))
+    return WarmStarted("exact", FAMILY, _link_exchange(solver), lambda instance: _model_for(instance, solver))
 
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:

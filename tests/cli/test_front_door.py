@@ -11,7 +11,7 @@ import ddlopt
 from ddlopt.instances import readers
 from ddlopt.instances.readers.graphs import flexnet
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.external import checked
 from ddlopt.solvers.options import options_of, with_options
 
 TINY = "topology/tiny-n4-d2"

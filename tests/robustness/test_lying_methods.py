@@ -17,7 +17,7 @@ from ddlopt.models.errors import DdloptError, OptionError, SolverError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.certify import is_ours
 from ddlopt.solvers.contracts import Limits, Result, Status, TracePoint, best_bound, better, relative_gap
-from ddlopt.solvers.foreign import checked
+from ddlopt.solvers.external import checked
 from ddlopt.solvers.heuristic import Heuristic
 
 INSTANCE = ddlopt.load("topology/tiny-n4-d2")

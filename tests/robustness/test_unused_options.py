@@ -14,7 +14,7 @@ from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends.pyomo_any import PyomoSolver
 from ddlopt.solvers.contracts import OPTIONS, Limits, uses_of
-from ddlopt.solvers.heuristic import Heuristic, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Heuristic
 
 TINY = ddlopt.load("topology/tiny-n4-d2")
 
@@ -48,7 +48,7 @@ def _declared():
     """Classes of methods with the functions in which they answer."""
     for entry in catalogue.own_entries():
         kind = type(entry.make("highs"))
-        if issubclass(kind, Timed) and "uses_for" not in vars(kind):
+        if issubclass(kind, CertifiedMethod) and "uses_for" not in vars(kind):
             yield kind
 
 

@@ -26,7 +26,7 @@ from ddlopt.solvers.contracts import (
 )
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Heuristic
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 
 class PackInstance(Instance):
@@ -300,7 +300,7 @@ class Scripted:
 
 def opened(first, second, progress=None):
     model = Scripted("slow", second)
-    both = Opened("both", "pack", Scripted("quick", first), lambda instance: model)
+    both = WarmStarted("both", "pack", Scripted("quick", first), lambda instance: model)
     return both.solve(BAG, Limits(), progress=progress), model
 
 

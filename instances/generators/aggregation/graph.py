@@ -8,7 +8,7 @@ import itertools
 import networkx as nx
 import numpy as np
 
-from ddlopt.instances.generators.aggregation.jobs import Fabric, Wishes, instance_on
+from ddlopt.instances.generators.aggregation.jobs import Fabric, JobOptions, instance_on
 from ddlopt.instances.options import at_least, positive
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.errors import OptionError
@@ -47,7 +47,7 @@ def fat_tree(
     bandwidth_bytes_per_s : float
         Of a host's link.
     jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.Wishes`.
+        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
     aggregators, connections, merging
         Fields of the instance.
 
@@ -78,7 +78,7 @@ def fat_tree(
     fabric = Fabric(
         [*edges, *middles, *cores], [(one, other, inner) for one, other in cables], hosts, bandwidth_bytes_per_s
     )
-    wishes = Wishes(
+    wishes = JobOptions(
         jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
         connections, merging,
     )  # fmt: skip
@@ -115,7 +115,7 @@ def leaf_spine(
     bandwidth_bytes_per_s, spine_bandwidth_bytes_per_s : float
         Of a host's link, and of a link between a leaf and a spine.
     jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.Wishes`.
+        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
     aggregators, connections, merging
         Fields of the instance.
     """
@@ -129,7 +129,7 @@ def leaf_spine(
         [(f"host{i}.{j}", i) for i in range(leaves) for j in range(hosts)],
         bandwidth_bytes_per_s,
     )
-    wishes = Wishes(
+    wishes = JobOptions(
         jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
         connections, merging,
     )  # fmt: skip
@@ -162,7 +162,7 @@ def torus(
         Switches along each of 1 to 3 dimensions; along one with 2 there is a single link.
     bandwidth_bytes_per_s : float
     jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.Wishes`.
+        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
     aggregators, connections, merging
         Fields of the instance.
     """
@@ -177,7 +177,7 @@ def torus(
             if other != number:
                 cables.setdefault((min(number, other), max(number, other)))
     names = [".".join(map(str, place)) for place in places]
-    wishes = Wishes(
+    wishes = JobOptions(
         jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
         connections, merging,
     )  # fmt: skip
@@ -216,7 +216,7 @@ def random_graph(
         Of each switch.
     bandwidth_bytes_per_s : float
     jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.Wishes`.
+        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
     aggregators, connections, merging
         Fields of the instance.
 
@@ -237,7 +237,7 @@ def random_graph(
         drawn = nx.random_regular_graph(degree, switches, seed=int(rng.integers(2**31)))
         if nx.is_connected(drawn):
             break
-    wishes = Wishes(
+    wishes = JobOptions(
         jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
         connections, merging,
     )  # fmt: skip

@@ -35,7 +35,7 @@ class Fabric(NamedTuple):
     host_bandwidth_bytes_per_s: float
 
 
-class Wishes(NamedTuple):
+class JobOptions(NamedTuple):
     """How many jobs there are, what they send, and what the switches can do.
 
     Parameters
@@ -73,7 +73,7 @@ def networks() -> tuple[Workload, ...]:
     return (resnet50(1), resnet101(1), vgg16(1), vgg19(1), bert(12, 768, 512, 1), gpt2(1))
 
 
-def refuse_odd(wishes: Wishes) -> None:
+def refuse_odd(wishes: JobOptions) -> None:
     """Raise OptionError where a wish is out of its range."""
     for option in ("jobs", "workers", "job_slots"):
         at_least(option, getattr(wishes, option), 1)
@@ -85,7 +85,7 @@ def refuse_odd(wishes: Wishes) -> None:
             positive(option, getattr(wishes, option))
 
 
-def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric, wishes: Wishes) -> GraphInstance:
+def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric, wishes: JobOptions) -> GraphInstance:
     """Jobs on the hosts of a network; nodes are the hosts, then the switches.
 
     Raises
@@ -137,7 +137,7 @@ def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric
     )
 
 
-def _groups(rng: np.random.Generator, hosts: int, wishes: Wishes) -> list[list[int]]:
+def _groups(rng: np.random.Generator, hosts: int, wishes: JobOptions) -> list[list[int]]:
     """Server and workers of each job."""
     size = wishes.workers + 1
     groups: list[list[int]] = []

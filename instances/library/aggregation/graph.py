@@ -7,7 +7,7 @@ import numpy as np
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.generators.aggregation.graph import hosts_at_switches
-from ddlopt.instances.generators.aggregation.jobs import Wishes, instance_on
+from ddlopt.instances.generators.aggregation.jobs import JobOptions, instance_on
 from ddlopt.models.aggregation import AggregationProblem, GraphInstance
 
 _LINK = 1.25e10
@@ -81,7 +81,7 @@ def instances() -> Iterator[AggregationProblem]:
 
 def _abilene(name: str, goal: str, aggregators: int | None) -> GraphInstance:
     """Four jobs between the cities of Abilene, 10 Gb/s each link."""
-    wishes = Wishes(4, 5, "random", None, 1, 1, None, goal, aggregators, None, False)
+    wishes = JobOptions(4, 5, "random", None, 1, 1, None, goal, aggregators, None, False)
     source = (
         "nodes and links of Abilene.gml, The Internet Topology Zoo (S. Knight, H. X. Nguyen, N. Falkner, R. Bowden, "
         "M. Roughan; CC BY 4.0, DOI 10.25909/30153949); a host at each, 10 Gb/s, 4 jobs drawn with seed 0; "

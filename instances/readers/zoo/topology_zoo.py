@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ddlopt.instances.generators.aggregation.graph import hosts_at_switches
-from ddlopt.instances.generators.aggregation.jobs import Wishes, instance_on
+from ddlopt.instances.generators.aggregation.jobs import JobOptions, instance_on
 from ddlopt.instances.options import at_least, checked, positive
 from ddlopt.instances.readers.zoo.zoo_graph import read_zoo_file, restricted
 from ddlopt.models.aggregation.graph.instance import GraphInstance
@@ -45,7 +45,7 @@ def read_topology_zoo(
     path : str or Path
         A file ``.gml`` or ``.graphml``.
     jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.Wishes`.
+        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
     hosts : int
         At each node.
     seed : int
@@ -82,7 +82,7 @@ def read_topology_zoo(
         )
     graph = restricted(file.graph, file.parts[0])
     known = graph.bandwidths if speeds and graph.bandwidths is not None else (None,) * len(graph.edges)
-    wishes = Wishes(
+    wishes = JobOptions(
         jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
         connections, merging,
     )  # fmt: skip

@@ -31,7 +31,7 @@ class Joined(Protocol):
 
 
 @dataclass(frozen=True)
-class Freely:
+class UncapacitatedMerge:
     """In any number."""
 
     tables: Tables
@@ -53,7 +53,7 @@ class Freely:
 
 
 @dataclass(frozen=True)
-class InPlaces:
+class CapacitatedMerge:
     """As many behind each arc as it has room for."""
 
     tables: RoomTables

@@ -5,7 +5,7 @@ from importlib import import_module
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 FAMILY, ROOM = "aggregation", "aggregation/graph"
 
@@ -47,7 +47,7 @@ def best(instance: GraphInstance, solver: str) -> Method:
     opening: Method = _searches(instance, rounds) if trees.refuses(instance) else trees
     if alone:
         return opening
-    return Opened("exact", FAMILY, opening, lambda _: model)
+    return WarmStarted("exact", FAMILY, opening, lambda _: model)
 
 
 def _searches(instance: GraphInstance, rounds: int) -> Method:
@@ -55,7 +55,7 @@ def _searches(instance: GraphInstance, rounds: int) -> Method:
     negotiation: Method = import_module("ddlopt.solvers.aggregation.graph.negotiation").GraphNegotiation()
     if negotiation.refuses(instance) is not None:
         return search
-    return Opened("exact", FAMILY, search, lambda _: negotiation)
+    return WarmStarted("exact", FAMILY, search, lambda _: negotiation)
 
 
 def _flows(instance: GraphInstance) -> int:
@@ -72,7 +72,7 @@ def strategy(instance: GraphInstance, name: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
-    ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:PlainGraph"),
+    ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:SingleLayerFlow"),
     ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
     ("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
     ("rate-levels-plain", "exact", "the same without the flows that make it strong", "models:formulations.rate_levels:RateLevels", {"flows": False}),

@@ -14,7 +14,7 @@ from ddlopt.models.errors import NoSolutionError, SolverError
 from ddlopt.solvers.aggregation.graph.relaxation import Program, Relaxed, columns_of, starts
 from ddlopt.solvers.aggregation.graph.strategies import FAMILY, Paths, Room, Route, aggregated, meeting
 from ddlopt.solvers.contracts import Limits, better
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _LARGEST = 150_000
 """Columns of the relaxation beyond which it takes minutes."""
@@ -24,7 +24,7 @@ _DRAWS = 8
 
 
 @dataclass(frozen=True)
-class RelaxedRounding(Timed, uses=("seed",)):
+class RelaxedRounding(CertifiedMethod, uses=("seed",)):
     """A linear relaxation, whose optimum is a bound, and routes drawn in its shares.
 
     From each worker the route goes on at every node over an arc drawn with the probability of its share in the flow of
@@ -57,7 +57,7 @@ class RelaxedRounding(Timed, uses=("seed",)):
             return f"the relaxation has about {columns_of(instance)} columns, more than {_LARGEST}"
         return reason
 
-    def find(self, instance: GraphInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: GraphInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best of all rounds, and the bound."""
         try:
             relaxed = Program(instance).solve(clock.left_s)
@@ -79,7 +79,7 @@ class RelaxedRounding(Timed, uses=("seed",)):
                 clock.report(value, relaxed.bound)
         if best is None:
             raise NoSolutionError(f"no round kept the rules of the instance; the last one: {violation}")
-        return Found(best[1], bound=relaxed.bound)
+        return MethodOutput(best[1], bound=relaxed.bound)
 
 
 def _drawn(instance: GraphInstance, relaxed: Relaxed, rng: np.random.Generator) -> AggregationTrees:

@@ -41,12 +41,12 @@ def routers(case: Case, rng: np.random.Generator) -> tuple[Router, ...]:
         pricing = Pricing(case.instance, job_network(case.instance, job))
         forwarding = all(node.forwards for node in case.instance.nodes if node.slots)
         fast = forwarding and pricing.pairs <= MOST_PAIRS
-        found.append(Cheapest(pricing) if fast else Grown(case, j, rng))
+        found.append(SteinerDpRouter(pricing) if fast else GreedyTreeRouter(case, j, rng))
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class Cheapest:
+class SteinerDpRouter:
     """The dynamic program; messages beyond the room of a link are then sent another way."""
 
     pricing: Pricing
@@ -59,7 +59,7 @@ class Cheapest:
 
 
 @dataclass(frozen=True)
-class Grown:
+class GreedyTreeRouter:
     """Worker by worker in some random orders, each by the cheapest way; the cheapest of these trees."""
 
     case: Case

@@ -5,10 +5,10 @@ from ddlopt.solvers.aggregation.hot.greedy import HotPrices
 from ddlopt.solvers.aggregation.hot.knapsack import FAMILY
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.limited import Limited
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 
 def opened(solver: str) -> Method:
     """Prices first, then the integer program, which leaves out what cannot be as good as their answer."""
     program = Limited("hot-parameters", FAMILY, lambda worth: HotParameters(worth=worth), solver)
-    return Opened("hot-parameters", FAMILY, HotPrices(), lambda _: program)
+    return WarmStarted("hot-parameters", FAMILY, HotPrices(), lambda _: program)

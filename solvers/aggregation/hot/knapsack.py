@@ -10,7 +10,7 @@ from ddlopt.models.aggregation.hot.instance import HotInstance, Reals, Whole
 from ddlopt.models.aggregation.hot.items import items_of
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 FAMILY = "aggregation"
 
@@ -19,7 +19,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class HotKnapsack(Timed, uses=()):
+class HotKnapsack(CertifiedMethod, uses=()):
     r"""A dynamic program over the few parameters near the break of the greedy order.
 
     Let x take parameters by value a register until the next one, of value :math:`\lambda` a register, does not fit. Let
@@ -59,7 +59,7 @@ class HotKnapsack(Timed, uses=()):
             return f"it fills one switch, and there are {len(instance.switches)}; use hot-parameters"
         return reason
 
-    def find(self, instance: HotInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: HotInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The optimum, with itself as bound."""
         items = items_of(instance, groups_of(instance))
         values = np.ascontiguousarray(items.values[:, 0])
@@ -68,7 +68,9 @@ class HotKnapsack(Timed, uses=()):
         proven = cells <= self.most_cells
         bound = float(values[taken].sum()) * (1 + _ROUNDING) if proven else None
         details = {"core_parameters": float(core), "table_cells": float(cells)}
-        return Found(solution, details, bound, message="" if proven else "too many cells for the dynamic program")
+        return MethodOutput(
+            solution, details, bound, message="" if proven else "too many cells for the dynamic program"
+        )
 
 
 def best_choice(widths: Whole, values: Reals, capacity: int, most_cells: int) -> tuple[npt.NDArray[np.bool_], int, int]:

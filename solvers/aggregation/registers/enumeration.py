@@ -17,8 +17,8 @@ from ddlopt.solvers.aggregation.registers.kernels.annealing import Work, state_o
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.contracts import Limits, relative_gap
-from ddlopt.solvers.heuristic import Clock, Found, Timed
-from ddlopt.solvers.opened import OPENING_SHARE
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.warm_started import OPENING_SHARE
 
 _NODES = 500
 """Between looks at the clock."""
@@ -28,7 +28,7 @@ _LEAP = 0.1
 
 
 @dataclass(frozen=True)
-class RegisterTree(Timed, uses=("seed", "start")):
+class RegisterTree(CertifiedMethod, uses=("seed", "start")):
     r"""Iterative deepening (ours): is there a placement at the bound? If none, the bound rises; and so on.
 
     A node is a partial placement. Its bound is what the placed parameters cost, and what parameters that are not placed
@@ -65,14 +65,16 @@ class RegisterTree(Timed, uses=("seed", "start")):
         """``register-tree``, or ``colouring``."""
         return "colouring" if self.only_floor else "register-tree"
 
-    def find(self, instance: RegisterInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: RegisterInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The placement found and the bound that is proven."""
         batches = merged(instance)
         best = self._opening(instance, seed, clock, start)
         run = _Run(instance, batches, clock, best)
         if batches.batches:
             run.deepen(limits.gap, once=self.only_floor)
-        return Found(placement(instance, run.best.tolist()), {"nodes": float(run.nodes)}, run.bound + batches.constant)
+        return MethodOutput(
+            placement(instance, run.best.tolist()), {"nodes": float(run.nodes)}, run.bound + batches.constant
+        )
 
     def _opening(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Placement:
         share = None if math.isinf(clock.left_s) else max(1e-3, OPENING_SHARE * clock.left_s)

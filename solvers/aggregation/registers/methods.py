@@ -21,9 +21,9 @@ def milp(instance: RegisterInstance, solver: str) -> Method:
 
 def _opened(name: str, make: Callable[[str], Method], solver: str, relaxation: bool) -> Method:
     from ddlopt.solvers.aggregation.registers.search import RegisterSearch
-    from ddlopt.solvers.opened import Opened
+    from ddlopt.solvers.warm_started import WarmStarted
 
-    return Opened(name, FAMILY, RegisterSearch(steps=1_000_000, relaxation=relaxation), lambda _: make(solver))
+    return WarmStarted(name, FAMILY, RegisterSearch(steps=1_000_000, relaxation=relaxation), lambda _: make(solver))
 
 
 _counts = formulation(ROOM, "register-counts", "formulations.count_placement:CountPlacement")

@@ -17,14 +17,14 @@ from ddlopt.solvers.aggregation.registers.kernels.annealing import state_of, val
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _SMALL = 30
 """Parameters up to which the interior-point method is the quicker one."""
 
 
 @dataclass(frozen=True)
-class RelaxationRounding(Timed, uses=("seed",)):
+class RelaxationRounding(CertifiedMethod, uses=("seed",)):
     """Frieze and Jerrum's rounding: every array has a random direction, every parameter the array nearest to its own.
 
     Where the nearest array is full, a parameter takes the nearest one that has room; those that are surest choose
@@ -51,7 +51,7 @@ class RelaxationRounding(Timed, uses=("seed",)):
         """What the relaxation refuses."""
         return PlacementRelaxation().refuses(instance)
 
-    def find(self, instance: RegisterInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: RegisterInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best of all draws, and the bound."""
         arrays, batches = RelaxationArrays(instance), merged(instance)
         outcome, gram, bound = relaxed(instance, clock, self.solver)
@@ -72,7 +72,7 @@ class RelaxationRounding(Timed, uses=("seed",)):
                 clock.report(float(value) + batches.constant, bound)
         versions = {"solver": outcome.solver}
         details = {"relaxation": (outcome.value or 0.0) + batches.constant, "relaxation_s": outcome.runtime_s}
-        return Found(placement(instance, best.tolist()), details, bound, versions=versions)
+        return MethodOutput(placement(instance, best.tolist()), details, bound, versions=versions)
 
 
 def relaxed(

@@ -13,7 +13,7 @@ from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 _SHARE = 0.2
 """Part of the gap asked for that tangents may take."""
@@ -71,6 +71,6 @@ class Tangents:
         return told_anew(result, compile_s=compile_s + result.compile_s)
 
 
-def opened(solver: str = "highs", name: str = "exact") -> Opened:
+def opened(solver: str = "highs", name: str = "exact") -> WarmStarted:
     """Prices, then :class:`Tangents` from their plan."""
-    return Opened(name, "aggregation", PricedSlots(), lambda _: Tangents(solver))
+    return WarmStarted(name, "aggregation", PricedSlots(), lambda _: Tangents(solver))

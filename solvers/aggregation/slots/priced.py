@@ -17,7 +17,7 @@ from ddlopt.solvers.aggregation.slots.interior_point import Rates, best_rates
 from ddlopt.solvers.aggregation.slots.rates import Flags
 from ddlopt.solvers.aggregation.slots.rounding import Rounding
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _LEAST = 1e-6
 """Part of a job that counts as none."""
@@ -28,7 +28,7 @@ _SECTIONS = 40
 
 
 @dataclass(frozen=True)
-class PricedSlots(Timed, uses=()):
+class PricedSlots(CertifiedMethod, uses=()):
     """The convex relaxation by an interior-point method, its prices as certificate, and the plan rounded from it.
 
     Without fallback and with slots that need not be whole there is nothing to round, and the gap is that of the
@@ -63,7 +63,9 @@ class PricedSlots(Timed, uses=()):
             return "it covers goal 'total'; 'slowest' is solved by bisection"
         return refused
 
-    def find(self, instance: SlotsInstance, limits: Limits, seed: int, clock: Clock, start: SlotPlan | None) -> Found:
+    def find(
+        self, instance: SlotsInstance, limits: Limits, seed: int, clock: Clock, start: SlotPlan | None
+    ) -> MethodOutput:
         """See the class."""
         arrays = SlotArrays(instance)
         relaxed, version = self._relaxed(arrays, clock)
@@ -73,7 +75,7 @@ class PricedSlots(Timed, uses=()):
             prices = sharpened(arrays, prices, clock)
         bound = price_bound(arrays, prices)
         clock.report(plan.cost + arrays.compute_total_s, bound)
-        return Found(
+        return MethodOutput(
             arrays.plan(plan.rates, plan.aggregated, plan.slots),
             details=price_details(arrays, relaxed.prices),
             bound=bound,
@@ -96,7 +98,7 @@ class PricedSlots(Timed, uses=()):
 
 
 @dataclass(frozen=True)
-class SlowestSlots(Timed, uses=()):
+class SlowestSlots(CertifiedMethod, uses=()):
     """Goal ``slowest``: bisection over the time, which says what rates each job needs; whole slots and fallback too.
 
     Details: none.
@@ -113,11 +115,13 @@ class SlowestSlots(Timed, uses=()):
             return "it covers goal 'slowest'"
         return refused
 
-    def find(self, instance: SlotsInstance, limits: Limits, seed: int, clock: Clock, start: SlotPlan | None) -> Found:
+    def find(
+        self, instance: SlotsInstance, limits: Limits, seed: int, clock: Clock, start: SlotPlan | None
+    ) -> MethodOutput:
         """See the class; the bound of the instance is the optimum."""
         arrays = SlotArrays(instance)
         needed = needed_for(arrays, least_slowest_s(arrays)[1])
-        return Found(arrays.plan(needed.rates, needed.aggregated))
+        return MethodOutput(arrays.plan(needed.rates, needed.aggregated))
 
 
 def relaxation(arrays: SlotArrays) -> Rates:

@@ -10,13 +10,13 @@ from ddlopt.models.aggregation.table.instance import LookupTables, TableInstance
 from ddlopt.solvers.aggregation.table.kernels import Floats, Ints
 from ddlopt.solvers.aggregation.table.staircase import Staircase, above, staircase
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 FAMILY = "aggregation"
 
 
 @dataclass(frozen=True)
-class OptimalTables(Timed, uses=()):
+class OptimalTables(CertifiedMethod, uses=()):
     r"""The least error of all tables together.
 
     *One table.* For a limit of the error, the fewest entries are found by a pass over the operands (see
@@ -37,7 +37,7 @@ class OptimalTables(Timed, uses=()):
     covers: ClassVar[type[TableInstance]] = TableInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table.kernels",)
 
-    def find(self, instance: TableInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: TableInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Optimal tables; if the time is up before, the best known ones and a bound."""
         stairs = [staircase(table) for table in instance.tables]
         caps = most_entries(instance)
@@ -59,7 +59,7 @@ def tables_of(instance: TableInstance, stairs: list[Staircase], limits: list[flo
     return LookupTables(instance=instance.name, starts=starts)
 
 
-def _least_largest(instance: TableInstance, stairs: list[Staircase], caps: list[int], clock: Clock) -> Found:
+def _least_largest(instance: TableInstance, stairs: list[Staircase], caps: list[int], clock: Clock) -> MethodOutput:
     """By bisection of the largest weighted error."""
     weights = [table.weight for table in instance.tables]
     sizes = [table.entry_bytes for table in instance.tables]
@@ -92,7 +92,7 @@ def _least_largest(instance: TableInstance, stairs: list[Staircase], caps: list[
         low, high = (low, min(high, value)) if fits else (min(high, max(middle, value)), high)
         clock.report(high, low)
     limits = [max(stair.floor, high / weight) for stair, weight in zip(stairs, weights, strict=True)]
-    return Found(tables_of(instance, stairs, limits), {"rounds": float(rounds)}, bound=low)
+    return MethodOutput(tables_of(instance, stairs, limits), {"rounds": float(rounds)}, bound=low)
 
 
 class _Choices(NamedTuple):
@@ -104,7 +104,9 @@ class _Choices(NamedTuple):
     own: Ints
 
 
-def _least_sum(instance: TableInstance, stairs: list[Staircase], caps: list[int], gap: float, clock: Clock) -> Found:
+def _least_sum(
+    instance: TableInstance, stairs: list[Staircase], caps: list[int], gap: float, clock: Clock
+) -> MethodOutput:
     """By refining staircases where the knapsack of what is not yet known chooses."""
     # Both ends of each staircase, without which there is no solution and no bound; between them what time allows.
     known = [{1: stair.error(1), cap: stair.error(cap)} for stair, cap in zip(stairs, caps, strict=True)]
@@ -131,7 +133,7 @@ def _least_sum(instance: TableInstance, stairs: list[Staircase], caps: list[int]
             known[k][middle] = stairs[k].error(middle)
     limits = [stair.error(count) for stair, count in zip(stairs, best[1], strict=True)]
     details = {"rounds": float(rounds), "steps": float(sum(map(len, known)))}
-    return Found(tables_of(instance, stairs, limits), details, bound=min(bound, best[0]))
+    return MethodOutput(tables_of(instance, stairs, limits), details, bound=min(bound, best[0]))
 
 
 def _optimistic(known: dict[int, float]) -> dict[int, float]:

@@ -10,13 +10,13 @@ from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeIns
 from ddlopt.models.aggregation.tree.tables import Floats, Ints, budgets, tables
 from ddlopt.solvers.aggregation.tree.kernels.congestion import fewest
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _NARROW = 1e-9
 
 
 @dataclass(frozen=True)
-class TreeCongestion(Timed, uses=()):
+class TreeCongestion(CertifiedMethod, uses=()):
     r"""The switches that make congestion least, by bisection over it; for one job.
 
     With a largest load t, the link above v may carry :math:`c_v = \lfloor t / \rho_v \rfloor` messages. From the leaves
@@ -50,7 +50,7 @@ class TreeCongestion(Timed, uses=()):
             return f"it has one job, and the instance {len(instance.jobs)}; use tree"
         return reason
 
-    def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The optimum, or what is found when the time is up."""
         figures = tables(instance)
         useful, rates = figures.useful[0], instance.jobs[0].message_size * np.array(instance.seconds_per_message)
@@ -78,7 +78,7 @@ class TreeCongestion(Timed, uses=()):
                 low = max(low, target)
             target = (low + value) / 2
         answer = AggregatingSwitches(instance=instance.name, switches=(chosen,))
-        return Found(answer, {"tests": float(tests)}, bound=low * (1 - 1e-12))
+        return MethodOutput(answer, {"tests": float(tests)}, bound=low * (1 - 1e-12))
 
 
 def _within(limit: float, rates: Floats) -> Ints:

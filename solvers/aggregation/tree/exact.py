@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, states_of
-from ddlopt.models.aggregation.tree.formulations.tree_message_flow import PlainTreeAggregation
+from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.tree.limits import TreeLimits
@@ -15,7 +15,7 @@ from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, compiled, kernels_of
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import known_objective
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 MOST_STATES = 20_000
 """Beyond, the program over states takes longer than that over messages."""
@@ -81,11 +81,11 @@ def fitting(instance: Any, start: AggregatingSwitches | None) -> Formulation:
     if not isinstance(instance, TreeInstance):
         return TreeAggregation()
     if instance.goal == "congestion":
-        return PlainTreeAggregation(limit_s=known_objective(instance, start))
-    return TreeAggregation() if states_of(instance) <= MOST_STATES else PlainTreeAggregation()
+        return TreeMessageFlow(limit_s=known_objective(instance, start))
+    return TreeAggregation() if states_of(instance) <= MOST_STATES else TreeMessageFlow()
 
 
 def opened(instance: TreeInstance, solver: str) -> Method:
     """A heuristic, and the integer program that starts from what it found."""
     opening = TreePrices() if instance.goal == "utilization" else TreeLimits()
-    return Opened("milp", "aggregation", opening, lambda _: TreeIntegerProgram(solver))
+    return WarmStarted("milp", "aggregation", opening, lambda _: TreeIntegerProgram(solver))

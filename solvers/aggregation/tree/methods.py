@@ -36,7 +36,7 @@ ENTRIES = entries(
     ("soar", "exact", "utilization by dynamic programming", "soar:Soar"),
     ("tree-congestion", "exact", "congestion of one job, by the fewest switches under limits", "congestion:TreeCongestion"),
     ("tree", "exact", "integer program over the next aggregating switch above each", "models:formulations.tree_aggregation:TreeAggregation"),
-    ("tree-plain", "exact", "messages on links, with big-M rows", "models:formulations.tree_message_flow:PlainTreeAggregation"),
+    ("tree-plain", "exact", "messages on links, with big-M rows", "models:formulations.tree_message_flow:TreeMessageFlow"),
     ("tree-greedy", "heuristic", "the pair of job and switch that gains most, one after the other", "greedy:TreeGreedy"),
     ("tree-prices", "heuristic", "ours for several jobs, prices of memory and a dynamic program for each job", "prices:TreePrices"),
     ("tree-limits", "heuristic", "ours for congestion, links brought below a limit from the leaves up", "limits:TreeLimits"),

@@ -12,7 +12,7 @@ from ddlopt.models.errors import NoSolutionError, NotApplicableError
 from ddlopt.solvers.aggregation.tree.greedy import Gains, all_pairs
 from ddlopt.solvers.aggregation.tree.soar import job_program
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _PATIENCE = 8
 """Steps without a better bound before they become half as long."""
@@ -20,7 +20,7 @@ _SHORTEST = 2e-3
 
 
 @dataclass(frozen=True)
-class TreePrices(Timed, uses=()):
+class TreePrices(CertifiedMethod, uses=()):
     r"""Lagrangian decomposition of utilization into jobs.
 
     Memory of the switches where jobs compete, the budget and the budgets of jobs get prices
@@ -50,7 +50,7 @@ class TreePrices(Timed, uses=()):
         """Other problems, congestion."""
         return refusal(instance, "utilization")
 
-    def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best answer found, and the best bound."""
         figures = tables(instance)
         best = Gains(instance, figures).fill(all_pairs(figures), clock)
@@ -81,7 +81,7 @@ class TreePrices(Timed, uses=()):
             if not prices.move(wanted, length * (value - worth)):
                 break
         bound = min(bound, value)
-        return Found(best.answer(), {"steps": float(steps)}, bound=bound)
+        return MethodOutput(best.answer(), {"steps": float(steps)}, bound=bound)
 
 
 class _Prices:

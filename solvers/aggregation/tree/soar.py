@@ -12,7 +12,7 @@ from ddlopt.models.errors import NoSolutionError, NotApplicableError
 from ddlopt.solvers.aggregation.tree.dynamic_program import JobTree, TreeProgram
 from ddlopt.solvers.aggregation.tree.greedy import TreeGreedy
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 FAMILY = "aggregation"
 
@@ -29,7 +29,7 @@ def job_program(
 
 
 @dataclass(frozen=True)
-class Soar(Timed, uses=("seed",)):
+class Soar(CertifiedMethod, uses=("seed",)):
     r"""The switches that make utilization least, by dynamic programming.
 
     :math:`X_v(a, i)` is the least cost of the messages that enter below v until they reach a, the next switch above v
@@ -70,7 +70,7 @@ class Soar(Timed, uses=("seed",)):
             return f"jobs compete for the memory of switch {instance.label(short[0])}; use tree or tree-prices"
         return None
 
-    def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The optimum; the greedy's answer where time or room for the tables is short."""
         figures = tables(instance)
         total, each = budgets(instance, figures.useful)
@@ -84,7 +84,7 @@ class Soar(Timed, uses=("seed",)):
             greedy = TreeGreedy()
             solution, _ = greedy.answer(instance, seed, Clock(Limits(), None), None)
             bound = greedy.certificate(instance, solution, clock)
-            return Found(solution, bound=bound, message=f"{late}: {greedy.name}")
+            return MethodOutput(solution, bound=bound, message=f"{late}: {greedy.name}")
         value, shares = shared(curves, total)
         switches = tuple(tuple(p.nodes(share).tolist()) for p, share in zip(programs, shares, strict=True))
         clock.report(value, value)
@@ -92,7 +92,9 @@ class Soar(Timed, uses=("seed",)):
             "depth": float(max(p.plan.rows.max() for p in programs)),
             "parts": float(max(p.parts for p in programs)),
         }
-        return Found(AggregatingSwitches(instance=instance.name, switches=switches), details, bound=value * (1 - 1e-12))
+        return MethodOutput(
+            AggregatingSwitches(instance=instance.name, switches=switches), details, bound=value * (1 - 1e-12)
+        )
 
 
 def shared(curves: list[Floats], total: int) -> tuple[float, list[int]]:

@@ -11,13 +11,13 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.joint.master import Master
 from ddlopt.solvers.codesign.joint.search import Search
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 
 @dataclass(frozen=True)
-class Joint(Timed, uses=("seed", "start")):
+class Joint(CertifiedMethod, uses=("seed", "start")):
     r"""Logic-based Benders decomposition: strategies under a bound for every topology, topologies for the best of them.
 
     Let z(x) be the bytes on the busiest link of the best topology for a choice x of strategies, and C(x) its compute
@@ -93,7 +93,7 @@ class Joint(Timed, uses=("seed", "start")):
         """``joint``."""
         return "joint"
 
-    def find(self, instance: CodesignInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: CodesignInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan, and the bound."""
         search = Search(
             instance,
@@ -108,4 +108,4 @@ class Joint(Timed, uses=("seed", "start")):
         search.run(start)
         plan = search.plan()
         bound = min(search.bound_s, search.best_s)
-        return Found(plan, search.figures(), bound, versions={"solver": self.backend.name})
+        return MethodOutput(plan, search.figures(), bound, versions={"solver": self.backend.name})

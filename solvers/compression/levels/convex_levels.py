@@ -12,11 +12,11 @@ from ddlopt.models.compression.levels.prices import price_bound, sharpest_prices
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.compression.levels.rounding import Rounding, places_of, plan, price_details, rounding_gap
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 
 @dataclass(frozen=True)
-class ConvexLevels(Timed, uses=("start",)):
+class ConvexLevels(CertifiedMethod, uses=("start",)):
     """:class:`~.ContinuousLevels`, rounded to levels that are allowed.
 
     Exponential curves are solved twice: as they are, which says what error is worth, and with the allowed levels joined
@@ -44,7 +44,9 @@ class ConvexLevels(Timed, uses=("start",)):
         """What the formulation does not cover."""
         return ContinuousLevels().refuses(instance)
 
-    def find(self, instance: LevelInstance, limits: Limits, seed: int, clock: Clock, start: LevelPlan | None) -> Found:
+    def find(
+        self, instance: LevelInstance, limits: Limits, seed: int, clock: Clock, start: LevelPlan | None
+    ) -> MethodOutput:
         """See the class.
 
         Raises
@@ -59,7 +61,7 @@ class ConvexLevels(Timed, uses=("start",)):
         if (search.arrays.scale > 0).any():
             search.relax(ContinuousLevels(chords=True), limits)
         places = search.rounded()
-        return Found(
+        return MethodOutput(
             plan(instance, search.arrays, places),
             details={**search.details, **outcome.figures},
             bound=search.bound,

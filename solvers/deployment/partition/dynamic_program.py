@@ -11,14 +11,14 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.partition.chains import FAMILY, HAIR, best_chain, no_limit_s
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 MOST_IDEALS = 200_000
 """Beyond, pairs take longer than anybody waits."""
 
 
 @dataclass(frozen=True)
-class IdealProgram(Timed, uses=("seed",)):
+class IdealProgram(CertifiedMethod, uses=("seed",)):
     r"""The best contiguous partition for throughput, over all ideals.
 
     An ideal is a set of blocks with all that come before them in the order; a contiguous piece is what an ideal J has
@@ -66,7 +66,7 @@ class IdealProgram(Timed, uses=("seed",)):
             return f"the graph has more than {self.most_ideals} ideals; use max-load"
         return None
 
-    def find(self, instance: PartitionInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: PartitionInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The optimum, or the best cuts of lines if the time is up before.
 
         Raises
@@ -91,7 +91,7 @@ class IdealProgram(Timed, uses=("seed",)):
         except NoSolutionError as late:
             if solution is None:
                 raise
-            return Found(solution, details, message=str(late))
+            return MethodOutput(solution, details, message=str(late))
         if chain is not None:
             solution = Partition(instance=instance.name, devices=blocks.devices_of_nodes(chain.devices))
             value, details["pairs"] = chain.load_s, float(chain.pairs)
@@ -101,5 +101,5 @@ class IdealProgram(Timed, uses=("seed",)):
             raise InfeasibleError(f"'{instance.name}' has no contiguous partition that fits")
         clock.report(value, value if instance.contiguous else None)
         if instance.contiguous:
-            return Found(solution, details, bound=value)
-        return Found(solution, details, scope="contiguous", scope_bound=value)
+            return MethodOutput(solution, details, bound=value)
+        return MethodOutput(solution, details, scope="contiguous", scope_bound=value)

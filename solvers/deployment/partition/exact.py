@@ -13,7 +13,7 @@ from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
 from ddlopt.solvers.deployment.partition.linear import Linear
 from ddlopt.solvers.deployment.partition.search import PartitionSearch
 from ddlopt.solvers.limited import Limited
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 _OPENING = 40
 """Kicks of the search before the model, which takes a second or less then."""
@@ -38,7 +38,7 @@ class MaxLoad(ByInstance):
     def method(self, instance: Any) -> Method:
         """With the opening that covers the instance."""
         opening = Linear() if getattr(instance, "contiguous", False) else PartitionSearch(rounds=_OPENING)
-        return Opened(self.name, FAMILY, opening, lambda _: limited_max_load(self.solver))
+        return WarmStarted(self.name, FAMILY, opening, lambda _: limited_max_load(self.solver))
 
 
 def limited_max_load(solver: str = "highs") -> Limited:
@@ -56,4 +56,6 @@ def throughput(instance: Any, solver: str) -> Method:
 
 def latency(solver: str) -> Method:
     """A search, and the program over sets with its limit."""
-    return Opened("latency", FAMILY, LatencySearch(), lambda _: Limited("latency", FAMILY, LatencyPartition, solver))
+    return WarmStarted(
+        "latency", FAMILY, LatencySearch(), lambda _: Limited("latency", FAMILY, LatencyPartition, solver)
+    )

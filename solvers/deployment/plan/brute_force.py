@@ -13,14 +13,14 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import actions
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 SCOPE = "model parallel by consecutive pieces, nothing duplicated"
 _CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class BruteForce(Timed, uses=("threads",)):
+class BruteForce(CertifiedMethod, uses=("threads",)):
     """The best of all rows of actions (:mod:`~ddlopt.solvers.deployment.plan.actions`), by the fast simulator.
 
     That is the optimum among plans that split no group over devices in any other way than the rule has it, and
@@ -52,7 +52,7 @@ class BruteForce(Timed, uses=("threads",)):
             return f"{choices} actions of {instance.groups} groups make more than {self.most} plans"
         return None
 
-    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan, and its time as the bound of the scope where all have been tried."""
         simulator = Simulator(instance, threads=limits.threads)
         choices = len(simulator.actions)
@@ -72,7 +72,7 @@ class BruteForce(Timed, uses=("threads",)):
             tried = "all" if done == plans else f"{done} of {plans}"
             raise NoSolutionError(f"{tried} plans that were tried need more memory than there is ({SCOPE})")
         bound = time_s if done == plans else None
-        return Found(simulator.deployment(best), {"plans": done}, scope=SCOPE, scope_bound=bound)
+        return MethodOutput(simulator.deployment(best), {"plans": done}, scope=SCOPE, scope_bound=bound)
 
 
 def _rows(numbers: npt.NDArray[np.int64], choices: int, groups: int) -> npt.NDArray[np.int64]:

@@ -19,14 +19,14 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _OUTER_GAP = 0.8
 """Part of the gap asked for that the model may leave: its objective is below the time of its plan."""
 
 
 @dataclass(frozen=True)
-class CertifiedPlan(Timed, uses=("threads", "seed", "start")):
+class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
     """Solves :class:`~.MakespanBound`; the best of its plan and of simple ones.
 
     Or :class:`~ddlopt.models.deployment.plan.formulations.disjunctive_makespan.DisjunctiveMakespan`.
@@ -63,7 +63,7 @@ class CertifiedPlan(Timed, uses=("threads", "seed", "start")):
         """The one behind the formulation."""
         return self.backend.name
 
-    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The better plan, and the bound."""
         best, time_s = self._simple(instance, start)
         try:
@@ -99,7 +99,7 @@ class CertifiedPlan(Timed, uses=("threads", "seed", "start")):
                 best, time_s = plan, own_s
         if best is None:
             raise NoSolutionError("the plan of the bound needs more memory than there is, and so do simple plans")
-        return Found(
+        return MethodOutput(
             best, details, bound, versions={"solver": outcome.solver or self.backend.name}, message=outcome.message
         )
 

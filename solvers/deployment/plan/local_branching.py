@@ -21,7 +21,7 @@ from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk, forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 Ints = npt.NDArray[np.int64]
 
@@ -138,7 +138,7 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class LocalBranching(Timed, uses=("threads", "seed", "start")):
+class LocalBranching(CertifiedMethod, uses=("threads", "seed", "start")):
     """A plan by local search and the makespan bound, then neighbourhoods of it, one integer program after the other.
 
     1. ``plan-search``, unless a start is given, and then
@@ -192,7 +192,7 @@ class LocalBranching(Timed, uses=("threads", "seed", "start")):
         """As the formulation."""
         return self.formulation.refuses(instance)
 
-    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan, and the bound for all plans."""
         plan = start if start is not None else self._opening(instance, seed, clock)
         share = PartOfTime(clock, 10 * self.program_s if limits.time_s is None else _BOUND_SHARE * clock.left_s)

@@ -55,10 +55,10 @@ def best(instance: DeploymentInstance, solver: str) -> Method:
     """All plans where they are few, our local search otherwise; from there the disjunctive or the makespan bound."""
     from ddlopt.solvers.deployment.plan.brute_force import BruteForce
     from ddlopt.solvers.deployment.plan.search import PlanSearch
-    from ddlopt.solvers.opened import Opened
+    from ddlopt.solvers.warm_started import WarmStarted
 
     small = BruteForce()
     opening: Method = small if small.refuses(instance) is None else PlanSearch()
     ordered = _disjunctive(solver)
     closing = ordered if ordered.refuses(instance) is None else _certified(solver)
-    return Opened("exact", FAMILY, opening, lambda _: closing)
+    return WarmStarted("exact", FAMILY, opening, lambda _: closing)

@@ -19,7 +19,7 @@ from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.deployment.strategies.milp import narrowed, solve_core, unit_of
 from ddlopt.solvers.deployment.strategies.search import StrategySearch
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _MOST_PAIRS = 1_500_000
 """Allowed pairs up to which the program is tried."""
@@ -35,7 +35,7 @@ _SMALLER = 0.95
 
 
 @dataclass(frozen=True)
-class StrategyBest(Timed, uses=("threads", "seed", "start")):
+class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
     """Proves soonest: exact reductions, :class:`StrategySearch`, and HiGHS on what is left.
 
     1. Nodes that no row of memory depends on and that have at most two neighbours are eliminated.
@@ -62,7 +62,7 @@ class StrategyBest(Timed, uses=("threads", "seed", "start")):
         """HiGHS, behind the last program."""
         return self.highs.name
 
-    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Answer and certificate."""
         try:
             whole = core_of(instance)
@@ -81,7 +81,7 @@ class StrategyBest(Timed, uses=("threads", "seed", "start")):
         chosen = np.zeros(whole.size, dtype=np.int64)
         chosen[list(rest.left)] = run.best
         answer = StrategyAssignment(instance=instance.name, strategies=whole.strategies(rest.extended(chosen)))
-        return Found(answer, run.figures, max(0.0, min(run.bound, run.cost)), versions=run.versions)
+        return MethodOutput(answer, run.figures, max(0.0, min(run.bound, run.cost)), versions=run.versions)
 
 
 class _Run:

@@ -12,7 +12,7 @@ from ddlopt.models.deployment.strategies.instance import StrategyAssignment, Str
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _ROUNDS_TO_THOROUGH = 4
 _ROUNDS_TO_RESTART = 30
@@ -22,7 +22,7 @@ _BETTER = 1e-4
 
 
 @dataclass(frozen=True)
-class StrategySearch(Timed, uses=("seed", "start")):
+class StrategySearch(CertifiedMethod, uses=("seed", "start")):
     """Bounds by messages and prices (:mod:`ddlopt.models.deployment.strategies.dual`), and choices found along the way.
 
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
@@ -53,7 +53,7 @@ class StrategySearch(Timed, uses=("seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 
-    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Answer and certificate."""
         try:
             core = core_of(instance)
@@ -71,7 +71,7 @@ class StrategySearch(Timed, uses=("seed", "start")):
         chosen[list(rest.left)] = state.best
         answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(rest.extended(chosen)))
         figures = {"core_nodes": small.size, "core_edges": len(small.edges), "memory_rows": len(small.memory.limit)}
-        return Found(answer, figures, max(0.0, state.dual.proven))
+        return MethodOutput(answer, figures, max(0.0, state.dual.proven))
 
     def go_on(self, state: SearchState, clock: Clock, until_s: float) -> None:
         """Search until a reading of the clock, or patience is up."""

@@ -12,14 +12,14 @@ from ddlopt.models.deployment.strategies.instance import StrategyAssignment, Str
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _ROUNDING = 1e-11
 """Relative excess of a sum over the true one."""
 
 
 @dataclass(frozen=True)
-class StrategyDynamicProgram(Timed, uses=("seed",)):
+class StrategyDynamicProgram(CertifiedMethod, uses=("seed",)):
     """Exact where no row of memory binds; otherwise exact at prices of memory, for a number of rounds.
 
     Nodes are eliminated one after the other, always the one with the smallest table. At prices the answer of the
@@ -41,7 +41,7 @@ class StrategyDynamicProgram(Timed, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 
-    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Answer and certificate.
 
         Raises
@@ -78,4 +78,4 @@ class StrategyDynamicProgram(Timed, uses=("seed",)):
         if state.best is None:
             raise NoSolutionError(f"met no strategies for '{instance.name}' that keep the limit of memory")
         answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(state.best))
-        return Found(answer, {"programs": done}, max(0.0, dual.proven))
+        return MethodOutput(answer, {"programs": done}, max(0.0, dual.proven))

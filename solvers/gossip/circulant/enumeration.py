@@ -17,14 +17,14 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.circulant.kernels import extend
 from ddlopt.solvers.gossip.circulant.rules import exchanged
 from ddlopt.solvers.gossip.circulant.weights import best_weights, graph_of
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _MOST = {"gap": 20_000_000_000, "averaging": 60_000}
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class CirculantEnumeration(Timed, uses=()):
+class CirculantEnumeration(CertifiedMethod, uses=()):
     """Exact: every set of generators, unless what remains cannot be better; one linear program each for weights.
 
     A set has the leader of the first orbit under multiplication by units that it uses. For goal ``averaging`` only the
@@ -53,13 +53,13 @@ class CirculantEnumeration(Timed, uses=()):
         most = self.most_sets or _MOST[instance.goal]
         return f"there are {sets} sets of generators, more than {most}" if sets > most else None
 
-    def find(self, instance: CirculantInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: CirculantInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best graph; without a bound of its own when the time is up."""
         search = _gaps if instance.goal == "gap" else _factors
         graph, bound, sets = search(instance, clock)
         if graph is None:
             raise NoSolutionError("time limit before the first graph")
-        return Found(graph, {"sets": sets}, bound, message="" if bound is not None else "time limit")
+        return MethodOutput(graph, {"sets": sets}, bound, message="" if bound is not None else "time limit")
 
 
 def _cases(instance: CirculantInstance) -> Iterator[tuple[int, list[int], int, bool]]:

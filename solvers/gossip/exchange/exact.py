@@ -11,7 +11,7 @@ from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTim
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
 from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, filled, spliced, times_of
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _MOST_LABELS = 100_000_000
 """Points of time by sends in a table, of 16 bytes each."""
@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class OptimalTimes(Timed, uses=()):
+class OptimalTimes(CertifiedMethod, uses=()):
     r"""Least staleness for a budget or for a price, at any length.
 
     *Price.* With a price :math:`\lambda` for each send, :math:`F(e) = \min_s F(s) + \lambda + c(s, e)` is the least
@@ -51,7 +51,7 @@ class OptimalTimes(Timed, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange.kernels.dynamic_program",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 
-    def find(self, instance: ExchangeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: ExchangeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Times and what is proven of them."""
         points = np.ascontiguousarray(instance.points - instance.points.mean(axis=0))
         monotone = self.drift and not instance.plain and drifts_away(points)
@@ -60,7 +60,7 @@ class OptimalTimes(Timed, uses=()):
             return self._priced(instance, trajectory)
         return self._within_budget(instance, trajectory, clock)
 
-    def _priced(self, instance: ExchangeInstance, trajectory: Trajectory) -> Found:
+    def _priced(self, instance: ExchangeInstance, trajectory: Trajectory) -> MethodOutput:
         assert instance.send_cost is not None
         found = trajectory.best(instance.send_cost)
         if found is None:
@@ -68,7 +68,7 @@ class OptimalTimes(Timed, uses=()):
             return _found(instance, tuple(even.tolist()), None, {}, "time limit passed")
         return _found(instance, found[1], found[0], _figures(trajectory, 1))
 
-    def _within_budget(self, instance: ExchangeInstance, trajectory: Trajectory, clock: Clock) -> Found:
+    def _within_budget(self, instance: ExchangeInstance, trajectory: Trajectory, clock: Clock) -> MethodOutput:
         sends = instance.most_sends
         search = Search(trajectory, sends)
         ended = search.run()
@@ -90,7 +90,7 @@ class OptimalTimes(Timed, uses=()):
 
     def _between(
         self, instance: ExchangeInstance, search: Search, best: tuple[int, ...], figures: dict[str, float], clock: Clock
-    ) -> Found:
+    ) -> MethodOutput:
         """The dynamic program over the segments of paths that may be better than ``best``."""
         trajectory, price, sends = search.trajectory, search.price, search.sends
         points, plain, value = trajectory.points, trajectory.plain, trajectory.staleness(best)
@@ -122,7 +122,7 @@ class OptimalTimes(Timed, uses=()):
 
 
 @dataclass(frozen=True)
-class DynamicProgram(Timed, uses=()):
+class DynamicProgram(CertifiedMethod, uses=()):
     """The dynamic program over (step, sends) with all segments: O(T² (d + m)) operations, T² memory.
 
     Plain as it is, it is what the other method is compared with.
@@ -142,7 +142,7 @@ class DynamicProgram(Timed, uses=()):
             return f"it has every segment of {instance.size} steps, at most {self.most_steps}; use exchange-times"
         return reason
 
-    def find(self, instance: ExchangeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: ExchangeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The optimum."""
         arcs = kernels.all_arcs(instance.points, instance.plain)
         steps = instance.size
@@ -165,5 +165,5 @@ def _figures(trajectory: Trajectory, runs: int) -> dict[str, float]:
 
 def _found(
     instance: ExchangeInstance, times: tuple[int, ...], bound: float | None, figures: dict[str, float], said: str = ""
-) -> Found:
-    return Found(ExchangeTimes(instance=instance.name, times=times), figures, bound, message=said)
+) -> MethodOutput:
+    return MethodOutput(ExchangeTimes(instance=instance.name, times=times), figures, bound, message=said)

@@ -14,11 +14,11 @@ from ddlopt.models.gossip.spectral.laplacians import Floats
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.gossip.matchings.exact import decomposed
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 
 @dataclass(frozen=True)
-class SemidefiniteMatcha(Timed, uses=()):
+class SemidefiniteMatcha(CertifiedMethod, uses=()):
     """The programs of :mod:`~.convex_matchings` through CVXPY, bounds recomputed.
 
     Parameters
@@ -40,7 +40,7 @@ class SemidefiniteMatcha(Timed, uses=()):
         """``matcha-semidefinite`` or ``matcha-edges-semidefinite``."""
         return "matcha-edges-semidefinite" if self.per_edge else "matcha-semidefinite"
 
-    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The plan that the solver has in the end."""
         matchings, fewest = decomposed(instance, clock)
         details: dict[str, Any] = {"fewest_matchings": fewest}
@@ -56,7 +56,7 @@ class SemidefiniteMatcha(Timed, uses=()):
             weights=tuple(weights.tolist()),
         )
         scope = "these matchings and probabilities" + ("" if per_edge else ", one weight")
-        return Found(answer, details, scope=scope, scope_bound=bound, versions={"solver": label})
+        return MethodOutput(answer, details, scope=scope, scope_bound=bound, versions={"solver": label})
 
     def _solved(
         self, formulation: Any, instance: MatchingsInstance, limits: Limits, clock: Clock

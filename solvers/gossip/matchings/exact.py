@@ -16,7 +16,7 @@ from ddlopt.solvers.gossip.matchings.decompositions import Decomposition, fewest
 from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
 from ddlopt.solvers.gossip.matchings.single_bound import single_bound
 from ddlopt.solvers.gossip.weights.exact import FastestWeights
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 GAP = 1e-9
 """Relative gap at which each step ends, or earlier where less was asked for."""
@@ -74,7 +74,7 @@ def mixed(
 
 
 @dataclass(frozen=True)
-class Matcha(Timed, uses=("threads",)):
+class Matcha(CertifiedMethod, uses=("threads",)):
     r"""MATCHA in its three steps: matchings, the most connected probabilities, the best weight.
 
     The scope's bound is certified for weights with these matchings and probabilities; the bound is the square of that
@@ -108,7 +108,7 @@ class Matcha(Timed, uses=("threads",)):
             return "it is for matchings that are active independently; single-matching is for one at a time"
         return reason
 
-    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Plan and certificates."""
         gap = min(GAP, limits.gap)
         with threadpool_limits(limits.threads):
@@ -125,11 +125,11 @@ class Matcha(Timed, uses=("threads",)):
         }
         scope = "these matchings and probabilities" + ("" if self.per_edge else ", one weight")
         answer = plan_of(instance, plan, active.probabilities, found.weights)
-        return Found(answer, details, bound, scope, found.bound)
+        return MethodOutput(answer, details, bound, scope, found.bound)
 
 
 @dataclass(frozen=True)
-class SingleMatching(Timed, uses=("threads",)):
+class SingleMatching(CertifiedMethod, uses=("threads",)):
     r"""The best probabilities where a single matching is active in a round: exact for given matchings.
 
     :math:`\mathbb{E}[W^2] - J = I - J - 2 \sum_e p_e (w_e - w_e^2)\, a_e a_e^\top` falls, in the order of positive
@@ -151,7 +151,7 @@ class SingleMatching(Timed, uses=("threads",)):
             return "it is for one matching at a time; here they are active independently"
         return reason
 
-    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Plan and certificate."""
         with threadpool_limits(limits.threads):
             matchings, fewest = decomposed(instance, clock)
@@ -163,5 +163,5 @@ class SingleMatching(Timed, uses=("threads",)):
         clock.report(1.0 - active.connectivity / 2.0, bound if instance.matchings else None)
         details = {"fewest_matchings": fewest, "connectivity": active.connectivity}
         if instance.matchings:
-            return Found(answer, details, bound)
-        return Found(answer, details, least, "these matchings", bound)
+            return MethodOutput(answer, details, bound)
+        return MethodOutput(answer, details, least, "these matchings", bound)

@@ -16,7 +16,7 @@ from ddlopt.solvers.gossip.matchings.activation import Matchings, Plan, most_con
 from ddlopt.solvers.gossip.matchings.decompositions import Kempe, colours_of, grouped
 from ddlopt.solvers.gossip.matchings.exact import certified_bound, decomposed, plan_of
 from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _ROUGH, _FINE = 1e-5, 1e-9
 _LEAST = 1e-5
@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MatchingsSearch(Timed, uses=("threads", "seed")):
+class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
     r"""Starts from MATCHA with a weight for each edge, and improves all three.
 
     *Matchings*, where they are not given: two of them are exchanged along a path or cycle of their edges (a Kempe
@@ -65,7 +65,7 @@ class MatchingsSearch(Timed, uses=("threads", "seed")):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 
-    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan found, and a bound on all plans."""
         rng = np.random.default_rng(seed)
         with threadpool_limits(limits.threads):
@@ -83,7 +83,7 @@ class MatchingsSearch(Timed, uses=("threads", "seed")):
                 best = self._other_probabilities(best, rng, clock, reached)
         clock.report(best.mixed.factor, bound)
         answer = plan_of(instance, best.plan, best.probabilities, best.mixed.weights)
-        return Found(answer, {"fewest_matchings": fewest, "decompositions": tried + 1}, bound)
+        return MethodOutput(answer, {"fewest_matchings": fewest, "decompositions": tried + 1}, bound)
 
     def _other_matchings(
         self, best: Candidate, most: int, rng: np.random.Generator, clock: Clock, reached: Callable[[float], bool]

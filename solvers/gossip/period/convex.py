@@ -9,11 +9,11 @@ from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.gossip.period.rounds import Mixing
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 
 @dataclass(frozen=True)
-class GeometricProgram(Timed, uses=()):
+class GeometricProgram(CertifiedMethod, uses=()):
     """:class:`~.GeometricPeriod` through CVXPY, the step size improved after it.
 
     Parameters
@@ -32,7 +32,7 @@ class GeometricProgram(Timed, uses=()):
         """Other problems, and rounds with different times."""
         return super().refuses(instance) or GeometricPeriod().refuses(instance)
 
-    def find(self, instance: PeriodInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: PeriodInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The plan that the solver has in the end; it proves nothing."""
         formulation = GeometricPeriod()
         if instance.rounds is not None:
@@ -47,6 +47,6 @@ class GeometricProgram(Timed, uses=()):
             raise NoSolutionError(outcome.message or f"{self.solver} found no period")
         plan = formulation.read(problem, instance)
         promised = {} if outcome.value is None else {"promised_s": outcome.value}
-        return Found(
+        return MethodOutput(
             plan, {**outcome.figures, **promised}, versions={"solver": outcome.solver}, message=outcome.message
         )

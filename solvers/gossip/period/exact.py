@@ -14,7 +14,7 @@ from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.period.rounds import Mixing
 from ddlopt.solvers.gossip.period.search import best_period
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _GAP = 1e-9
 _DESIGN_GAP, _LEAST_DESIGN_GAP = 1e-5, 1e-7
@@ -22,7 +22,7 @@ UNREACHABLE = "no period reaches the target with this step size: take a smaller 
 
 
 @dataclass(frozen=True)
-class BestPeriods(Timed, uses=("threads",)):
+class BestPeriods(CertifiedMethod, uses=("threads",)):
     r"""Branch and bound over periods and, where rounds are designed, over their seconds.
 
     The time falls with :math:`g = 1 - \rho` and rises with C, and g rises with C. So of all plans with C in an interval
@@ -35,7 +35,7 @@ class BestPeriods(Timed, uses=("threads",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
-    def find(self, instance: PeriodInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: PeriodInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """A plan within a relative 1e-9 of the optimum, or 1e-5 to 1e-7 where rounds are designed, as asked for."""
         times = TimeToTarget.of(instance)
         if instance.rounds is not None:
@@ -48,10 +48,10 @@ class BestPeriods(Timed, uses=("threads",)):
             raise NoSolutionError(UNREACHABLE)
         step = times.step(found.period, instance.mixing)
         plan = PeriodPlan(instance=instance.name, period=found.period, step_size=step)
-        return Found(plan, {"intervals": found.intervals}, found.bound)
+        return MethodOutput(plan, {"intervals": found.intervals}, found.bound)
 
 
-def _designed(instance: PeriodInstance, times: TimeToTarget, gap: float, clock: Clock) -> Found:
+def _designed(instance: PeriodInstance, times: TimeToTarget, gap: float, clock: Clock) -> MethodOutput:
     assert instance.rounds is not None
     mixing = Mixing(instance.rounds)
     inner = gap / 8.0
@@ -83,7 +83,7 @@ def _designed(instance: PeriodInstance, times: TimeToTarget, gap: float, clock: 
             heapq.heappush(heap, (max(bound, best_period(times, part[0], rho, instance.whole, inner).bound), *part))
     if plan is None:
         raise NoSolutionError(UNREACHABLE)
-    return Found(plan, {"intervals": done, "eigenvalue_programs": mixing.programs}, min(bound, best))
+    return MethodOutput(plan, {"intervals": done, "eigenvalue_programs": mixing.programs}, min(bound, best))
 
 
 def _plan(instance: PeriodInstance, times: TimeToTarget, period: float, rho: float, chances: np.ndarray) -> PeriodPlan:

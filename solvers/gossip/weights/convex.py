@@ -8,11 +8,11 @@ from ddlopt.models.gossip.weights.formulations.convex_weights import ConvexWeigh
 from ddlopt.models.gossip.weights.instance import WeightsInstance
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 
 @dataclass(frozen=True)
-class Semidefinite(Timed, uses=()):
+class Semidefinite(CertifiedMethod, uses=()):
     """:class:`~.ConvexWeights` through CVXPY, its bound recomputed.
 
     Parameters
@@ -38,7 +38,7 @@ class Semidefinite(Timed, uses=()):
             return f"{size}, and beyond {self.most_nodes} a step of the solver takes seconds and gigabytes; use exact"
         return reason
 
-    def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The weights that the solver has in the end."""
         formulation = ConvexWeights()
         problem = formulation.problem(instance)
@@ -48,7 +48,7 @@ class Semidefinite(Timed, uses=()):
         if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
             raise NoSolutionError(outcome.message or f"{self.solver} found no weights")
         found = formulation.read(problem, instance)
-        return Found(
+        return MethodOutput(
             found,
             dict(outcome.figures),
             formulation.bound(problem, instance),

@@ -12,7 +12,7 @@ from ddlopt.models.gossip.weights.instance import Goal, WeightsInstance
 from ddlopt.solvers.contracts import Limits, best_bound, relative_gap
 from ddlopt.solvers.gossip.spectral.interior_point import Iterate, solve
 from ddlopt.solvers.gossip.weights.programs import WeightsProgram
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _NAMES = {"averaging": "fdla", "chain": "fmmc", "process": "fmmp", "pairwise": "fastest-pairwise"}
 _GAP = 1e-8
@@ -20,7 +20,7 @@ _GAP = 1e-8
 
 
 @dataclass(frozen=True)
-class FastestWeights(Timed, uses=("threads",)):
+class FastestWeights(CertifiedMethod, uses=("threads",)):
     r"""One of the four eigenvalue problems, with a certificate that is recomputed from the multipliers.
 
     Edges that an automorphism of the graph exchanges have one weight: the average of a solution's images under all
@@ -54,7 +54,7 @@ class FastestWeights(Timed, uses=("threads",)):
             return f"it is for goal '{self.goal}', and this instance has goal '{instance.goal}'"
         return reason
 
-    def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Weights and certificate, or those of the last iterate when the time is up."""
         asked = instance
         if instance.goal != self.goal:
@@ -78,8 +78,8 @@ class FastestWeights(Timed, uses=("threads",)):
         details = {"rounds": rounds, "classes": program.classes}
         bound = best_bound(bounds, instance.sense)
         if asked is instance:
-            return Found(program.weights(at), details, bound)
-        return Found(program.weights(at), details, scope="Markov chain", scope_bound=bound)
+            return MethodOutput(program.weights(at), details, bound)
+        return MethodOutput(program.weights(at), details, scope="Markov chain", scope_bound=bound)
 
     def _orbits(self, instance: WeightsInstance) -> Any:
         edges = len(instance.network.edges)

@@ -12,13 +12,13 @@ from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.certificate.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
 from ddlopt.models.topology.integer_instance import number_of_sets
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 from ddlopt.solvers.topology.branch_and_bound.search import Search
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 
 @dataclass(frozen=True)
-class BranchAndBound(Timed, uses=("threads", "seed", "start")):
+class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
     r"""Proves the optimum over all links, rings and routes by refuting the neighbour sets that each server may have.
 
     A node of the tree allows each server some sets of neighbours (multisets, where links may be parallel). It is
@@ -81,7 +81,7 @@ class BranchAndBound(Timed, uses=("threads", "seed", "start")):
             return f"each server has {number_of_sets(instance)} sets of neighbours to choose from; at most {MOST_SETS}"
         return None
 
-    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best design and the bound; details: nodes, evaluations, designs routed, images, the first incumbent."""
         found, _ = self._search(instance, limits, seed, clock, start, False)
         return found
@@ -104,7 +104,7 @@ class BranchAndBound(Timed, uses=("threads", "seed", "start")):
 
     def _search(
         self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any, recording: bool
-    ) -> tuple[Found, Search]:
+    ) -> tuple[MethodOutput, Search]:
         search = Search(instance, clock, self.rounds, recording)
         search.know(max(congestion_bounds(instance).values()))
         if start is not None:
@@ -122,7 +122,7 @@ class BranchAndBound(Timed, uses=("threads", "seed", "start")):
             raise NoSolutionError(f"'{instance.name}': no links were found over which everything can be sent")
         details = {**search.figures, "first_bytes": first, "proven_bytes": search.proven_bytes}
         bound = instance.iteration_time_s(search.proven_bytes)
-        return Found(search.best, details, bound), search
+        return MethodOutput(search.best, details, bound), search
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class _Recording(BranchAndBound):
 
     kept: list[DesignCertificate] = dataclasses.field(default_factory=list)
 
-    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """See :class:`BranchAndBound`."""
         found, search = self._search(instance, limits, seed, clock, start, True)
         self.kept.append(search.certificate())

@@ -46,7 +46,7 @@ class GraphAggregation:
     and y.
 
     The two layers and their rows are ours; the model of one layer is
-    :class:`~ddlopt.models.aggregation.graph.formulations.single_layer_flow.PlainGraph`.
+    :class:`~ddlopt.models.aggregation.graph.formulations.single_layer_flow.SingleLayerFlow`.
 
     Ports
     -----

@@ -11,7 +11,7 @@ from ddlopt.models.aggregation.graph.network import JobNetwork, job_network, rou
 
 
 @dataclass(frozen=True)
-class PlainGraph:
+class SingleLayerFlow:
     r"""Messages on arcs, and how many gradients are in them.
 
     Of every job :math:`x_a` messages with :math:`f_a` gradients in them are on arc a; :math:`a_v = 1` if switch v

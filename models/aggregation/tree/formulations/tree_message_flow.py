@@ -14,7 +14,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True)
-class PlainTreeAggregation:
+class TreeMessageFlow:
     r"""Messages on every link.
 
     With :math:`L_v` the messages that enter at v or below, and :math:`b_v = 1` if v aggregates, for each job

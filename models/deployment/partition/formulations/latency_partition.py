@@ -61,7 +61,8 @@ class LatencyPartition:
     ----------
     The problem: J. Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020,
     whose program has x by node and accelerator
-    (:class:`~ddlopt.models.deployment.partition.formulations.tarnawski_latency.PlainLatency`). The model is ours.
+    (:class:`~ddlopt.models.deployment.partition.formulations.tarnawski_latency.Tarnawski2020Latency`). The model is
+    ours.
     """
 
     limit_s: float | None = None

@@ -81,7 +81,7 @@ class MaxLoadPartition:
     References
     ----------
     J. Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020, for the
-    problem and for a program by nodes (:class:`~.tarnawski_max_load.PlainMaxLoad`). Dual feasible functions:
+    problem and for a program by nodes (:class:`~.tarnawski_max_load.Tarnawski2020MaxLoad`). Dual feasible functions:
     S. Fekete, J. Schepers, Mathematical Programming 91, 2001.
     """
 

@@ -11,13 +11,14 @@ from ddlopt.models.deployment.partition.instance import Partition, PartitionInst
 
 
 @dataclass(frozen=True)
-class PlainLatency:
+class Tarnawski2020Latency:
     r"""Nodes on slots, with times of slots behind big-M rows.
 
     Each accelerator has as many slots as it may run subgraphs, one after the other; slot 0 is the pool of processors.
-    With x, i and o as in :class:`~ddlopt.models.deployment.partition.formulations.tarnawski_max_load.PlainMaxLoad` for
-    slots d, :math:`t_v` when node v is done, :math:`s_d, f_d` the start and end of a slot and H the time of all nodes
-    on processors and twice all transfers,
+    With x, i and o as in
+    :class:`~ddlopt.models.deployment.partition.formulations.tarnawski_max_load.Tarnawski2020MaxLoad` for slots d,
+    :math:`t_v` when node v is done, :math:`s_d, f_d` the start and end of a slot and H the time of all nodes on
+    processors and twice all transfers,
 
     .. math::
         & s_d \ge t_u - (1 - i_{ud}) H, \quad f_d = s_d + \textstyle\sum_v p_v x_{vd} + \sum_u c_u (i_{ud} + o_{ud}), \\

@@ -11,7 +11,7 @@ from ddlopt.models.deployment.partition.instance import Partition, PartitionInst
 
 
 @dataclass(frozen=True)
-class PlainMaxLoad:
+class Tarnawski2020MaxLoad:
     r"""Every node by itself, and transfers of every node on every accelerator.
 
     With :math:`x_{vd} = 1` if node v is on device d, and for accelerators d, nodes u and edges (u, v),

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork
-from ddlopt.solvers.aggregation.graph.joined import Freely, InPlaces, Joined, Message
+from ddlopt.solvers.aggregation.graph.joined import CapacitatedMerge, Joined, Message, UncapacitatedMerge
 from ddlopt.solvers.aggregation.graph.kernels import tree as kernels
 from ddlopt.solvers.aggregation.graph.kernels.capacity import Places, room_tables
 from ddlopt.solvers.aggregation.graph.states import States
@@ -140,12 +140,12 @@ class Pricing:
             tables = kernels.tables(
                 states.order, *states.leading, states.start, states.own, distance, able, ending[self._nodes]
             )
-            found = Freely(tables, states)
+            found = UncapacitatedMerge(tables, states)
         else:
             places = self._ends(cost, np.minimum(room, whole), able)
             local = states.local(ending[self._nodes])
             limits = (states.order, *states.parts, states.start, states.home, local, distance, able)
-            found = InPlaces(room_tables(*limits, ending[self._nodes], places), places)
+            found = CapacitatedMerge(room_tables(*limits, ending[self._nodes], places), places)
         most = min(most, whole)
         message = found.tables.message[:, -1].copy()
         total, first = kernels.delivered(states.order, *states.leading, message, most)

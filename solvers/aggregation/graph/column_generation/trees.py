@@ -20,7 +20,7 @@ from ddlopt.solvers.aggregation.graph.negotiation import GraphNegotiation
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Found, Timed
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
 
 _HAIR = 1e-9
 _EVEN = 1e-4
@@ -43,7 +43,7 @@ _VARIED, _NOISE = 20, (0.02, 0.5)
 
 
 @dataclass(frozen=True)
-class GraphTrees(Timed, uses=("threads", "seed", "start")):
+class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
     r"""Trees of jobs are generated, then chosen from.
 
     Let every job j take one tree p, with :math:`m_{pa}` messages on arc a, :math:`n_{pv}` that end in switch v and
@@ -108,7 +108,7 @@ class GraphTrees(Timed, uses=("threads", "seed", "start")):
                 return f"jobs[{j}] ('{job.name}') has workers in so many places that {pairs} sums would have to be made"
         return None
 
-    def find(self, instance: GraphInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> Found:
+    def find(self, instance: GraphInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best trees, and the bound."""
         run = _Run(instance, clock, limits, seed)
         try:
@@ -133,7 +133,7 @@ class GraphTrees(Timed, uses=("threads", "seed", "start")):
         if run.best is None:
             raise NoSolutionError("no trees were found that keep all limits")
         details = {"trees": float(len(run.master.trees)), "rounds": float(run.rounds)}
-        return Found(run.best, details, bound=min(run.low_s, run.high_s))
+        return MethodOutput(run.best, details, bound=min(run.low_s, run.high_s))
 
 
 class _Run:
@@ -207,7 +207,7 @@ class _Run:
             near = self._normal(prices)._replace(slots=prices.slots * slots[: len(prices.slots)])
             self._price(near._replace(arcs=near.arcs * arcs))
 
-    def _try(self, method: Timed, limits: Limits, part: float, seed: int) -> None:
+    def _try(self, method: CertifiedMethod, limits: Limits, part: float, seed: int) -> None:
         if self.done or method.refuses(self._instance) is not None:
             return
         share = None if limits.time_s is None else max(0.05, part * self._clock.left_s)

@@ -11,7 +11,7 @@ from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels, rate_levels
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import PlainGraph
+from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.graph.network import job_network
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
@@ -39,8 +39,8 @@ def test_programs_find_the_best_of_all_answers(goal: str, merging: bool) -> None
         instance = random_instance(seed, goal=goal, merging=merging)
         best = optimum(instance)
         same(solved(GraphAggregation(), instance), best)
-        if PlainGraph().refuses(instance) is None:
-            same(solved(PlainGraph(), instance), best)
+        if SingleLayerFlow().refuses(instance) is None:
+            same(solved(SingleLayerFlow(), instance), best)
 
 
 def test_rates_find_the_best_of_all_answers() -> None:
@@ -60,7 +60,7 @@ def test_rates_find_the_best_of_all_answers() -> None:
 
 def test_the_relaxation_of_two_layers_is_the_stronger_one() -> None:
     instance = fat_tree(np.random.default_rng(1), jobs=2, workers=3, aggregators=2, goal="utilization")
-    strong, plain = lp_relaxation(GraphAggregation(), instance), lp_relaxation(PlainGraph(), instance)
+    strong, plain = lp_relaxation(GraphAggregation(), instance), lp_relaxation(SingleLayerFlow(), instance)
     assert strong.objective > plain.objective * 1.05
     best = solved(GraphAggregation(), instance).objective
     assert strong.objective <= best * (1 + 1e-6)
@@ -69,12 +69,12 @@ def test_the_relaxation_of_two_layers_is_the_stronger_one() -> None:
 def test_goals_that_are_not_covered_are_refused() -> None:
     assert GraphAggregation().refuses(star()) is None
     assert "rates" in (GraphAggregation().refuses(star(goal="rates")) or "")
-    assert "rates" in (PlainGraph().refuses(star(goal="rates")) or "")
+    assert "rates" in (SingleLayerFlow().refuses(star(goal="rates")) or "")
     assert "merging" in (RateLevels().refuses(star(goal="rates")) or "")
     assert "congestion" in (RateLevels().refuses(star(merging=True)) or "")
     nodes = [node.model_dump() for node in star().nodes]
     nodes[3]["slots"] = 1
-    assert "does not forward" in (PlainGraph().refuses(star(nodes=nodes)) or "")
+    assert "does not forward" in (SingleLayerFlow().refuses(star(nodes=nodes)) or "")
 
 
 def test_hosts_with_one_link_are_one_group_at_their_switch() -> None:
@@ -86,7 +86,7 @@ def test_hosts_with_one_link_are_one_group_at_their_switch() -> None:
     assert job_network(star(jobs=jobs), star(jobs=jobs).jobs[0]).groups == {0: 1, 3: 1}
 
 
-@pytest.mark.parametrize("formulation", [GraphAggregation(), PlainGraph(), RateLevels()])
+@pytest.mark.parametrize("formulation", [GraphAggregation(), SingleLayerFlow(), RateLevels()])
 def test_a_solution_is_a_start(formulation: Any) -> None:
     merging = isinstance(formulation, RateLevels)
     instance = star(goal="rates" if merging else "utilization", merging=merging)

@@ -11,14 +11,14 @@ from volume import for_each, seeds
 from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.models.aggregation import AggregationProblem, TreeInstance, bound, evaluate
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, states_of
-from ddlopt.models.aggregation.tree.formulations.tree_message_flow import PlainTreeAggregation
+from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 
 EXACT = Limits(gap=0.0)
-FORMULATIONS = (TreeAggregation(), PlainTreeAggregation())
+FORMULATIONS = (TreeAggregation(), TreeMessageFlow())
 
 
 def data(**changes):
@@ -132,7 +132,7 @@ def test_programs_and_bound_against_enumeration(seed):
     best = optimum(tree)
     assert bound(tree) <= best
     relaxed = [lp_relaxation(each, tree).objective for each in FORMULATIONS]
-    for formulation in (*FORMULATIONS, PlainTreeAggregation(limit_s=best)):
+    for formulation in (*FORMULATIONS, TreeMessageFlow(limit_s=best)):
         found = Exact("tree", "aggregation", formulation).solve(tree, EXACT)
         assert (found.status, found.objective) == ("optimal", pytest.approx(best))
         assert lp_relaxation(formulation, tree).objective <= best * (1 + 1e-9)

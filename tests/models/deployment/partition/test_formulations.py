@@ -12,8 +12,8 @@ from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
-from ddlopt.models.deployment.partition.formulations.tarnawski_latency import PlainLatency
-from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import PlainMaxLoad
+from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
+from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.deployment.partition.latency_sets import pieces_of
 from ddlopt.models.deployment.partition.packing import crowd_of, packing_rows
@@ -55,7 +55,7 @@ def test_largest_load_is_that_of_all_partitions(fields: dict[str, Any], cases: i
             agrees(MaxLoadPartition(best), instance, best)
             agrees(MaxLoadPartition(1.3 * best), instance, best)
         if not instance.contiguous:
-            agrees(PlainMaxLoad(), instance, best)
+            agrees(Tarnawski2020MaxLoad(), instance, best)
     assert infeasible
 
 
@@ -65,7 +65,7 @@ def test_latency_is_that_of_all_partitions(subgraphs: int, cases: int) -> None:
     covered = 0
     for instance in several(cases, 300, goal="latency", subgraphs=subgraphs):
         best = optimum(instance)
-        agrees(PlainLatency(), instance, best)
+        agrees(Tarnawski2020Latency(), instance, best)
         model = LatencyPartition()
         if model.refuses(instance) is None and model.scope(instance) is None:
             covered += 1
@@ -86,7 +86,7 @@ def test_sets_wait_for_what_any_of_their_nodes_needs() -> None:
     data = {"name": "late", "nodes": nodes, "edges": [(0, 3), (2, 1)], "accelerators": 1, "processors": 1}
     instance = PartitionInstance.from_data({**data, "memory_bytes": 1, "goal": "latency"})
     agrees(LatencyPartition(), instance, 22.0)
-    agrees(PlainLatency(), instance, 22.0)
+    agrees(Tarnawski2020Latency(), instance, 22.0)
 
 
 def test_the_relaxation_by_sets_is_tight_on_a_chain() -> None:
@@ -96,7 +96,7 @@ def test_the_relaxation_by_sets_is_tight_on_a_chain() -> None:
     # Sets of three at both ends, one sends and the other fetches; two nodes on processors between them.
     best = 6 + 20 + 0.5 * 2
     assert lp_relaxation(LatencyPartition(), chain).objective == pytest.approx(best)
-    assert lp_relaxation(PlainLatency(), chain).objective < 0.8 * best
+    assert lp_relaxation(Tarnawski2020Latency(), chain).objective < 0.8 * best
     agrees(LatencyPartition(), chain, best)
 
 
@@ -104,7 +104,7 @@ def test_the_crowd_bound_is_in_the_relaxation() -> None:
     chain = alike(7, 3)
     # Three of seven equal layers are on one of three accelerators.
     assert lp_relaxation(MaxLoadPartition(), chain).objective >= 3 - 1e-9
-    assert lp_relaxation(PlainMaxLoad(), chain).objective == pytest.approx(7 / 3)
+    assert lp_relaxation(Tarnawski2020MaxLoad(), chain).objective == pytest.approx(7 / 3)
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
@@ -175,11 +175,11 @@ def test_pieces_are_all_convex_sets_that_fit() -> None:
 
 def test_models_refuse_what_is_not_theirs() -> None:
     chain, late = alike(3, 2), alike(3, 2, goal="latency")
-    for formulation in (MaxLoadPartition(), PlainMaxLoad()):
+    for formulation in (MaxLoadPartition(), Tarnawski2020MaxLoad()):
         assert "throughput" in str(formulation.refuses(late))
-    for formulation in (LatencyPartition(), PlainLatency()):
+    for formulation in (LatencyPartition(), Tarnawski2020Latency()):
         assert "latency" in str(formulation.refuses(chain))
-    assert "order of devices" in str(PlainMaxLoad().refuses(alike(3, 2, contiguous=True)))
+    assert "order of devices" in str(Tarnawski2020MaxLoad().refuses(alike(3, 2, contiguous=True)))
     assert "several" in str(LatencyPartition().refuses(alike(3, 2, goal="latency", subgraphs=2)))
 
 

@@ -30,7 +30,7 @@ OPENING_SHARE = 0.3
 
 
 @dataclass(frozen=True)
-class Opened:
+class WarmStarted:
     """The better of two solutions under the better of two bounds.
 
     Parameters

@@ -12,7 +12,7 @@ from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
-from ddlopt.solvers.opened import Opened
+from ddlopt.solvers.warm_started import WarmStarted
 
 INSTANCE = ddlopt.load("topology/tiny-n4-d2")
 
@@ -45,7 +45,7 @@ class Scripted:
 
 def opened(first, second, limits=None, progress=None):
     opening, model = Scripted("quick", first), Scripted("slow", second)
-    both = Opened("both", "topology", opening, lambda instance: model)
+    both = WarmStarted("both", "topology", opening, lambda instance: model)
     return both.solve(INSTANCE, limits or Limits(), 3, progress), opening, model
 
 
@@ -107,7 +107,7 @@ def test_progress_never_falls_behind_the_heuristic():
 @pytest.mark.parametrize("problem", [NotApplicableError("no"), InfeasibleError("never")])
 def test_the_model_is_asked_alone_where_the_heuristic_fails(problem):
     model = Scripted("slow", {"status": Status.INFEASIBLE})
-    both = Opened("both", "topology", Scripted("quick", {}, raises=problem), lambda instance: model)
+    both = WarmStarted("both", "topology", Scripted("quick", {}, raises=problem), lambda instance: model)
     result = both.solve(INSTANCE, Limits())
     assert (result.method, result.status) == ("both", Status.INFEASIBLE)
 
@@ -119,9 +119,9 @@ def test_a_heuristic_that_finds_nothing_leaves_it_to_the_model():
 
 
 def test_it_refuses_only_what_neither_covers():
-    both = Opened("both", "topology", Scripted("a", {}), lambda instance: Scripted("b", {}, refusal="too large"))
+    both = WarmStarted("both", "topology", Scripted("a", {}), lambda instance: Scripted("b", {}, refusal="too large"))
     assert both.refuses(INSTANCE) is None
-    neither = Opened(
+    neither = WarmStarted(
         "both", "topology", Scripted("a", {}, refusal="odd"), lambda instance: Scripted("b", {}, refusal="too large")
     )
     assert neither.refuses(INSTANCE) == "too large"

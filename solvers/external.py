@@ -36,12 +36,12 @@ _NO_FIGURES = "its figures are no plain data"
 
 
 def checked(method: Any) -> Method:
-    """The method itself where it is one of ours, which pass the gate by themselves; else :class:`Foreign`."""
-    return method if isinstance(method, Foreign) or is_ours(method) else Foreign(method)
+    """The method itself where it is one of ours, which pass the gate by themselves; else :class:`ExternalMethod`."""
+    return method if isinstance(method, ExternalMethod) or is_ours(method) else ExternalMethod(method)
 
 
 @dataclass(frozen=True)
-class Foreign:
+class ExternalMethod:
     """A method of which only solutions are believed, after the check, and nothing else that it says.
 
     It gets a copy of the instance. Its bounds are shown as claims. Whatever it raises is a :class:`SolverError` in one

@@ -9,7 +9,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.foreign import Foreign, checked
+from ddlopt.solvers.external import ExternalMethod, checked
 
 INSTANCE = ddlopt.load("topology/tiny-n4-d2")
 HONEST = catalogue.method("topology-finder", "topology").solve(INSTANCE, Limits())
@@ -76,4 +76,4 @@ def test_our_own_methods_are_left_as_they_are():
     for name in ("topology-finder", "rings-and-routes"):
         method = catalogue.method(name, "topology")
         assert checked(method) is method
-    assert isinstance(checked(Claims()), Foreign)
+    assert isinstance(checked(Claims()), ExternalMethod)
