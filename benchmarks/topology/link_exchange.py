@@ -8,8 +8,7 @@ from benchmarks.harness import Benchmark, Option, paired, solved, timed
 from ddlopt import instances
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.balance import balance
-from ddlopt.solvers.topology.balance.balance import Effort, Job
+from ddlopt.solvers.topology.balance.balance import Effort, Job, balance
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.link_exchange.moves import hop_volume
 

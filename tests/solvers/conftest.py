@@ -1,5 +1,6 @@
 """A family small enough to know everything about: choose items of least cost that weigh enough together."""
 
+import sys
 from dataclasses import dataclass
 from itertools import combinations
 from types import SimpleNamespace
@@ -89,15 +90,27 @@ def brute_force(instance, size=None):
 
 
 @pytest.fixture
-def cover(monkeypatch):
+def register_family(monkeypatch):
+    """A function that has the catalogue know a family during one test, as if it had a folder."""
+
+    def register(kind):
+        monkeypatch.setattr(catalogue, "FAMILY_NAMES", (*catalogue.FAMILY_NAMES, kind.name))
+        monkeypatch.setitem(sys.modules, f"ddlopt.models.{kind.name}", SimpleNamespace(FAMILY=kind))
+
+    catalogue.family.cache_clear()
+    yield register
+    catalogue.family.cache_clear()
+
+
+@pytest.fixture
+def cover(register_family):
     """The family, registered for one test."""
     kind = catalogue.Family(
-        "cover", "least cost that weighs enough", CoverInstance, CoverSolution, evaluate, lambda _: 1.0
+        "cover", "least cost that weighs enough", CoverInstance, CoverSolution, (), evaluate, lambda _: 1.0
     )
-    monkeypatch.setitem(catalogue._FAMILIES, "cover", lambda: kind)
-    catalogue.family.cache_clear()
+    register_family(kind)
     small = CoverInstance(name="small", weights=(3, 5, 7, 9, 11), costs=(4, 5, 8, 9, 13), need=17)
-    yield SimpleNamespace(
+    return SimpleNamespace(
         instance=small,
         Instance=CoverInstance,
         Solution=CoverSolution,
@@ -105,4 +118,3 @@ def cover(monkeypatch):
         maximise=lambda **options: Maximise(leave=True, **options),
         brute_force=brute_force,
     )
-    catalogue.family.cache_clear()

@@ -1,5 +1,6 @@
 """What every heuristic gets from the base class where it finds nothing."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,7 +33,7 @@ def test_a_bound_may_prove_that_there_is_nothing(monkeypatch):
         raise InfeasibleError("there is no way")
 
     kind = catalogue.family("topology")
-    changed = type(kind)(kind.name, kind.title, kind.instance, kind.solution, kind.evaluate, never)
+    changed = dataclasses.replace(kind, bound=never)
     monkeypatch.setattr("ddlopt.solvers.certify.family", lambda name: changed)
     result = Clueless().solve(INSTANCE, Limits())
     assert (result.status, result.bound, result.message) == (Status.INFEASIBLE, None, "there is no way")

@@ -116,13 +116,10 @@ NOTHING, LITTLE, SOME, MUCH = (PackSolution(chosen=chosen) for chosen in ((), (0
 
 
 @pytest.fixture(autouse=True)
-def pack(monkeypatch):
+def pack(register_family):
     """The family, registered for one test; 30 is what its combinatorial bound says."""
-    kind = catalogue.Family("pack", "most value that fits", PackInstance, PackSolution, evaluate, lambda _: 30.0)
-    monkeypatch.setitem(catalogue._FAMILIES, "pack", lambda: kind)
-    catalogue.family.cache_clear()
-    yield
-    catalogue.family.cache_clear()
+    kind = catalogue.Family("pack", "most value that fits", PackInstance, PackSolution, (), evaluate, lambda _: 30.0)
+    register_family(kind)
 
 
 def finished(solution=MUCH, **changes):
