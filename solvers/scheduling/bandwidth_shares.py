@@ -8,8 +8,9 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.rings.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Method, Status
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
 from ddlopt.solvers.scheduling.gadget import Gadget
 

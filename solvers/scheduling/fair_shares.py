@@ -10,8 +10,9 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.fair_shares import FairShares, TimeShare
 from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates

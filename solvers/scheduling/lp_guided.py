@@ -10,9 +10,10 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Heuristic, MethodOutput
+from ddlopt.solvers.heuristic import Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats

@@ -13,8 +13,9 @@ from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInst
 from ddlopt.models.errors import NoSolutionError, SolverError
 from ddlopt.solvers.aggregation.graph.relaxation import Program, Relaxed, columns_of, starts
 from ddlopt.solvers.aggregation.graph.strategies import FAMILY, Paths, Room, Route, aggregated, meeting
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, better
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _LARGEST = 150_000
 """Columns of the relaxation beyond which it takes minutes."""

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from ddlopt.models.aggregation.hot.instance import HotInstance, Reals, Whole
 from ddlopt.models.aggregation.hot.items import items_of
 from ddlopt.models.aggregation.hot.values import groups_of
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 FAMILY = "aggregation"
 

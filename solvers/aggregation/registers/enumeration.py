@@ -16,8 +16,9 @@ from ddlopt.solvers.aggregation.registers.kernels import enumeration as kernels
 from ddlopt.solvers.aggregation.registers.kernels.annealing import Work, state_of, value_of
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch
 from ddlopt.solvers.aggregation.registers.work import work_of
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.warm_started import OPENING_SHARE
 
 _NODES = 500

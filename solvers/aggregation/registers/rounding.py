@@ -16,8 +16,9 @@ from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placem
 from ddlopt.solvers.aggregation.registers.kernels.annealing import state_of, value_of
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _SMALL = 30
 """Parameters up to which the interior-point method is the quicker one."""

@@ -16,8 +16,9 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.aggregation.slots.interior_point import Rates, best_rates
 from ddlopt.solvers.aggregation.slots.rates import Flags
 from ddlopt.solvers.aggregation.slots.rounding import Rounding
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _LEAST = 1e-6
 """Part of a job that counts as none."""

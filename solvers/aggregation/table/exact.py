@@ -9,8 +9,9 @@ import numpy as np
 from ddlopt.models.aggregation.table.instance import LookupTables, TableInstance
 from ddlopt.solvers.aggregation.table.kernels import Floats, Ints
 from ddlopt.solvers.aggregation.table.staircase import Staircase, above, staircase
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 FAMILY = "aggregation"
 

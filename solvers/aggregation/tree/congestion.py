@@ -9,8 +9,9 @@ from ddlopt.models.aggregation.tree.evaluate import messages
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, Ints, budgets, tables
 from ddlopt.solvers.aggregation.tree.kernels.congestion import fewest
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _NARROW = 1e-9
 

@@ -11,8 +11,9 @@ from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, budgets, c
 from ddlopt.models.errors import NoSolutionError, NotApplicableError
 from ddlopt.solvers.aggregation.tree.greedy import Gains, all_pairs
 from ddlopt.solvers.aggregation.tree.soar import job_program
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _PATIENCE = 8
 """Steps without a better bound before they become half as long."""

@@ -11,8 +11,9 @@ from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, budgets, c
 from ddlopt.models.errors import NoSolutionError, NotApplicableError
 from ddlopt.solvers.aggregation.tree.dynamic_program import JobTree, TreeProgram
 from ddlopt.solvers.aggregation.tree.greedy import TreeGreedy
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 FAMILY = "aggregation"
 

@@ -8,10 +8,11 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.codesign.joint.master import Master
 from ddlopt.solvers.codesign.joint.search import Search
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 

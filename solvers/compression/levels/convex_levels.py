@@ -10,9 +10,10 @@ from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, Places,
 from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels
 from ddlopt.models.compression.levels.prices import price_bound, sharpest_prices
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.compression.levels.rounding import Rounding, places_of, plan, price_details, rounding_gap
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 
 @dataclass(frozen=True)

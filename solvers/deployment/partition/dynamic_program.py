@@ -8,10 +8,11 @@ from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.partition.chains import FAMILY, HAIR, best_chain, no_limit_s
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 MOST_IDEALS = 200_000
 """Beyond, pairs take longer than anybody waits."""

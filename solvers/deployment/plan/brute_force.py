@@ -10,10 +10,11 @@ import numpy.typing as npt
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import actions
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 SCOPE = "model parallel by consecutive pieces, nothing duplicated"
 _CHUNK = 4096

@@ -16,10 +16,11 @@ from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _OUTER_GAP = 0.8
 """Part of the gap asked for that the model may leave: its objective is below the time of its plan."""

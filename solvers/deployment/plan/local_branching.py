@@ -15,13 +15,14 @@ from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBo
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk, forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 Ints = npt.NDArray[np.int64]
 

@@ -15,11 +15,12 @@ from ddlopt.models.deployment.strategies.instance import StrategyAssignment, Str
 from ddlopt.models.deployment.strategies.ragged import Ints
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.deployment.strategies.milp import narrowed, solve_core, unit_of
 from ddlopt.solvers.deployment.strategies.search import StrategySearch
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST_PAIRS = 1_500_000
 """Allowed pairs up to which the program is tried."""

@@ -10,9 +10,10 @@ from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _ROUNDS_TO_THOROUGH = 4
 _ROUNDS_TO_RESTART = 30

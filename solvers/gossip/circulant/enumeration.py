@@ -13,11 +13,12 @@ from ddlopt.models.gossip.circulant.bounds import circulant_bound
 from ddlopt.models.gossip.circulant.instance import CirculantGraph, CirculantInstance
 from ddlopt.models.gossip.circulant.symmetry import leaders, unit_images
 from ddlopt.models.topology.symmetry.cayley import smallest_images
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.circulant.kernels import extend
 from ddlopt.solvers.gossip.circulant.rules import exchanged
 from ddlopt.solvers.gossip.circulant.weights import best_weights, graph_of
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST = {"gap": 20_000_000_000, "averaging": 60_000}
 _ROUNDING = 1e-12

@@ -8,10 +8,11 @@ import numpy as np
 
 from ddlopt.models.gossip.exchange.drift import drifts_away
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
 from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, filled, spliced, times_of
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST_LABELS = 100_000_000
 """Points of time by sends in a table, of 16 bytes each."""

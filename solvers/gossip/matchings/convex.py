@@ -12,9 +12,10 @@ from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.spectral.laplacians import Floats
 from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.gossip.matchings.exact import decomposed
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 
 @dataclass(frozen=True)

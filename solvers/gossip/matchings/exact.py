@@ -10,13 +10,14 @@ from threadpoolctl import threadpool_limits
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.spectral.laplacians import Floats
 from ddlopt.models.gossip.weights.instance import WeightsInstance
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
 from ddlopt.solvers.gossip.matchings.decompositions import Decomposition, fewest_matchings
 from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
 from ddlopt.solvers.gossip.matchings.single_bound import single_bound
 from ddlopt.solvers.gossip.weights.exact import FastestWeights
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 GAP = 1e-9
 """Relative gap at which each step ends, or earlier where less was asked for."""

@@ -11,12 +11,13 @@ from threadpoolctl import threadpool_limits
 from ddlopt.models.gossip.matchings.bounds import matchings_bound
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.models.gossip.spectral.laplacians import Floats
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.gossip.matchings.activation import Matchings, Plan, most_connected
 from ddlopt.solvers.gossip.matchings.decompositions import Kempe, colours_of, grouped
 from ddlopt.solvers.gossip.matchings.exact import certified_bound, decomposed, plan_of
 from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _ROUGH, _FINE = 1e-5, 1e-9
 _LEAST = 1e-5

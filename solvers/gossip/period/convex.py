@@ -7,9 +7,10 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.period.formulations.geometric_period import GeometricPeriod
 from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.gossip.period.rounds import Mixing
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from threadpoolctl import threadpool_limits
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.period.instance import PeriodInstance, PeriodPlan
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.period.rounds import Mixing
 from ddlopt.solvers.gossip.period.search import best_period
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _GAP = 1e-9
 _DESIGN_GAP, _LEAST_DESIGN_GAP = 1e-5, 1e-7

@@ -7,8 +7,9 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.weights.formulations.convex_weights import ConvexWeights
 from ddlopt.models.gossip.weights.instance import WeightsInstance
 from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 
 @dataclass(frozen=True)

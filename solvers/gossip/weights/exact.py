@@ -9,10 +9,11 @@ from threadpoolctl import threadpool_limits
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.gossip.weights.instance import Goal, WeightsInstance
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, best_bound, relative_gap
 from ddlopt.solvers.gossip.spectral.interior_point import Iterate, solve
 from ddlopt.solvers.gossip.weights.programs import WeightsProgram
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _NAMES = {"averaging": "fdla", "chain": "fmmc", "process": "fmmp", "pairwise": "fastest-pairwise"}
 _GAP = 1e-8

@@ -19,8 +19,9 @@ from ddlopt.solvers.aggregation.graph.column_generation.pricing import MOST_PAIR
 from ddlopt.solvers.aggregation.graph.negotiation import GraphNegotiation
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import CertifiedMethod, Clock, MethodOutput
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _HAIR = 1e-9
 _EVEN = 1e-4
