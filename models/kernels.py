@@ -14,6 +14,7 @@ On disk a kernel is kept under a digest of itself, of everything that it calls i
 that these use, so that an edit is noticed wherever it is.
 """
 
+import contextlib
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -135,6 +136,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """As Numba's; what finds no room on the disk is compiled again by the next process, and ready in this one."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
