@@ -1,7 +1,7 @@
 """Methods of families with several problems: each problem has its own."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError
@@ -21,6 +21,9 @@ class ByProblem(ByInstance):
     argument : str
         The solver behind models, or which of several methods is wanted.
     """
+
+    has_options: ClassVar[bool] = False
+    """What its fields say is the family's."""
 
     name: str
     family: str

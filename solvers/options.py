@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
 
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.by_instance import ByInstance
@@ -80,8 +81,7 @@ def with_options(method: Method, asked: str) -> Method:
         if asked.endswith(":"):
             raise OptionError(f"'{asked}' ends with a colon; write {name}:OPTION=VALUE, or {name} alone")
         return method
-    described, own = _described(method), settable(method)
-    hints = _hints(type(described))
+    own, hints = settable(method), _hints(type(described(method)))
     given: dict[str, Any] = {}
     for setting in settings.split(","):
         option, equals, text = setting.partition("=")
@@ -91,32 +91,37 @@ def with_options(method: Method, asked: str) -> Method:
         if option in given:
             raise OptionError(f"method '{name}': {option} is given twice")
         given[option] = _value(f"method '{name}': {option}", text, hints.get(option, Any))
-    return Variant(asked, _with(method, described, given))
+    return Variant(asked, _with(method, given))
 
 
 def options_of(method: Method) -> dict[str, Any]:
     """All options of a method that is a dataclass, or of its formulation, as plain data."""
-    described = _described(method)
-    if not dataclasses.is_dataclass(described):
+    of = described(method)
+    if not dataclasses.is_dataclass(of):
         return {}
-    values = {field.name: getattr(described, field.name) for field in dataclasses.fields(described) if field.init}
+    values = {field.name: getattr(of, field.name) for field in dataclasses.fields(of) if field.init}
     return {name: _plain(value) for name, value in values.items() if name not in _NOT_OPTIONS and not callable(value)}
 
 
-def settable(method: Method) -> dict[str, Any]:
-    """The options of a method that a person can write, with their values."""
-    return {name: value for name, value in options_of(method).items() if not isinstance(value, dict)}
+def settable(method: Method) -> tuple[str, ...]:
+    """The options of a method that a person can write: those whose values are numbers, words or lists of them."""
+    of = described(method)
+    if not getattr(of, "has_options", True):
+        return ()
+    hints = _hints(type(of))
+    plain = (name for name, value in options_of(method).items() if not isinstance(value, dict))
+    return tuple(name for name in plain if _adapter(hints.get(name, Any)) is not None)
 
 
-def _described(method: Method) -> Any:
-    """The object whose fields are the options."""
+def described(method: Method) -> Any:
+    """The object whose fields are the options: the method, or what it is made of."""
     inner = getattr(method, "options_in", None)
-    return method if inner is None else _described(getattr(method, inner))
+    return method if inner is None else described(getattr(method, inner))
 
 
-def _with(method: Method, described: Any, given: Mapping[str, Any]) -> Method:
+def _with(method: Method, given: Mapping[str, Any]) -> Method:
     try:
-        changed = dataclasses.replace(described, **given)
+        changed = dataclasses.replace(described(method), **given)
     except (TypeError, ValueError) as problem:
         raise OptionError(f"method '{method.name}': {problem}") from None
     inner = getattr(method, "options_in", None)
@@ -135,15 +140,21 @@ def _value(what: str, text: str, hint: Any) -> Any:
         found = _KEYWORDS[text] if text in _KEYWORDS else json.loads(text)
     except ValueError:
         found = text
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
-    except Exception:  # a type of somebody else's class that pydantic has no idea of: the class checks for itself
-        return found
+    adapter = _adapter(hint)
+    assert adapter is not None, what  # or it would not be settable
     try:
         return adapter.validate_python(found)
     except ValidationError as problem:
         expected = problem.errors(include_url=False)[0]["msg"]
         raise OptionError(f"{what} is {text!r}: {expected[:1].lower()}{expected[1:]}") from None
+
+
+def _adapter(hint: Any) -> TypeAdapter[Any] | None:
+    """What checks values of a type; None for types that no text stands for."""
+    try:
+        return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
+    except PydanticSchemaGenerationError:
+        return None
 
 
 def _hints(kind: type[Any]) -> dict[str, Any]:

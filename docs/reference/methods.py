@@ -3,7 +3,6 @@
 A test holds that the page says what the catalogue says.
 """
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +11,9 @@ import ddlopt
 from ddlopt.instances.library import library_folder
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Instance
-from ddlopt.solvers.by_problem import ByProblem
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.options import described, settable
 
 PAGE = Path(__file__).with_suffix(".md")
 ASKED, LARGEST_BYTES = 12, 60_000
@@ -51,20 +49,9 @@ def smallest(family: str) -> dict[str, list[Instance]]:
     return {problem: found[problem][:ASKED] for problem in sorted(found)}
 
 
-def described(method: Method) -> object:
-    """What has a method's options and docstring: the method, or the formulation of a model."""
-    return method.formulation if isinstance(method, Exact) else method
-
-
 def options(method: Method) -> Iterator[str]:
-    """``name=default`` of every option that a number, a word or a list can set."""
-    its = described(method)
-    if dataclasses.is_dataclass(its) and not isinstance(method, ByProblem):
-        for field in dataclasses.fields(its):
-            value = getattr(its, field.name)
-            plain = isinstance(value, bool | int | float | str | tuple) or value is None
-            if field.init and plain and field.name not in ("name", "family", "executor"):
-                yield f"`{field.name}={value}`"
+    """``name=default`` of every option that can be written."""
+    yield from (f"`{name}={getattr(described(method), name)}`" for name in settable(method))
 
 
 def source(method: Method) -> str:

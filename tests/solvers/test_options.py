@@ -1,5 +1,6 @@
 """Options of methods, in one syntax everywhere; and what methods say of themselves, through whatever wraps them."""
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -27,6 +28,7 @@ class Odd:
     rule: Literal["one", "two"] = "one"
     some: tuple[int, ...] = ()
     least: float | None = None
+    pool: Executor | None = None
     inner: Any = field(default_factory=lambda: Odd(inner=None))
 
     name: ClassVar[str] = "odd"
@@ -62,6 +64,7 @@ def test_values_have_the_type_of_the_option(text, value):
         ("odd:whole", "has no option 'whole'"),
         ("odd:other=1", "has no option 'other=1'; write NAME=VALUE, it has: whole, share, on, rule, some, least"),
         ("odd:inner=1", "has no option 'inner=1'"),
+        ("odd:pool=1", "has no option 'pool=1'"),
         ("odd:name=x", "has no option 'name=x'"),
         ("odd:whole=1.5", "whole is '1.5'"),
         ("odd:whole=true", "whole is 'true'"),
@@ -101,6 +104,12 @@ def test_the_same_words_in_every_command(call, tmp_path):
     assert (tmp_path / "all.lp").read_bytes() == (tmp_path / "same.lp").read_bytes()
 
 
+def test_what_only_hands_on_has_no_options():
+    for name in ("exact", "none"):
+        with pytest.raises(OptionError, match="it has: none"):
+            catalogue.method(f"{name}:argument=scip", "aggregation")
+
+
 def test_options_are_those_of_the_result():
     plain, wide = (ddlopt.solve(TINY, name) for name in ("fat-tree", "fat-tree:cost_ratio=1"))
     assert plain.objective != wide.objective
@@ -120,7 +129,7 @@ def test_every_method_says_what_it_is(family):
         formulation, wrapped = formulation_of(method, instance), WithinMemory(method, 10**9)
         assert formulation_of(wrapped, instance) == formulation
         assert solver_of(wrapped, instance) == solver_of(method, instance)
-        assert settable(method).keys() <= options_of(method).keys()
+        assert set(settable(method)) <= options_of(method).keys()
         if solver_of(method, instance) is not None:
             assert solver_of(entry.make("scip"), instance) == "scip", entry.name
         if formulation is None:
