@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import one_line
 from shared_data import shared_data
 
 from ddlopt.instances.readers import convert
@@ -101,10 +102,8 @@ def test_a_split_is_completed_by_colours(tmp_path: Path) -> None:
     ],
 )
 def test_bad_files_are_refused_in_one_line(tmp_path: Path, change: Any, message: str) -> None:
-    with pytest.raises(InstanceError) as refusal:
+    with one_line(InstanceError, message):
         read_dnn_partitioning(written(tmp_path, change(graph())))
-    assert message in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
 def test_the_published_graph_on_one_accelerator() -> None:

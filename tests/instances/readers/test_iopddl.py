@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import one_line
 
 from ddlopt.instances.readers import FORMATS, convert
 from ddlopt.models.errors import InstanceError
@@ -69,6 +70,5 @@ def _changed(part, key, value):
     ],
 )
 def test_bad_files_in_one_line(tmp_path, data, words):
-    with pytest.raises(InstanceError, match=words) as caught:
+    with one_line(InstanceError, match=words):
         convert(_write(tmp_path / "bad.json", data), "iopddl")
-    assert "\n" not in str(caught.value)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import one_line
 from shared_data import shared_data
 from volume import for_each
 
@@ -92,9 +93,8 @@ def test_small_mps(tmp_path):
 def test_mps_gone_wrong(tmp_path, name, text, message):
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(InstanceError, match=message) as caught:
+    with one_line(InstanceError, match=message):
         convert(path, "miplib")
-    assert "\n" not in str(caught.value)
 
 
 # FlexNet --------------------------------------------------------------------------------------------------------------
@@ -153,9 +153,8 @@ def test_flexnet_truncated_anywhere(tmp_path):
     path = tmp_path / "cut.fbuf"
     for size in [0, 1, 3, 4, 7, 20, 100, 5_000, len(whole) // 2, len(whole) - 4_096, len(whole) - 64, len(whole) - 1]:
         path.write_bytes(whole[:size])
-        with pytest.raises(InstanceError, match=r"cut\.fbuf") as caught:
+        with one_line(InstanceError, match=r"cut\.fbuf"):
             convert(path, "flexnet")
-        assert "\n" not in str(caught.value)
 
 
 def test_flexnet_random_damage_is_refused_or_makes_a_valid_instance(tmp_path):
@@ -183,9 +182,8 @@ def test_flexnet_random_damage_is_refused_or_makes_a_valid_instance(tmp_path):
 def test_flexnet_foreign_files(tmp_path, content):
     path = tmp_path / "foreign.fbuf"
     path.write_bytes(content)
-    with pytest.raises(InstanceError, match=r"foreign\.fbuf: is no FlexNet task graph, or a truncated one: ") as caught:
+    with one_line(InstanceError, match=r"foreign\.fbuf: is no FlexNet task graph, or a truncated one: "):
         convert(path, "flexnet")
-    assert "\n" not in str(caught.value)
 
 
 # Both -----------------------------------------------------------------------------------------------------------------

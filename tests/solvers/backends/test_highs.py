@@ -9,6 +9,7 @@ import highspy
 import pyomo.environ as pyo
 import pytest
 from hard_network import lay_circulant, network
+from refusals import one_line
 from volume import for_each
 
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
@@ -49,9 +50,8 @@ def knapsack(items=30, rows=5, seed=1):
     ],
 )
 def test_options_are_checked_before_anything_is_solved(options, error, message):
-    with pytest.raises(error, match=message) as raised:
+    with one_line(error, match=message):
         Highs(options)
-    assert "\n" not in str(raised.value)
 
 
 def test_options_arrive():

@@ -4,6 +4,7 @@ import random
 
 import pytest
 from export_cases import PROGRAMS, load, optimum
+from refusals import one_line
 from volume import some
 
 import ddlopt
@@ -155,9 +156,8 @@ def test_cut_off_or_spoilt_file_of_a_model(tmp_path, program):
     ],
 )
 def test_broken_files(tmp_path, text, line):
-    with pytest.raises(SolutionError, match=line) as caught:
+    with one_line(SolutionError, match=line):
         read(tmp_path, text)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

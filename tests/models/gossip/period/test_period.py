@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from refusals import one_line
 from volume import for_each, seeds
 
 import ddlopt
@@ -54,10 +55,8 @@ def plan(period, step, activation=()):
     ],
 )
 def test_bad_instances(change, line):
-    with pytest.raises(InstanceError) as caught:
+    with one_line(InstanceError, line):
         instance(**change)
-    assert line in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_by_hand():

@@ -6,6 +6,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from refusals import one_line
 from volume import for_each, seeds
 
 from ddlopt.models.errors import InstanceError, SolutionError
@@ -47,10 +48,8 @@ def answer(weights, **more):
 )
 def test_bad_instances(change, line):
     data = {"family": "gossip", "problem": "weights", "name": "bad", "network": PATH} | change
-    with pytest.raises(InstanceError) as caught:
+    with one_line(InstanceError, line):
         WeightsInstance.from_data(data)
-    assert line in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_matrix_that_is_not_symmetric():
