@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import ddlopt
+from ddlopt.instances import index
 from ddlopt.models.errors import NotApplicableError, UnknownNameError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Entry
@@ -80,3 +81,30 @@ def test_what_is_no_formulation_is_told_what_is():
         catalogue.formulation_named("no-such", instance)
     with pytest.raises(NotApplicableError, match="circulant does not cover 'tiny-n4-d2'"):
         catalogue.formulation_named("circulant", instance)
+
+
+FOR_SEVERAL = {
+    "aggregation": {"exact", "milp", "none", "level", "top", "max"},
+    "compression": {
+        *("exact", "none", "all", "overlap-timeline", "label-setting", "priced-choices", "espresso"),
+        *("espresso-all-sizes", "secopa", "lgreco"),
+    },
+    "deployment": {"exact"},
+    "gossip": {"exact"},
+}
+"""Methods that answer more than one problem of their family, whatever a name in a room stands for."""
+
+
+@pytest.mark.parametrize("family", FOR_SEVERAL)
+def test_a_method_refuses_the_other_problems_in_one_line(family):
+    by_size = sorted(index.read().instances.values(), key=lambda each: -each.size)
+    smallest = {each.problem: ddlopt.load(each.name) for each in by_size if each.name.startswith(f"{family}/")}
+    covers_several = set()
+    for entry in catalogue.own_entries(family):
+        method = catalogue.method(entry.name, family)
+        reasons = [method.refuses(instance) for instance in smallest.values()]
+        said = [reason for reason in reasons if reason is not None]
+        assert all(len(reason) > 10 and reason.isprintable() for reason in said), entry.name
+        if len(said) < len(reasons) - 1:
+            covers_several.add(entry.name)
+    assert covers_several == FOR_SEVERAL[family]

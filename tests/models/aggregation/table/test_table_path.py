@@ -6,7 +6,7 @@ from table_cases import optimum, several
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.models.aggregation import GraphInstance, LookupTables, TableInstance
+from ddlopt.models.aggregation import LookupTables, TableInstance
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit
 from ddlopt.solvers.aggregation.table.exact import OptimalTables
 from ddlopt.solvers.contracts import Limits, Status
@@ -89,16 +89,6 @@ def test_a_start_is_set_and_read_back() -> None:
     assert TablePath().read(block, instance) == solution
 
 
-def test_large_tables_and_other_problems_are_refused() -> None:
+def test_large_tables_are_refused() -> None:
     large = generate("table", 0, bits=8)
     assert "use table" in (TablePath().refuses(large) or "")
-    node = {"name": "a"}
-    other = GraphInstance.from_data(
-        {
-            "name": "pair",
-            "nodes": [node, node],
-            "links": [{"ends": [0, 1], "bandwidth_bytes_per_s": 1}],
-            "jobs": [{"name": "j", "workers": [0], "server": 1}],
-        }
-    )
-    assert "lookup tables" in (TablePath().refuses(other) or "")

@@ -8,13 +8,10 @@ from level_cases import brute_force, optimum, random_levels, with_budget
 from volume import for_each
 
 from ddlopt.models.compression import (
-    CompressionInstance,
     ExponentialCurve,
     GradedGradient,
-    Gradient,
     LevelInstance,
     LevelPlan,
-    Option,
     PointCurve,
     evaluate,
 )
@@ -203,13 +200,7 @@ def test_a_time_budget_that_nobody_keeps_names_the_least():
     assert arrays_of(with_budget(instance, least)).budget == least
 
 
-def test_other_problems_are_refused():
-    plain = CompressionInstance(
-        name="one",
-        gradients=(Gradient(name="a", shape=(2,), ready_s=0, menu=0),),
-        menus=((Option(label="x", wire_s=1),),),
-    )
-    assert ContinuousLevels().refuses(plain) == "it is a compression instance, which has no levels"
+def test_an_unsolved_program_has_nothing_to_read():
     instance = random_levels(0)
     with pytest.raises(SolverError, match="solve it first"):
         ContinuousLevels().read(ContinuousLevels().problem(instance), instance)

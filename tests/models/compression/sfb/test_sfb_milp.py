@@ -208,10 +208,6 @@ def test_smallest(instance):
     assert unit_s(instance) > 0
 
 
-def test_other_problems_are_refused():
-    assert "sufficient factor" in SfbMilp().refuses(object())
-
-
 @pytest.mark.slow
 def test_broadcasts_that_nobody_needs_are_no_contradiction():
     """HiGHS stops at a gap with broadcasts above what the selection needs; the selection counts, not the claim."""

@@ -8,7 +8,7 @@ import pytest
 from deployment_plans import random_deployment, random_instance
 from volume import for_each, seeds
 
-from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, PartitionInstance
+from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan
 from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
@@ -173,9 +173,7 @@ def test_a_start_is_the_plan_that_is_read():
     assert MakespanBound().objective_value(instance, outcome.bound) <= time * (1 + 1e-6)
 
 
-def test_other_problems_are_refused():
-    assert MakespanBound().refuses(chain()) is None
-    assert "it bounds deployments" in MakespanBound().refuses(PartitionInstance.model_construct())
+def test_what_is_read_is_a_deployment():
     assert isinstance(bound_of(chain())[1], Deployment)
     assert isinstance(bound_of(chain())[1].groups[0], GroupPlan)
 

@@ -11,7 +11,6 @@ from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
 from ddlopt.models.aggregation.registers.instance import Goal
-from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.registers.dealing import (
     Block,
     GreedyCooccurrence,
@@ -187,12 +186,3 @@ def test_a_single_array_and_settled_batches() -> None:
         if method.refuses(one) is None:
             assert _solved(method, one).objective == 4, entry.name
     assert "sdp-rounding" not in {e.name for e in ENTRIES if e.make("highs").refuses(one) is None}
-
-
-def test_other_problems_are_refused() -> None:
-    other = generate("tree-complete")
-    for entry in ENTRIES:
-        method = entry.make("highs")
-        assert method.refuses(other) is not None, entry.name
-        with pytest.raises(NotApplicableError):
-            method.solve(other, Limits())

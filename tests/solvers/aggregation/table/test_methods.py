@@ -9,7 +9,6 @@ from table_cases import optimum, random_tables, several, staircase_of
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
-from ddlopt.instances.generators.deployment import generate as layered
 from ddlopt.models.aggregation import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.aggregation.table.evaluate import evaluate_table
 from ddlopt.solvers.aggregation.methods import ENTRIES
@@ -198,12 +197,11 @@ def test_entries_of_equal_variation_use_the_memory() -> None:
 
 
 @for_each("method", [*HEURISTICS, OptimalTables()])
-def test_the_same_answer_again_and_one_line_for_other_problems(method: Method) -> None:
+def test_the_same_answer_again(method: Method) -> None:
     instance = generate("table", 5, shape="random", bits=5)
     one, other = (method.solve(instance, Limits(), seed=3) for _ in range(2))
     assert one.solution == other.solution
     assert one.checked
-    assert "this is a partition instance" in (method.refuses(layered("layered", 0, nodes=4)) or "")
 
 
 def test_prefixes_have_no_quantiles() -> None:

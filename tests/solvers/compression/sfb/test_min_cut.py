@@ -10,7 +10,7 @@ from sfb_brute_force import all_best
 from volume import for_each, seeds, slow
 
 from ddlopt.instances.generators.compression.sfb_random import random_graph
-from ddlopt.models.compression import LevelInstance, Operator, SfbInstance, SfbSelection, Tensor, evaluate
+from ddlopt.models.compression import Operator, SfbInstance, SfbSelection, Tensor, evaluate
 from ddlopt.models.compression.sfb import cut_network
 from ddlopt.models.compression.sfb.cut_network import CutNetwork, minimum_cut
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
@@ -294,7 +294,6 @@ def test_what_it_does_not_cover_is_refused():
     instance = random_graph(np.random.default_rng(0), 20, memory_part=0.5)
     with pytest.raises(NotApplicableError, match="knows no budgets"):
         MinCut().solve(instance, Limits())
-    assert "sufficient factor" in MinCut().refuses(LevelInstance.model_construct(name="levels"))
 
 
 def test_bound_and_size_are_reported():

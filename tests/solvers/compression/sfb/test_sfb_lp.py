@@ -6,7 +6,6 @@ import pytest
 from sfb_brute_force import all_best
 
 from ddlopt.instances.generators.compression.sfb_random import random_graph
-from ddlopt.models.compression import LevelInstance
 from ddlopt.models.compression.sfb.cut_network import minimum_cut
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.errors import NotApplicableError, SolverError
@@ -91,4 +90,3 @@ def test_what_it_does_not_cover_is_refused():
     for budget in ("memory_part", "compute_part"):
         with pytest.raises(NotApplicableError, match="under a budget the linear relaxation is not integral"):
             SfbLp().solve(graph(0, **{budget: 0.5}), Limits())
-    assert "sufficient factor" in SfbLp().refuses(LevelInstance.model_construct(name="levels"))

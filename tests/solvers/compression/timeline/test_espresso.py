@@ -14,10 +14,8 @@ from ddlopt.models.compression import (
     LevelInstance,
     Option,
     PointCurve,
-    SfbInstance,
     evaluate,
 )
-from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.compression.timeline.espresso import Espresso
 from ddlopt.solvers.contracts import Limits, Status
 
@@ -217,13 +215,6 @@ def test_goal_error_without_a_way_to_keep_the_time_budget():
     assert (result.status, result.solution) == (Status.NO_SOLUTION, None)
     assert result.message == "it ends at 12 s, after time_budget_s, 11"
     assert Espresso(thresholds=False).solve(small, Limits()).objective == 2.0
-
-
-def test_refuses_other_problems():
-    operators = [{"name": "a", "time_s": 1.0, "replicas": 2, "bandwidth_bytes_per_s": 1.0}]
-    graph = SfbInstance.from_data({"name": "g", "problem": "sfb", "operators": operators, "tensors": []})
-    with pytest.raises(NotApplicableError, match="which has no timeline"):
-        Espresso().solve(graph, Limits())
 
 
 def test_large_gradients_are_halved_even_where_that_takes_longer():

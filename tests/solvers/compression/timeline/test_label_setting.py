@@ -17,14 +17,11 @@ from ddlopt.models.compression import (
     GradedGradient,
     Gradient,
     LevelInstance,
-    Operator,
     Option,
     PointCurve,
-    SfbInstance,
 )
 from ddlopt.models.compression.timeline.candidate_messages import candidate_messages
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.compression.timeline.label_setting.kernels import front_of_three, front_of_two
 from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing
@@ -276,9 +273,3 @@ def test_the_search_ends_after_so_many_parts():
     assert result.details["parts"] == 3
     assert result.status is Status.FEASIBLE
     assert result.bound < result.objective
-
-
-def test_sufficient_factors_are_refused():
-    operator = Operator(name="forward", time_s=1.0, replicas=2, bandwidth_bytes_per_s=1.0)
-    with pytest.raises(NotApplicableError, match="has no timeline"):
-        solved(SfbInstance(name="fc", operators=(operator,), tensors=()))

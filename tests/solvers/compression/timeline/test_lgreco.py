@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
 
-from ddlopt.models.compression import CompressionInstance, Gradient, Operator, Option, SfbInstance
+from ddlopt.models.compression import CompressionInstance, Gradient, Option
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.solvers.compression.timeline.lgreco import LGreco, knapsack
 from ddlopt.solvers.contracts import Limits
@@ -102,7 +102,6 @@ def test_refusals():
     for case, reason in (
         (instance(menu, 1, None), "no error_budget to spend"),
         (instance(menu, 1, None, goal="error", time_budget_s=9.0), "the goal is the error"),
-        (SfbInstance(name="x", operators=(Operator(name="a", time_s=1, bandwidth_bytes_per_s=1),)), "about operators"),
     ):
         with pytest.raises(NotApplicableError, match=reason):
             LGreco().solve(case, Limits())

@@ -10,9 +10,8 @@ from ddlopt.models.compression import (
     CompressionInstance,
     CompressionPlan,
     LevelPlan,
-    SfbInstance,
 )
-from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.compression.timeline.priced_choices.node import Found, Question
 from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices
 from ddlopt.solvers.contracts import Limits, Status
@@ -135,11 +134,6 @@ def test_a_time_budget_that_nothing_keeps(seed):
     assert "no choice keeps the time budget of" in none.message
     at_it = changed(free, **fields, time_budget_s=fastest)
     assert PricedChoices().solve(at_it, EXACT).objective == pytest.approx(brute_force(at_it)[0])
-
-
-def test_other_problems_are_refused():
-    with pytest.raises(NotApplicableError, match="it is a sufficient-factor instance"):
-        PricedChoices().solve(SfbInstance.model_construct(name="fc", family="compression"), Limits())
 
 
 def test_a_gradient_alone():

@@ -6,8 +6,7 @@ from timeline_brute_force import brute_force, random_timeline_case
 from volume import for_each
 
 from ddlopt.instances.workloads.compression.planner_costs import hipress_menu
-from ddlopt.models.compression import CompressionInstance, Gradient, Option, SfbInstance
-from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.compression import CompressionInstance, Gradient, Option
 from ddlopt.solvers.compression.timeline.secopa import Secopa
 from ddlopt.solvers.contracts import Limits, Status
 
@@ -120,10 +119,3 @@ def test_goal_error_moves_while_the_time_budget_is_kept():
         optimal += result.objective <= optimum * (1 + 1e-9)
     assert 0 < none < 20
     assert optimal > 10
-
-
-def test_refuses_other_problems():
-    operators = [{"name": "a", "time_s": 1.0, "replicas": 2, "bandwidth_bytes_per_s": 1.0}]
-    graph = SfbInstance.from_data({"name": "g", "operators": operators, "tensors": []})
-    with pytest.raises(NotApplicableError, match="which has no timeline"):
-        Secopa().solve(graph, Limits())

@@ -350,6 +350,3 @@ def test_refusals():
     assert "every segment of 3001 steps, at most 3000" in DynamicProgram().refuses(
         instance(np.zeros((3001, 1)), sends=1)
     )
-    other = ddlopt.load("gossip/cvx-n8-averaging")
-    assert "this is a weights instance" in OptimalTimes().refuses(other)
-    assert "this is a weights instance" in ExchangePath().refuses(other)

@@ -279,8 +279,6 @@ def test_refusals():
         method("matcha", "gossip").solve(matcha_8("graph", 0.2, "single"), LIMITS)
     with pytest.raises(NotApplicableError, match="they are active independently"):
         method("single-matching", "gossip").solve(matcha_8("graph", 0.2), LIMITS)
-    with pytest.raises(NotApplicableError, match="weights instance"):
-        method("matcha", "gossip").solve(ddlopt.load("gossip/cvx-n8-averaging"), LIMITS)
 
 
 def test_small_budgets_have_a_bound_of_their_own():
