@@ -1,12 +1,10 @@
 """Networks with jobs: sizes of the generated topologies, jobs as asked for, bundled instances."""
 
-import pytest
 from volume import for_each
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.aggregation.jobs import networks
 from ddlopt.instances.library.aggregation.graph import instances
-from ddlopt.models.errors import OptionError
 
 
 def degrees(instance):
@@ -49,8 +47,7 @@ def test_a_torus_is_regular_and_has_a_host_at_every_switch(sides, degree):
 
 
 def test_a_random_graph_is_regular_and_depends_on_the_seed():
-    one, same, other = (generate("aggregation", "graph-random", seed, hosts=2) for seed in (1, 1, 2))
-    assert one.digest == same.digest
+    one, other = (generate("aggregation", "graph-random", seed, hosts=2) for seed in (1, 2))
     assert one.links != other.links
     switches = [d for d, node in zip(degrees(one), one.nodes, strict=True) if node.forwards]
     assert set(switches) == {5}
@@ -75,33 +72,6 @@ def test_gradients_are_those_of_networks_or_as_asked_for():
     sizes = {float(network.gradient_bytes) for network in networks()}
     assert {job.gradient_bytes for job in generate("aggregation", "torus", 0).jobs} <= sizes
     assert {job.gradient_bytes for job in generate("aggregation", "torus", 0, gradient_bytes=5.0).jobs} == {5.0}
-
-
-def test_the_source_tells_kind_seed_and_options():
-    source = generate("aggregation", "torus", 7, slots=5).source
-    assert "kind torus, seed 7" in source
-    assert "slots 5" in source
-
-
-@for_each(
-    ("kind", "options", "message"),
-    [
-        ("fat-tree", {"k": 5}, "k is 5; it must be even"),
-        ("fat-tree", {"workers": 16}, "workers is 16; with the server that is more than the 16 hosts"),
-        ("fat-tree", {"oversubscription": 0.0}, "oversubscription is 0.0"),
-        ("leaf-spine", {"spines": 0}, "spines is 0"),
-        ("leaf-spine", {"placement": "near"}, "placement is 'near'; use one of: random, clustered"),
-        ("leaf-spine", {"goal": "time"}, "goal is 'time'"),
-        ("torus", {"sides": [1]}, r"sides are \(1,\)"),
-        ("torus", {"slots": -1}, "slots is -1"),
-        ("torus", {"gradient_bytes": 0.0}, "gradient_bytes is 0.0"),
-        ("graph-random", {"switches": 5, "degree": 3}, "even product"),
-        ("graph-random", {"switches": 4, "degree": 4}, "below the number of switches"),
-    ],
-)
-def test_odd_options_are_refused_in_one_line(kind, options, message):
-    with pytest.raises(OptionError, match=message):
-        generate("aggregation", kind, 0, **options)
 
 
 def test_the_bundled_instances_cover_goals_and_rules():

@@ -4,24 +4,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.library.aggregation.registers import instances
 from ddlopt.models.aggregation import RegisterInstance
 from ddlopt.models.aggregation.registers.batches import heat
-from ddlopt.models.errors import OptionError
 
 
 def _generated(seed: int, **options: Any) -> RegisterInstance:
     instance = generate("registers-zipf", seed, **options)
     assert isinstance(instance, RegisterInstance)
     return instance
-
-
-def test_the_seed_decides() -> None:
-    assert _generated(1) == _generated(1)
-    assert _generated(1).batches != _generated(2).batches
 
 
 def test_parameters_are_the_hottest_of_the_batches_that_count() -> None:
@@ -38,22 +31,6 @@ def test_parameters_are_the_hottest_of_the_batches_that_count() -> None:
 @pytest.mark.parametrize(("capacity", "each"), [(1.0, 4), (1.5, 5), (2.0, 7)])
 def test_capacity_is_relative_to_the_parameters(capacity: float, each: int) -> None:
     assert _generated(1, parameters=10, arrays=3, capacity=capacity).capacity == each
-
-
-@for_each(
-    ("options", "message"),
-    [
-        ({"parameters": 20_000}, "parameters is 20000, but the batches touch"),
-        ({"capacity": 0.5}, "capacity is 0.5"),
-        ({"goal": "speed"}, "goal is 'speed'"),
-        ({"rows": 0}, "rows is 0"),
-        ({"held_out": -1}, "held_out is -1"),
-        ({"vocabulary": 5}, "parameters is 5, but each of 17 fields has a value"),
-    ],
-)
-def test_odd_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        _generated(0, **options)
 
 
 def test_the_library_has_both_goals_and_both_kinds_of_packets() -> None:

@@ -1,16 +1,12 @@
 """Generated sets of jobs that share switches, and the bundled ones."""
 
-from typing import Any
-
 import pytest
-from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.generators.aggregation.slots import HARDWARE
 from ddlopt.instances.library.aggregation.slots import instances
 from ddlopt.instances.workloads.cluster_models import cluster_model
 from ddlopt.models.aggregation import SlotsInstance
-from ddlopt.models.errors import OptionError
 
 
 def test_sizes_are_those_of_the_published_programs() -> None:
@@ -31,28 +27,12 @@ def test_jobs_are_the_networks_they_are_named_after() -> None:
     assert 0 < sum(job.fallback_bytes_per_s is None for job in instance.jobs) < 20
 
 
-def test_options_are_heard_and_seeds_repeat() -> None:
-    options: dict[str, Any] = {
-        "jobs": 5,
-        "racks": 1,
-        "hardware": "atp",
-        "memory": 0.5,
-        "whole": True,
-        "goal": "slowest",
-    }
+def test_options_are_heard() -> None:
+    options = {"jobs": 5, "racks": 1, "hardware": "atp", "memory": 0.5, "whole": True, "goal": "slowest"}
     instance = generate("slots", 4, name="x", **options)
     assert isinstance(instance, SlotsInstance)
     assert (instance.name, instance.whole, instance.goal, instance.links) == ("x", True, "slowest", ())
     assert [(switch.slots, switch.payload_bytes) for switch in instance.switches] == [(20_000, 128.0)]
-    assert instance == generate("slots", 4, name="x", **options)
-    assert instance.jobs != generate("slots", 5, name="x", **options).jobs
-
-
-@for_each("options", [{"jobs": 0}, {"memory": 0.0}, {"hardware": "abacus"}, {"goal": "least"}, {"spread": -1.0}])
-def test_odd_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError) as caught:
-        generate("slots", **options)
-    assert next(iter(options)) in str(caught.value)
 
 
 def test_bundled_instances_differ_and_are_small() -> None:

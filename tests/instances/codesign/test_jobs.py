@@ -331,32 +331,6 @@ def test_options_reach_the_device_and_the_fabric():
     assert plain.name == "vgg16-n12-d4"
 
 
-@for_each(
-    ("options", "message"),
-    [
-        ({"job": "gpt5"}, "job is 'gpt5'; use one of: dlrm, bert"),
-        ({"servers": 1}, "servers is 1; it must be at least 2"),
-        ({"degree": 12}, "degree is 12, but 12 servers have at most 11 neighbours"),
-        ({"groups": [5]}, r"groups contains 5; use divisors of 12 in 2\.\.12"),
-        ({"groups": [1]}, r"groups contains 1; use divisors of 12 in 2\.\.12"),
-        ({"subsets": [12]}, r"subsets contains 12; use divisors of 12 in 1\.\.11"),
-        ({"gigabit_per_s": 0.0}, "gigabit_per_s is 0.0; it must be positive"),
-        ({"gpus_per_server": 0}, "gpus_per_server is 0; it must be at least 1"),
-        ({"batch_per_gpu": 0}, "batch_per_gpu is 0; it must be at least 1"),
-        ({"memory_gigabytes": -1.0}, "memory_gigabytes is -1.0; it must be positive"),
-        ({"state_bytes_per_parameter": 2.0}, "state_bytes_per_parameter is 2.0; it must be at least 4"),
-        ({"owners": "some"}, "owners is 'some'; use one of: round_robin, all"),
-        ({"accelerator": "h100"}, "accelerator is 'h100'; use one of: v100, a100"),
-        ({"optics": "fibre"}, "optics: .*'one_way' or 'duplex'"),
-        ({"measures": "nowhere.json"}, "nowhere.json: cannot be read: No such file"),
-        ({"colour": 1}, "kind 'job' takes no option 'colour'"),
-    ],
-)
-def test_bad_options_are_one_line(options, message):
-    with one_line(DdloptError, match=message):
-        generate("codesign", "job", **options)
-
-
 # Measured times -------------------------------------------------------------------------------------------------------
 
 

@@ -5,13 +5,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from refusals import one_line
 from volume import for_each
 
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign.tables import tables_of
-from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.models.errors import InstanceError
 
 
 def drawn(seed, **options):
@@ -75,25 +74,6 @@ def test_twins_differ_in_name_alone():
     for twin in (4, 5):
         assert any(like(twin, model) and around(twin) == around(model) for model in range(4))
     assert Counter(layer.name for layer in job.layers).most_common(1)[0][1] == 1
-
-
-@for_each(
-    ("options", "message"),
-    [
-        ({"servers": 1}, "servers is 1; it must be at least 2"),
-        ({"layers": 0}, "layers is 0; it must be at least 1"),
-        ({"density": 1.5}, r"density is 1.5; it must be within 0..1"),
-        ({"memory_slack": 0.5}, "memory_slack is 0.5; it must be at least 1"),
-        ({"optics": "fibre"}, "optics is 'fibre'; use one of: one_way, duplex"),
-        ({"overlap": "some"}, "overlap is 'some'; use one of: none, full"),
-        ({"mean_bytes": 0.0}, "mean_bytes is 0.0; it must be positive"),
-        ({"strategies": "many"}, "strategies is 'many'; it must be a whole number"),
-        ({"colour": 1}, "kind 'random' takes no option 'colour'; it takes: degree"),
-    ],
-)
-def test_bad_options_are_one_line(options, message):
-    with one_line(OptionError, match=message):
-        generate("codesign", "random", **options)
 
 
 def test_a_degree_too_large_is_refused_by_the_instance():

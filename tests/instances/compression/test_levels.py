@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from refusals import one_line
 from volume import for_each, some
 
 from ddlopt.instances import best, library_folder
@@ -17,7 +16,6 @@ from ddlopt.instances.workloads import V100
 from ddlopt.instances.workloads.networks.gradients import backward_gradients
 from ddlopt.instances.workloads.networks.published import vgg16
 from ddlopt.models.compression import LevelInstance, bound, evaluate
-from ddlopt.models.errors import OptionError
 from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
 from ddlopt.solvers.contracts import Limits
 
@@ -144,25 +142,3 @@ def test_random_levels(goal):
     instance = generate("levels-random", 2, gradients=9, goal=goal, curved_part=0.3, name="mine")
     assert isinstance(instance, LevelInstance)
     assert (instance.name, instance.size, instance.goal) == ("mine", 9, goal)
-    assert "kind levels-random, seed 2, gradients 9" in instance.source
-    assert generate("levels-random", 2, gradients=9, goal=goal, curved_part=0.3, name="mine") == instance
-    assert generate("levels-random", 3, gradients=9, goal=goal, curved_part=0.3, name="mine") != instance
-
-
-@for_each(
-    ("kind", "options", "line"),
-    [
-        ("levels-network", {"compressor": "zip"}, "compressor is 'zip'; use one of: powersgd, top_k, qsgd"),
-        ("levels-network", {"model": "lenet"}, "model is 'lenet'; use one of: vgg16, resnet50, bert, gpt2"),
-        ("levels-network", {"workers": 1}, "workers is 1; it must be at least 2"),
-        ("levels-network", {"network_gigabit_per_s": 0.0}, "network_gigabit_per_s is 0.0; it must be positive"),
-        ("levels-network", {"like": -1.0}, "like is -1.0; it must be positive"),
-        ("levels-network", {"points": 1}, "points is 1; it must be at least 2"),
-        ("levels-network", {"goal": "fun"}, "goal is 'fun'; use one of: time, error"),
-        ("levels-random", {"budget_part": 1.5}, "budget_part is 1.5; it must be within 0..1"),
-        ("levels-random", {"gradients": 0}, "gradients is 0; it must be at least 1"),
-    ],
-)
-def test_bad_options_are_one_line(kind, options, line):
-    with one_line(OptionError, match=line):
-        generate(kind, 0, **options)

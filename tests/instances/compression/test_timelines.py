@@ -191,32 +191,6 @@ def test_odd_words(words, line):
         Compression.from_words(words)
 
 
-@for_each(
-    ("options", "line"),
-    [
-        ({"model": "lenet"}, "model is 'lenet'; use one of: vgg16"),
-        ({"intra": "pci"}, "intra is 'pci'; use one of: nvlink, pcie"),
-        ({"compressors": ["zip"]}, "compressor is 'zip'"),
-        ({"compressors": ["powersgd:5000"]}, "rank is 5000 for powersgd, but no gradient has a rank above 4096"),
-        ({"compressors": "dgc:0.01"}, "compressors is 'dgc:0.01'; it must be a list, each a word or left out"),
-        ({"nodes": 1, "gpus_per_node": 1}, "a single GPU sends nothing"),
-        ({"nodes": 0}, "nodes is 0; it must be at least 1"),
-        ({"batch": 0}, "batch is 0; it must be at least 1"),
-        ({"network_gigabit_per_s": 0}, "network_gigabit_per_s is 0; it must be positive"),
-        ({"cost_model": "guess"}, "cost_model is 'guess'; use one of: derived, espresso, hipress, hipress-ring"),
-        ({"cost_model": "espresso", "network_gigabit_per_s": 10}, "leave out network_gigabit_per_s"),
-        ({"cost_model": "espresso", "compressors": ["top_k:0.1"]}, "takes one compressor of random_k, dgc, sign"),
-        ({"cost_model": "espresso", "compressors": ["sign", "dgc:0.1"]}, "takes one compressor of random_k"),
-        ({"cost_model": "hipress"}, "HiPress's costs are for 4, 8, 16 nodes of 1 GPU"),
-        ({"error_budget_part": -0.1}, "error_budget_part is -0.1; it must be at least 0"),
-        ({"speed": 1}, "kind 'network' takes no option 'speed'"),
-    ],
-)
-def test_odd_options(options, line):
-    with pytest.raises(OptionError, match=line):
-        generate("compression", "network", **options)
-
-
 def test_goals_need_their_budgets():
     with pytest.raises(InstanceError, match="goal is 'error', but time_budget_s is missing"):
         generate("compression", "network", goal="error")

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from refusals import one_line
 from volume import for_each
 
 from ddlopt.instances.generators.deployment import generate
@@ -14,7 +13,6 @@ from ddlopt.instances.workloads.networks.network_graphs import training_step
 from ddlopt.instances.workloads.networks.training_graph import operator_time_s
 from ddlopt.instances.workloads.operator_groups import consecutive_groups, cut_groups, layers_of, merged, passed_between
 from ddlopt.instances.workloads.training import ACCELERATORS
-from ddlopt.models.errors import InstanceError, OptionError
 
 MODELS = ("vgg19", "resnet101", "inception-v3", "transformer-base", "bert-small")
 
@@ -149,20 +147,3 @@ def test_random_steps_are_forward_then_back(seed):
     assert len(instance.operators) == 10
     assert all(members[0] < 5 <= members[1] for members in instance.members)
     assert all(tensor.producer < node for tensor in instance.tensors for node in tensor.consumers)
-    assert generate("random", seed, groups=5, skips=2) == instance
-
-
-@for_each(
-    ("options", "line"),
-    [
-        ({"model": "alexnet"}, "model is 'alexnet'"),
-        ({"groups": 0}, "groups is 0; it must be at least 1"),
-        ({"batch": 0}, "batch is 0"),
-        ({"devices_of": "moon"}, "devices_of is 'moon'"),
-        ({"model": 3}, "model is 3; it must be a word"),
-        ({"grouping": "random"}, "grouping is 'random'; use one of: consecutive, metis"),
-    ],
-)
-def test_bad_options_get_one_line(options, line):
-    with one_line((OptionError, InstanceError), match=line):
-        network(**options)

@@ -5,7 +5,6 @@ import math
 
 import networkx
 import pytest
-from refusals import one_line
 from shared_data import shared_data
 from volume import for_each
 
@@ -16,7 +15,7 @@ from ddlopt.instances.workloads.networks.layers import dense
 from ddlopt.instances.workloads.networks.network_graphs import MODELS, network, training_step
 from ddlopt.instances.workloads.networks.training_graph import Tape, operator_time_s
 from ddlopt.models.compression import SfbSelection, evaluate
-from ddlopt.models.errors import DdloptError, UnknownNameError
+from ddlopt.models.errors import UnknownNameError
 
 WORKLOADS = {
     "vgg16": networks.vgg16(32),
@@ -352,27 +351,3 @@ def test_closed_form_of_the_largest_dense_layer(workers, cost_model, pays):
     assert float(with_factors.objective - without.objective) == pytest.approx(expected, rel=1e-6)
     assert (factors < gradient) == pays
     assert (with_factors.objective < without.objective) == pays
-
-
-def test_nothing_is_random():
-    one, two = (generate("sfb-network", seed, batch=4) for seed in (1, 2))
-    assert (one.operators, one.tensors) == (two.operators, two.tensors)
-
-
-@for_each(
-    ("options", "message"),
-    [
-        ({"model": "alexnet"}, "model is 'alexnet'; use one of: vgg16, vgg19"),
-        ({"batch": 0}, "batch is 0; it must be at least 1"),
-        ({"workers": 1}, "workers is 1; it must be at least 2"),
-        ({"workers": 2.5}, "workers is 2.5; it must be a whole number"),
-        ({"network_gigabit_per_s": 0}, "network_gigabit_per_s is 0; it must be positive"),
-        ({"cost_model": "wire"}, "cost_model is 'wire'; use one of: per_link, total_bytes, tag_code"),
-        ({"broadcast": "all"}, "broadcast is 'all'; use one of: per_tensor, per_edge"),
-        ({"accelerator": "h100"}, "accelerator is 'h100'; use one of: v100, a100"),
-        ({"memory_budget_bytes": -1}, "memory_budget_bytes"),
-    ],
-)
-def test_bad_options_of_networks(options, message):
-    with one_line(DdloptError, match=message):
-        generate("sfb-network", **options)

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from volume import for_each
 
 import ddlopt
 from ddlopt.instances.workloads.trajectories import _reduced, drifting
-from ddlopt.models.errors import OptionError
 
 
 def distances(points):
@@ -40,27 +38,6 @@ def test_drawn_trajectories():
     assert (around**2).sum(axis=1).mean() == pytest.approx(4, rel=0.2)
     pulled = drifting(rng(0), 400, 3, 1e9, 0.0, 2.0, 0.5) - drifting(rng(0), 400, 3, 1e9, 0.0, 0.0, 0.0)
     assert np.abs(pulled).max() < np.abs(np.cumsum(around, axis=0)).max() / 2
-
-
-@for_each(
-    ("kind", "options", "line"),
-    [
-        ("exchange-drift", {"sends": 1, "send_cost": 1.0}, "sends is 1 and send_cost is 1; give one of them"),
-        ("exchange-drift", {"steps": 1}, "steps is 1; it must be at least 2"),
-        ("exchange-drift", {"sends": -1}, "sends is -1; it must be at least 0"),
-        ("exchange-drift", {"send_cost": 0.0}, "send_cost is 0.0; it must be positive"),
-        ("exchange-drift", {"norm": "max"}, "norm is 'max'; use one of: squared, plain"),
-        ("exchange-drift", {"pull": -0.5}, "pull is -0.5; it must be within 0..1"),
-        ("exchange-drift", {"noise": -0.5}, "noise is -0.5; it must be at least 0"),
-        ("exchange-digits", {"model": "cnn"}, "model is 'cnn'; use one of: mlp, logistic"),
-        ("exchange-digits", {"batch": 1500}, "batch is 1500; there are 1437 images"),
-        ("exchange-digits", {"axes": 1}, "axes is 1; it must be at least 2"),
-    ],
-)
-def test_bad_options(kind, options, line):
-    with pytest.raises(OptionError) as caught:
-        ddlopt.generate("gossip", kind, **options)
-    assert line in str(caught.value)
 
 
 def test_recorded_again_they_are_the_same():

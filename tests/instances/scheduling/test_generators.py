@@ -4,23 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from refusals import one_line
 from volume import for_each, slow
 
 import ddlopt
-from ddlopt.instances.generators import generate as generate_any
 from ddlopt.instances.generators.clusters import gpu_servers, leaf_spine, network_of, random_graph, star
-from ddlopt.instances.generators.scheduling import KINDS, generate, options_of
+from ddlopt.instances.generators.scheduling import KINDS, generate
 from ddlopt.instances.generators.scheduling.jobs import enough_slots
 from ddlopt.instances.generators.scheduling.tiny import FEATURES
 from ddlopt.instances.workloads.cluster_models import CLUSTER_MODELS, cluster_model, models_by_gpu_hours
-from ddlopt.models.errors import InstanceError, OptionError, UnknownNameError
-from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.gadget import Gadget
-
-SEEDED = [kind for kind in KINDS if kind not in ("departures", "caps")]
-"""The other two are random only with jitter or spread."""
 
 
 def at_full_width(instance, job):
@@ -31,76 +25,12 @@ def at_full_width(instance, job):
 # All kinds ------------------------------------------------------------------------------------------------------------
 
 
-@for_each("kind", KINDS)
-def test_every_kind_is_reproducible_and_says_how(kind):
-    instance = generate(kind, 7)
-    assert instance == generate(kind, 7) == generate_any("scheduling", kind, 7)
-    assert instance.source.startswith(f"generated: kind {kind}, seed 7, ")
-    for option, default in options_of(kind).items():
-        if default is not None:
-            assert f"{option} {default}" in instance.source
-    assert SchedulingInstance.from_json(instance.to_json()) == instance
-    assert instance.name.startswith(kind)
-
-
-@for_each("kind", SEEDED)
-def test_seeds_matter(kind):
-    assert generate(kind, 1).jobs != generate(kind, 2).jobs
-
-
 def test_fields_of_the_instance_can_be_given():
     instance = generate("elastic", 3, jobs=4, name="mine", objective="max_min", preemptive=False)
     assert (instance.name, instance.objective, instance.preemptive) == ("mine", "max_min", False)
     assert "objective max_min, preemptive False" in instance.source
     assert generate("sjf-bco", jobs=5, gpus=32).objective == "makespan"
     assert generate("sjf-bco", jobs=5, gpus=32, objective="completion").objective == "completion"
-
-
-@for_each(
-    ("error", "message", "kind", "options"),
-    [
-        (OptionError, "kind 'elastic' takes no option 'servers'; it takes: arrival_part, ", "elastic", {"servers": 3}),
-        (OptionError, "kind 'caps' takes no option 'slot_s'", "caps", {"slot_s": 3}),
-        (OptionError, "jobs is 0; it must be at least 1", "elastic", {"jobs": 0}),
-        (OptionError, "jobs is 2.5; it must be a whole number", "elastic", {"jobs": 2.5}),
-        (OptionError, "jobs is True; it must be a whole number", "elastic", {"jobs": True}),
-        (OptionError, "gpus is '8'; it must be a whole number", "elastic", {"gpus": "8"}),
-        (OptionError, "gpus is 0; it must be at least 1", "elastic", {"gpus": 0}),
-        (OptionError, "load is nan; it must be a finite number", "elastic", {"load": math.nan}),
-        (OptionError, "load is 0; it must be positive", "elastic", {"load": 0}),
-        (OptionError, "slack is -1; it must be positive", "elastic", {"slack": -1}),
-        (OptionError, "arrival_part is 2; it must be within 0..1", "elastic", {"arrival_part": 2}),
-        (OptionError, "deadline_part is -0.5; it must be within 0..1", "elastic", {"deadline_part": -0.5}),
-        (OptionError, "utility is 'best'; use one of: capped, logarithmic", "elastic", {"utility": "best"}),
-        (OptionError, "widths is 'odd'; use one of: powers, any", "elastic", {"widths": "odd"}),
-        (OptionError, "rigid is 1; it must be true or false", "elastic", {"rigid": 1}),
-        (OptionError, "latency_s is -1; it must be at least 0", "elastic", {"latency_s": -1}),
-        (OptionError, "idle_w is -1.0; it must be at least 0", "elastic", {"idle_w": -1.0}),
-        (OptionError, "worker_w is -2; it must be at least 0", "elastic", {"worker_w": -2}),
-        (InstanceError, "bandwidth is 'shared', but there is no network", "elastic", {"bandwidth": "shared"}),
-        (OptionError, "servers is 0; it must be at least 1", "contended", {"servers": 0}),
-        (OptionError, "nic_bytes_per_s is 0.0; it must be positive", "contended", {"rings_per_nic": 0.0}),
-        (OptionError, "rack_servers is 0", "leaf-spine", {"rack_servers": 0}),
-        (OptionError, "oversubscription is -1.0", "leaf-spine", {"oversubscription": -1.0}),
-        (OptionError, "switches is 0", "random-network", {"switches": 0}),
-        (OptionError, "extra_links is -1", "random-network", {"extra_links": -1}),
-        (OptionError, "trunk_bytes_per_s is 0.0", "random-network", {"rings_per_trunk": 0.0}),
-        (OptionError, "network is 'ring'; use one of: none, star, leaf-spine", "pd-ors-like", {"network": "ring"}),
-        (OptionError, "widest is 32, but there are 16 GPUs; lower it to 16", "sjf-bco", {"gpus": 16}),
-        (OptionError, "share is 2.0; it must be within 0..1", "sjf-bco", {"contention": True, "share": 2.0}),
-        (OptionError, "slots is 3; departures need an even number", "departures", {"slots": 3, "jobs": 3}),
-        (OptionError, "jobs is 5; use a multiple of the 2 slots", "departures", {"jobs": 5}),
-        (OptionError, "gpus is 3; use a multiple of the 2 jobs of a slot", "departures", {"jobs": 4, "gpus": 3}),
-        (OptionError, "edge is 0; it must be positive", "departures", {"edge": 0}),
-        (OptionError, "narrow_part is 1.0, which makes 4 of 4 GPUs", "caps", {"narrow_part": 1.0}),
-        (OptionError, "jobs is 8; 6 bursts need at least 12", "bursty", {"jobs": 8}),
-        (OptionError, "bursts is 12, of 2 slots each; 24 slots leave no calm", "bursty", {"bursts": 12}),
-        (OptionError, "feature is 'speed'; use one of: capped, ", "tiny", {"feature": "speed"}),
-    ],
-)
-def test_bad_options_get_one_line(error, message, kind, options):
-    with one_line(error, match=message):
-        generate(kind, 1, **options)
 
 
 @for_each("kind", KINDS)
@@ -113,11 +43,6 @@ def test_where_all_jobs_have_to_finish_they_can(kind):
 
 def test_a_horizon_that_is_asked_for_stays():
     assert generate("elastic", 1, objective="makespan", slots=4).slots == 4
-
-
-def test_unknown_kind_lists_them():
-    with pytest.raises(UnknownNameError, match="no kind of instance 'dlrm'; there are: elastic, pd-ors-like"):
-        generate_any("scheduling", "dlrm")
 
 
 # Drawn at random ------------------------------------------------------------------------------------------------------
