@@ -12,10 +12,14 @@ MOST = 3000
 """Partitions to try."""
 
 
-def drawn(seed: int, **fields: Any) -> PartitionInstance | None:
-    """A random graph with colours, unsupported nodes, little memory, and perhaps a backward pass; None if it is bad."""
+def drawn(seed: int, most: int = MOST, **fields: Any) -> PartitionInstance | None:
+    """A random graph with colours, unsupported nodes, little memory, and perhaps a backward pass; None if it is bad.
+
+    Bad is also one with more than ``most`` partitions; latency has up to 8 nodes where more than usual are allowed.
+    """
     draw = random.Random(seed)
-    count = draw.randint(2, 5 if fields.get("goal") == "latency" else 6)
+    latency = fields.get("goal") == "latency"
+    count = draw.randint(6, 8) if latency and most > MOST else draw.randint(2, 5 if latency else 6)
     edges = [(u, v) for v in range(count) for u in range(v) if draw.random() < 0.35]
     nodes = [_node(draw, v) for v in range(count)]
     for v, node in enumerate(nodes):
@@ -36,15 +40,15 @@ def drawn(seed: int, **fields: Any) -> PartitionInstance | None:
         instance = PartitionInstance.from_data(data)
     except InstanceError:
         return None
-    return instance if _size(instance) <= MOST else None
+    return instance if _size(instance) <= most else None
 
 
-def several(count: int, first: int = 0, **fields: Any) -> list[PartitionInstance]:
+def several(count: int, first: int = 0, most: int = MOST, **fields: Any) -> list[PartitionInstance]:
     """Good ones among the seeds from ``first`` on."""
     found: list[PartitionInstance] = []
     seed = first
     while len(found) < count:
-        instance = drawn(seed, **fields)
+        instance = drawn(seed, most, **fields)
         seed += 1
         if instance is not None:
             found.append(instance)

@@ -5,13 +5,18 @@ from typing import Any, ClassVar
 
 from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
+from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
+from ddlopt.models.deployment.partition.instance import refusal
+from ddlopt.solvers.backends import backend
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.deployment.partition.chains import FAMILY
 from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
 from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
+from ddlopt.solvers.deployment.partition.latency_tree import LatencyTree
 from ddlopt.solvers.deployment.partition.linear import Linear
 from ddlopt.solvers.deployment.partition.search import PartitionSearch
+from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.limited import Limited
 from ddlopt.solvers.warm_started import WarmStarted
 
@@ -19,6 +24,12 @@ _OPENING = 40
 """Kicks of the search before the model, which takes a second or less then."""
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
+_FEW_NODES = 16
+"""Of which branch and bound proves nearly always what is best, in a second or less."""
+_LOOKS = 4_000_000
+"""Partial partitions that it may look at, which takes a few seconds."""
+_MOST_PLAIN = 30
+"""Nodes for which the published program may end."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +65,30 @@ def throughput(instance: Any, solver: str) -> Method:
     return MaxLoad(solver)
 
 
-def latency(solver: str) -> Method:
-    """A search, and the program over sets with its limit."""
-    return WarmStarted(
-        "latency", FAMILY, LatencySearch(), lambda _: Limited("latency", FAMILY, LatencyPartition, solver)
-    )
+@dataclass(frozen=True)
+class Latency(ByInstance):
+    """Branch and bound over all partitions where it may end soon, else a search; then the program that fits.
+
+    That is the one over sets, with its limit, where an accelerator has one set and that is convex in any case, and the
+    published one otherwise.
+
+    Parameters
+    ----------
+    solver : str
+    """
+
+    solver: str = "highs"
+
+    name: ClassVar[str] = "latency"
+    family: ClassVar[str] = FAMILY
+
+    def method(self, instance: Any) -> Method:
+        """With the opening and the program that cover the instance."""
+        sets: Method = Limited(self.name, FAMILY, LatencyPartition, self.solver)
+        if refusal(instance, "latency") is not None:
+            return sets
+        alone = instance.subgraphs == 1 and len(instance.colours) == len(instance.nodes)
+        covered = sets.refuses(instance) is None and (alone or len(instance.nodes) > _MOST_PLAIN)
+        plain = Exact("latency-plain", FAMILY, Tarnawski2020Latency(), backend(self.solver))
+        opening: Method = LatencySearch() if alone and len(instance.nodes) > _FEW_NODES else LatencyTree(_LOOKS)
+        return WarmStarted(self.name, FAMILY, opening, lambda _: sets if covered else plain)

@@ -15,14 +15,14 @@ def _max_load(solver: str) -> Method:
 
 
 def _latency(solver: str) -> Method:
-    method: Method = import_module("ddlopt.solvers.deployment.partition.exact").latency(solver)
+    method: Method = import_module("ddlopt.solvers.deployment.partition.exact").Latency(solver)
     return method
 
 
 def best(instance: PartitionInstance, solver: str) -> Method:
-    """What proves soonest: the dynamic program for few ideals, else a model opened by a heuristic."""
+    """What proves soonest: the dynamic program for few ideals, branch and bound for few nodes, else a model."""
     module = import_module("ddlopt.solvers.deployment.partition.exact")
-    method: Method = module.latency(solver) if instance.goal == "latency" else module.throughput(instance, solver)
+    method: Method = module.Latency(solver) if instance.goal == "latency" else module.throughput(instance, solver)
     return method
 
 
@@ -31,7 +31,8 @@ ENTRIES = entries(
     ("ideals", "exact", "contiguous, by dynamic programming over ideals", "dynamic_program:IdealProgram"),
     ("max-load", "exact", "largest load as an integer program, after a search", _max_load),
     ("max-load-plain", "exact", "the published program by nodes", "models:formulations.tarnawski_max_load:Tarnawski2020MaxLoad"),
-    ("latency", "exact", "latency by sets that run as one, after a search", _latency),
+    ("latency", "exact", "latency by branch and bound, or by sets that run as one after a search", _latency),
+    ("latency-tree", "exact", "latency by branch and bound over all sets and their order", "latency_tree:LatencyTree"),
     ("latency-plain", "exact", "the published latency program, with big-M rows", "models:formulations.tarnawski_latency:Tarnawski2020Latency"),
     ("linear", "heuristic", "the best cuts of topological orders", "linear:Linear"),
     ("pipedream", "heuristic", "PipeDream's line of components, cut in the best way", "linear:PipeDream"),

@@ -13,13 +13,13 @@ Ints = npt.NDArray[np.int64]
 
 def ideals_of(count: int, order: Iterable[tuple[int, int]], most: int) -> Ints | None:
     """Bits of the ideals of ``count`` blocks; None, if there are more than ``most``."""
-    bits = kernels.ideals(count, *_rows(count, [(after, before) for before, after in order]), most)
+    bits = kernels.ideals(count, *rows_of(count, [(after, before) for before, after in order]), most)
     return None if len(bits) > most else bits
 
 
 def costs_of(blocks: Blocks) -> kernels.Costs:
     """The blocks as kernels take them; passes are added up."""
-    start, output = _rows(blocks.count, [(block, h) for h, pins in enumerate(blocks.pins) for block in pins])
+    start, output = rows_of(blocks.count, [(block, h) for h, pins in enumerate(blocks.pins) for block in pins])
     return kernels.Costs(
         blocks.accelerator_s.sum(axis=0),
         blocks.processor_s.sum(axis=0),
@@ -31,7 +31,7 @@ def costs_of(blocks: Blocks) -> kernels.Costs:
     )
 
 
-def _rows(count: int, pairs: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
+def rows_of(count: int, pairs: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
     """The second of each pair by its first: starts (count + 1,) and values."""
     ordered = sorted(pairs)
     start = np.searchsorted([one for one, _ in ordered], np.arange(count + 1)).astype(np.int64)

@@ -17,7 +17,7 @@ from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.solvers.contracts import Limits, Method, Status
 from ddlopt.solvers.deployment.partition import methods as partition_methods
 from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
-from ddlopt.solvers.deployment.partition.exact import MaxLoad, latency, limited_max_load
+from ddlopt.solvers.deployment.partition.exact import Latency, MaxLoad, limited_max_load
 from ddlopt.solvers.deployment.partition.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition.linear import Linear, PipeDream
 from ddlopt.solvers.deployment.partition.search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
@@ -111,7 +111,7 @@ def test_latency_methods_agree_with_all_partitions() -> None:
     exact = 0
     for instance in several(15, 900, goal="latency"):
         best = optimum(instance)
-        for method in (LatencyGreedy(), LatencySearch(), latency("highs")):
+        for method in (LatencyGreedy(), LatencySearch(), Latency()):
             result = method.solve(instance, Limits(gap=1e-6))
             if result.objective is not None:
                 assert best is not None
