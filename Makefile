@@ -8,7 +8,7 @@ CONSTRAINTS ?= constraints.txt
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs bench bench-all clean
+.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs bench records bench-all clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -56,9 +56,12 @@ docs: $(VENV)/installed-docs ## the documentation as a web site in build/docs, e
 bench: $(VENV)/installed-test ## how fast the suite itself is: start, a report of 100 000 results, the default suite (an hour or two)
 	@mkdir -p bench
 	@for measured in "suite/startup" "suite/report" "suite/sweep_overhead default --time-limit 60 --keep bench/default.sqlite" \
-	    "suite/gaps bench/default.sqlite --write bench"; do \
+	    "suite/gaps bench/default.sqlite --into bench/runs"; do \
 	    echo "== $$measured"; $(BIN)/python benchmarks $$measured || exit 1; \
 	done
+
+records: $(VENV)/installed-test ## challenge the library's records, SECONDS=60 a method; the same command goes on (hours)
+	@$(BIN)/python benchmarks suite/records --time-limit $(or $(SECONDS),60)
 
 bench-all: bench ## every measurement of the documentation, each a table beside the stock path (many hours)
 	@$(BIN)/python benchmarks all

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from ddlopt import instances
 from ddlopt.analysis.bench.store import Store
+from ddlopt.analysis.challenges import is_settled, is_unknown, stale
 from ddlopt.analysis.compare import attempt
 from ddlopt.analysis.index import gap_of, index_file, method_text, write_index
 from ddlopt.analysis.tables import gap_text, objective_text
-from ddlopt.instances.library.records import UNKNOWN, Record, Run
+from ddlopt.instances.library.records import Record, Run
 from ddlopt.instances.library.store_best import settle, store_best, store_bound
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Solution
@@ -33,7 +34,7 @@ _CLOSE = 1e-6
 
 _COLUMNS = (
     "rowid AS id", "instance_digest", "family", "instance", "method", "solver", "seed", "status", "objective", "bound",
-    "checked", "runtime_s", "finished", "versions",
+    "evidence", "checked", "runtime_s", "finished", "versions",
 )  # fmt: skip
 
 
@@ -60,25 +61,23 @@ def improve(
                 if is_settled(instances.record(name), instance):
                     break
                 result = attempt(instance, catalogue.method(method, instance.family), limits, seed)
-                if result.checked:
-                    run = Run.now(method, seed, round(result.runtime_s, 2))
-                    yield from offer(name, instance, (result.solution, run), (result.bound, run))
-
-
-def is_settled(known: Record | None, instance: Instance) -> bool:
-    """Whether the best known solution is known to meet the best bound, and what found it."""
-    gap = gap_of(known, instance)
-    return gap is not None and gap <= _EQUAL and known is not None and not _is_unknown(known)
+                run = Run.now(method, seed, round(result.runtime_s, 2))
+                solution = (result.solution, run) if result.checked and result.solution is not None else None
+                proven = result.bound is not None and result.status is not Status.ERROR
+                bound = (result.bound, run) if result.bound is not None and proven else None
+                yield from offer(name, instance, solution, bound)
 
 
 def take_over(store: Store) -> Iterator[News]:
     """Keep the best solution and the best bound of a store for each bundled instance, and tell what is new.
 
-    Only runs that ended with a checked solution count, and only those of the very instance that the library has.
+    A solution counts if it was checked, and is judged again in exact arithmetic; a bound if it has evidence, also that
+    of a run without a solution of its own. Only runs on the very instance that the library has count. Where a solution
+    is better than a bound the one that came second is refused, and what is told names both.
     """
     runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in store.rows(_COLUMNS):
-        if row["checked"] and row["status"] in (Status.OPTIMAL, Status.FEASIBLE):
+        if _is_answer(row) or _is_proof(row):
             runs[f"{row['family']}/{row['instance']}", row["instance_digest"]].append(dict(row))
     bundled, foreign = set(instances.names()), 0
     for (name, digest), answers in runs.items():
@@ -86,25 +85,26 @@ def take_over(store: Store) -> Iterator[News]:
         if instance is None or instance.digest != digest:
             foreign += len(answers)
             continue
-        winner = _best_run(answers, instance)
-        tightest = _tightest_run(answers, instance)
-        solution = _solution(store, winner, instance) if _is_worth_it(winner, name, instance) else None
-        bound = None if tightest is None else tightest["bound"]
-        yield from offer(name, instance, (solution, _run_of(winner)), (bound, _run_of(tightest or winner)))
+        winner, tightest = _best_run(answers, instance), _tightest_run(answers, instance)
+        solution = None
+        if winner is not None and _is_worth_it(winner, name, instance):
+            solution = _solution(store, winner, instance), _run_of(winner)
+        bound = None if tightest is None else (tightest["bound"], _run_of(tightest))
+        yield from offer(name, instance, solution, bound)
     if foreign:
         yield News(f"{foreign} runs are on instances that the library does not have, or has with other data")
 
 
 def offer(
-    name: str, instance: Instance, solution: tuple[Solution | None, Run], bound: tuple[float | None, Run]
+    name: str, instance: Instance, solution: tuple[Solution, Run] | None, bound: tuple[float, Run] | None
 ) -> Iterator[News]:
     """Offer a solution and a bound to the library, each with its run, and tell what is new."""
     before = instances.record(name)
     try:
-        if solution[0] is not None:
-            store_best(name, solution[0], solution[1])
-        if bound[0] is not None:
-            store_bound(name, bound[0], bound[1])
+        if solution is not None:
+            store_best(name, *solution)
+        if bound is not None:
+            store_bound(name, *bound)
     except SolutionError as problem:
         yield News(str(problem), refused=True)
     yield from changes(name, instance, before, instances.record(name))
@@ -130,20 +130,28 @@ def changes(name: str, instance: Instance, before: Record | None, after: Record 
         yield News(f"{name}: bound {told} by {method_text(after.bound)}, gap {gap}")
 
 
-def _is_unknown(known: Record) -> bool:
-    return known.found is None or known.found.method == UNKNOWN
+def _is_answer(run: Mapping[str, Any]) -> bool:
+    return bool(run["checked"]) and run["status"] in (Status.OPTIMAL, Status.FEASIBLE)
 
 
-def _best_run(answers: Sequence[dict[str, Any]], instance: Instance) -> dict[str, Any]:
+def _is_proof(run: Mapping[str, Any]) -> bool:
+    """Whether a run's bound is proven; stores of older versions do not say why it is believed."""
+    proven = run["evidence"] is not None or _is_answer(run)
+    return run["bound"] is not None and proven and run["status"] not in (Status.ERROR, Status.INFEASIBLE)
+
+
+def _best_run(runs: Iterable[dict[str, Any]], instance: Instance) -> dict[str, Any] | None:
     """The fastest of the runs with the best objective."""
+    answers = [run for run in runs if _is_answer(run)]
     best = best_objective((run["objective"] for run in answers), instance.sense)
-    return _fastest(answers, "objective", best or 0.0)
+    return None if best is None else _fastest(answers, "objective", best)
 
 
-def _tightest_run(answers: Sequence[dict[str, Any]], instance: Instance) -> dict[str, Any] | None:
+def _tightest_run(runs: Iterable[dict[str, Any]], instance: Instance) -> dict[str, Any] | None:
     """The fastest of the runs with the best bound."""
-    best = best_bound((run["bound"] for run in answers), instance.sense)
-    return None if best is None else _fastest([run for run in answers if run["bound"] is not None], "bound", best)
+    proofs = [run for run in runs if _is_proof(run)]
+    best = best_bound((run["bound"] for run in proofs), instance.sense)
+    return None if best is None else _fastest(proofs, "bound", best)
 
 
 def _fastest(answers: Iterable[dict[str, Any]], figure: str, value: float) -> dict[str, Any]:
@@ -158,7 +166,7 @@ def _is_worth_it(run: Mapping[str, Any], name: str, instance: Instance) -> bool:
         return True
     best, found = known.found.objective, run["objective"]
     close = abs(found - best) <= _CLOSE * abs(best)
-    return better(found, best, instance.sense) or (close and _is_unknown(known))
+    return better(found, best, instance.sense) or (close and is_unknown(known))
 
 
 def _solution(store: Store, run: Mapping[str, Any], instance: Instance) -> Solution:
@@ -186,7 +194,10 @@ def main() -> None:
     parser.add_argument(
         "--index", action="store_true", help="solve nothing; bring records and index in line with the files"
     )
+    parser.add_argument("--stale", action="store_true", help="tell which records the present code was not tried on")
     options = parser.parse_args()
+    if options.stale:
+        parser.exit(_tell_stale(options.names))
     try:
         if options.index:
             for name in options.names:
@@ -201,6 +212,16 @@ def main() -> None:
     finally:
         if write_index():
             print(f"written: {index_file()}")
+
+
+def _tell_stale(names: Sequence[str]) -> int:
+    """Exit code 1 if there are any."""
+    count = 0
+    for line in stale(names):
+        print(line, flush=True)
+        count += 1
+    print(f"{count} of {len(names)} records were not challenged by the present code")
+    return int(count > 0)
 
 
 def _print(news: Iterable[News]) -> None:

@@ -112,7 +112,7 @@ def _submit_one(name: str, file: Path, method: str | None) -> None:
     instance = instances.load(full)
     solution = family(instance.family).solution.from_file(file)
     run = Run.now(method or UNKNOWN)
-    if not _told(offer(full, instance, (solution, run), (None, run))):
+    if not _told(offer(full, instance, (solution, run), None)):
         tell(f"{full}: the solution is not better than the best known one, in exact arithmetic")
         raise typer.Exit(NO_ANSWER)
 

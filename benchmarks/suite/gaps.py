@@ -1,73 +1,37 @@
-"""The finding: how far heuristics are from the optimum, as a table and a picture a family, from a sweep's results.
+"""The finding: how far heuristics are from the optimum, by family, from the runs that the repository keeps.
 
     ddlopt bench default --store results.sqlite
-    python benchmarks suite/gaps results.sqlite --write docs/results
+    python benchmarks suite/gaps results.sqlite
+    python docs/results/from_records.py --pictures
 
-Each row compares with the best known solution (of the library, or a better one of the sweep): how much more time, or
-less utility, a method's solution has; the median over the seeds. ``gap left`` is the distance of the best known from
-the best known bound, of the library's records or of the sweep. Without a store the default suite is run first, for an
-hour or two.
+The second command gives the library what the store has of better solutions and bounds, keeps the runs themselves in
+``docs/results/runs`` (see ``benchmarks/quoted.py``), and prints the tables; the third writes them into the pages. Each
+row compares with the best known solution of the library's records: how much more time, or less utility, a method's
+solution has; the median over the seeds. ``gap left`` is the distance of the best known solution from the best known
+bound. Without a store the default suite is run first, for an hour or two.
 """
 
-import json
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from benchmarks.harness import DDLOPT, Benchmark, Option, command
+from benchmarks import quoted
+from benchmarks.harness import DDLOPT, ROOT, Benchmark, Option, command
 from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.bench import Store
-from ddlopt.analysis.bench.figures.statistics import gap_to_best
-from ddlopt.analysis.bench.report.data import read
-from ddlopt.analysis.bench.report.sources import Sources
-from ddlopt.analysis.bench.report.summary import gap_or_infinite
+from ddlopt.analysis.index import write_index
+from ddlopt.analysis.records import take_over
+from ddlopt.analysis.views import sizes
+from ddlopt.instances import library
+from ddlopt.models.catalogue import FAMILY_NAMES, problem_of
+from ddlopt.models.contracts import Instance
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.certified import recorded
-from ddlopt.solvers.contracts import best_bound, best_objective, relative_gap
+from ddlopt.solvers.contracts import relative_gap
 
-HEADS = {
-    "topology": """# Topology: how far each method is from the best known design
-
-How much longer an iteration takes than with the best known design, whose distance from the optimum is at most
-*gap left* ([topology.md](../families/topology.md)).
-""",
-    "scheduling": """# Scheduling: how far each method is from the best known schedule
-
-How much less utility, or more time, than the best known schedule, whose distance from the optimum is at most
-*gap left* ([scheduling.md](../families/scheduling.md)).
-""",
-    "compression": """# Compression: how far each method is from the best known plan
-
-How much more time (or error, where that is minimised) than the best known plan, whose distance from the optimum is at
-most *gap left* ([compression.md](../families/compression/index.md)).
-""",
-    "codesign": """# Co-design: how far each method is from the best known plan
-
-How much longer an iteration takes than with the best known plan, whose distance from the optimum is at most *gap left*
-([codesign.md](../families/codesign.md#how-far-everything-is-from-the-bound)), and which part of it is left by the
-search for topologies and which by that for strategies.
-""",
-    "deployment": """# Deployment: how far each method is from the best known plan
-
-How much longer a step takes than with the best known plan, whose distance from the optimum is at most *gap left*
-([deployment.md](../families/deployment/index.md)).
-""",
-    "aggregation": """# Aggregation: how far each method is from the best known answer
-
-How much worse the objective of each method is than the best known one, whose distance from the optimum is at most
-*gap left* ([aggregation.md](../families/aggregation/index.md)).
-""",
-    "gossip": """# Gossip: how far each method is from the best known answer
-
-How much larger the factor, or smaller the rate, is than the best known one, whose distance from the optimum is at most
-*gap left* ([gossip.md](../families/gossip/index.md)).
-""",
-}
 TITLES = {
     "plan": "Where groups of operators run",
     "sfb": "Sufficient factors",
@@ -137,136 +101,143 @@ PICTURED = {
     ),
 }
 """By family: methods, instances and the title of the picture."""
-MOST_PICTURED = 12
-"""Instances in the picture of a family that is not named above."""
-DETAILS = {"codesign": {"of topology": "gap_of_topology", "of strategies": "gap_of_strategies"}}
+SHORT_S = 30
+"""A run of less time shows what a method finds in that time; what the method can do takes longer."""
+PARTS = {"codesign": tuple(quoted.PARTS)}
 """By family: columns on what the gap left consists of, from the run that has the best bound."""
+SAME = 1e-5
+"""Relative difference up to which a run's bound is the best known one."""
 
 
 def gaps(asked):
-    """A page for each family."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = asked.store or Path("results.sqlite")
-        if asked.suite:
-            path = Path(folder) / "results.sqlite"
-        if asked.store is None:
+    """The tables of each family."""
+    folder = asked.into
+    with tempfile.TemporaryDirectory() as scratch:
+        path = asked.store
+        if path is None:
+            path = Path(scratch) / "results.sqlite"
             limit = ["--time-limit", asked.time_limit] if asked.time_limit else []
             command([*DDLOPT, "bench", asked.suite or "default", *limit, "--store", path], quiet=False)
-        with Store(path, write=False) as store, store.snapshot():
-            data = read(store, target=0.01)
-            details = {row["rowid"]: row["details"] for row in store.rows(["rowid", "details"])}
-    runs = data.ranked.assign(details=data.ranked["id"].map(details), label=data.ranked["label"].astype(str))
-    for family, own in runs.groupby(runs["family"].astype(str)):
-        if asked.families and family not in asked.families:
-            continue
-        text = page(str(family), own, data.instances, asked.note)
-        yield text.rstrip()
-        if asked.write:
-            file = asked.write / f"{family}_gap.png"
-            if picture(str(family), own, file):
-                text += f"\n![Relative to the best found, some of the instances]({file.name})\n"
-            (asked.write / f"{family}_gap.md").write_text(text)
+        with Store(path, write=False) as store:
+            if folder == quoted.FOLDER:
+                yield from (news.text for news in take_over(store))
+                write_index()
+            taken = quoted.take(store, asked.note, folder)
+    for family in FAMILY_NAMES:
+        if family in taken:
+            yield f"# {family}\n\n{text_of(family, folder)}".rstrip()
 
 
-def page(family: str, runs: pd.DataFrame, known: Mapping[str, Mapping[str, Any]], note: str) -> str:
-    """A table of a family under its title; where its instances are of several problems, one of each."""
-    machines = {f"{of['cpu']}, {of['cores']} cores" for of in map(json.loads, runs["machine"].astype(str)) if of}
-    head = HEADS.get(family, f"# {family.capitalize()}: how far each method is from the best known answer\n")
-    facts = [f"Limits of a run: {'; '.join(Sources(runs).limits)}", *sorted(machines), note.removesuffix(".")]
-    told = ". ".join(fact for fact in facts if fact) + ".\n"
-    problems: dict[str, list[dict[str, str]]] = {}
-    order = [method for method in catalogue.method_names(family) if method in set(runs["label"])]
-    order += sorted(set(runs["label"]) - set(order))
-    by_name = {str(name): own for name, own in runs.groupby(runs["instance"].astype(str))}
-    for name in sorted(by_name, key=natural):
-        own = by_name[name]
-        instance = known[str(own["instance_digest"].iloc[0])]
-        sizes = dict(instance["sizes"])
-        problem = str(sizes.pop("problem", ""))
-        problems.setdefault(problem, []).append(row_of(family, own, instance, sizes, order))
-    written = (
-        f"## {TITLES.get(problem, problem)}\n\n{table(rows, order)}" if problem else table(rows, order)
-        for problem, rows in problems.items()
-    )
-    return "\n".join([head, told, *written])
+def text_of(family: str, folder: Path = quoted.FOLDER) -> str:
+    """How the runs of a family were made, and a table of each of its problems."""
+    runs = [run for run in quoted.read(family, folder) if run.status != "reference"]
+    by_problem: dict[str, dict[str, list[quoted.Run]]] = {}
+    for run in runs:
+        problem = problem_of(quoted.instance_of(f"{family}/{run.instance}")).path
+        by_problem.setdefault(problem, {}).setdefault(run.instance, []).append(run)
+    parts = [filled(quoted.facts(runs, folder))]
+    short = [run.time_limit_s for run in runs if run.time_limit_s is not None and run.time_limit_s < SHORT_S]
+    if short:
+        parts.append(
+            f"Some of the runs had {min(short):g} s: the table says what a method finds in that time, not what it can "
+            "do. Methods that end by themselves sooner lose nothing by it."
+        )
+    for problem, by_instance in by_problem.items():
+        names = sorted(by_instance, key=library.natural)
+        title = problem.rpartition("/")[2]
+        rows = table(family, [row_of(family, name, by_instance[name]) for name in names])
+        parts.append(f"## {TITLES.get(title, title)}\n\n{rows}" if "/" in problem else rows)
+    return "\n\n".join(part.rstrip() for part in parts)
 
 
-def table(rows: Sequence[Mapping[str, str]], methods: Sequence[str]) -> str:
-    """The rows without methods that were run on none of them."""
-    idle = {method for method in methods if all(row[method] == tables.NONE for row in rows)}
-    columns = [column for column in rows[0] if column not in idle]
-    lines = [columns, ["---"] + ["---:"] * (len(columns) - 1), *([row[column] for column in columns] for row in rows)]
+def selection(family: str, methods: Sequence[str], names: Sequence[str]) -> str:
+    """How some methods do on some instances."""
+    runs = [run for run in quoted.read(family) if run.instance in names and run.method in methods]
+    rows = [row_of(family, name, [run for run in runs if run.instance == name]) for name in names]
+    columns = ["instance", "best known", "gap left", *methods]
+    return markdown(columns, rows).rstrip()
+
+
+def table(family: str, rows: Sequence[Mapping[str, str]]) -> str:
+    """Rows under the columns that any of them has, methods in the order of the catalogue."""
+    order = {method: place for place, method in enumerate(catalogue.method_names(family))}
+    given = list(dict.fromkeys(column for row in rows for column in row))
+    last = given.index("gap left") + 1 + len(PARTS.get(family, ()))
+    methods = sorted(given[last:], key=lambda name: (order.get(name, len(order)), name))
+    return markdown([*given[:last], *methods], rows)
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    """Columns of rows, dashes where a row has none."""
+    lines = [columns, ["---"] + ["---:"] * (len(columns) - 1)]
+    lines += [[row.get(column, tables.NONE) for column in columns] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def row_of(
-    family: str, runs: pd.DataFrame, instance: Mapping[str, Any], sizes: Mapping[str, Any], methods: Sequence[str]
-) -> dict[str, str]:
+def row_of(family: str, name: str, runs: Sequence[quoted.Run]) -> dict[str, str]:
     """What is known of an instance, and how far from the best known each method is."""
-    maximise = instance["sense"] == "maximize"
-    recorded, proven = of_library(family, instance)
-    best = best_objective((none_of(runs["best_objective"].iloc[0]), recorded), instance["sense"])
-    bounds = {place: bound for place, bound in zip(runs["id"], runs["bound"], strict=True) if bound == bound}
-    bound = best_bound((*bounds.values(), proven), instance["sense"])
+    instance = quoted.instance_of(f"{family}/{name}")
+    best, bound = known(f"{family}/{name}")
     row = {
-        "instance": str(instance["name"]),
-        **{header: str(size) for header, size in sizes.items()},
-        "best known": tables.objective_text(best, instance["unit"]),
-        "bound": tables.objective_text(bound, instance["unit"], like=best),
-        "gap left": tables.NONE if best is None else tables.gap_text(relative_gap(best, bound, instance["sense"])),
+        "instance": name,
+        **{header: str(size) for header, size in sizes(instance).items() if header != "problem"},
+        "best known": tables.objective_text(best, instance.objective_unit),
+        "bound": tables.objective_text(bound, instance.objective_unit, like=best),
+        "gap left": tables.NONE if best is None else tables.gap_text(relative_gap(best, bound, instance.sense)),
     }
-    if family in DETAILS:
-        sharpest = best_bound(bounds.values(), instance["sense"])
-        told = [json.loads(text) for place, text in zip(runs["id"], runs["details"], strict=True)
-                if bounds.get(place) == sharpest]  # fmt: skip
-        for column, name in DETAILS[family].items():
-            row[column] = tables.gap_text(next((each[name] for each in told if name in each), None))
-    answered = runs[runs["answered"]]
-    gaps = gap_to_best(answered["objective"], float("nan") if best is None else best, maximise)
-    losses = pd.Series(gaps, dtype=float).groupby(answered["label"].to_numpy()).median()
-    for method in methods:
-        loss = none_of(losses.get(method))
-        row[method] = tables.NONE if loss is None else gap_or_infinite(max(0.0, loss))
+    if family in PARTS:
+        sharpest = next((run for run in runs if run.bound is not None and same(run.bound, bound)), None)
+        for column in PARTS[family]:
+            row[column] = tables.gap_text(sharpest and getattr(sharpest, column.replace(" ", "_")))
+    for (_, method), objective in quoted.objectives(run for run in runs if run.answered).items():
+        row[method] = tables.gap_text(loss(objective, best, instance))
     return row
 
 
-def of_library(family: str, instance: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """The objective and the bound that the library's records have of an instance."""
-    name = f"{family}/{instance['name']}"
-    known = instances.record(name) if name in instances.names() else None
-    if known is None or known.instance_digest != instance["digest"]:
-        return None, None
-    return known.found and known.found.objective, known.bound and known.bound.value
+@cache
+def known(name: str) -> tuple[float | None, float | None]:
+    """The best known objective and bound of a bundled instance."""
+    record = instances.record(name)
+    found, bound = (None, None) if record is None else (record.found, record.bound)
+    return found and found.objective, bound and bound.value
 
 
-def picture(family: str, runs: pd.DataFrame, path: Path) -> bool:
+def loss(objective: float, best: float | None, instance: Instance) -> float | None:
+    """How much worse than the best known an objective is, relative to it; None where that is 0."""
+    if not best:
+        return 0.0 if objective == best else None
+    worse = objective - best if instance.sense == "minimize" else best - objective
+    return max(0.0, worse / abs(best))
+
+
+def same(one: float, other: float | None) -> bool:
+    """Whether two figures are the same to the digits that tables show."""
+    return other is not None and abs(one - other) <= SAME * max(abs(one), abs(other))
+
+
+def filled(text: str) -> str:
+    """Sentences as one paragraph."""
+    return " ".join(text.split())
+
+
+def picture(family: str, path: Path, folder: Path = quoted.FOLDER) -> bool:
     """Bars of some methods on some instances, relative to the best known; whether there is anything to draw."""
-    methods, names, title = PICTURED.get(family, (None, None, "Objective relative to the best found"))
-    shown = runs[runs["answered"]].sort_values(["seed", "id"])
-    if methods is not None and names is not None:
-        shown = shown[shown["label"].isin(methods) & shown["instance"].isin(names)]
-    shown = shown.drop_duplicates(["instance_digest", "label"])
-    results = []
-    for name in names or sorted(set(shown["instance"].astype(str)), key=natural)[:MOST_PICTURED]:
-        own = shown[shown["instance"].astype(str) == name]
-        everything = runs[runs["instance"].astype(str) == name]
-        for method in methods or sorted(set(own["label"])):
-            for run in own[own["label"] == method].itertuples():
-                bound = best_bound((each for each in everything["bound"] if each == each), run.sense)
-                results.append(recorded(run._asdict(), instance=name, family=family, method=method, bound=bound))
+    if family not in PICTURED:
+        return False
+    methods, names, title = PICTURED[family]
+    runs = {(run.instance, run.method): run for run in reversed(quoted.read(family, folder)) if run.answered}
+    results = [shown(family, runs[name, method]) for name in names for method in methods if (name, method) in runs]
     if results:
         plots.save(plots.comparison(results, title), path)
     return bool(results)
 
 
-def none_of(value: float | None) -> float | None:
-    """None where there is no figure."""
-    return None if value is None or value != value else float(value)
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """So that n12 comes after n6."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+def shown(family: str, run: quoted.Run) -> Any:
+    """A run as pictures take it, beside the best known bound."""
+    instance = quoted.instance_of(f"{family}/{run.instance}")
+    row = {"objective": run.objective, "sense": instance.sense, "instance_digest": instance.digest}
+    row |= {"instance": run.instance, "family": family, "method": run.method, "status": "feasible"}
+    return recorded(row, bound=known(f"{family}/{run.instance}")[1])
 
 
 BENCH = Benchmark(
@@ -276,6 +247,6 @@ BENCH = Benchmark(
     store=Option(None, "as `ddlopt bench` writes it; without one it is run", type=Path, positional=True),
     suite=Option(None, "what to run in place of the default suite; not kept", quick="topology/tiny-*"),
     time_limit=Option(None, "seconds for each solve, if a suite is run", quick=0.5, type=float),
-    families=Option([], "of these alone", type=str),
+    into=Option(quoted.FOLDER, "folder of the runs that are kept", quick=ROOT / "build/quick-runs", type=Path),
     note=Option("", "a sentence on how the runs were made"),
 )

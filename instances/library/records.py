@@ -77,6 +77,30 @@ class Bound(Run):
     value: float
 
 
+class Challenge(Part):
+    """A try to better what is known of an instance, whatever came of it.
+
+    Parameters
+    ----------
+    methods : tuple of str
+        That were tried.
+    seconds : float
+        Time limit of each.
+    version : str
+        Of ddlopt.
+    code : str
+        Digest of the code that answers the problem, :func:`ddlopt.analysis.challenges.code_of`.
+    date : date
+        Day, in UTC.
+    """
+
+    methods: tuple[str, ...]
+    seconds: float
+    version: str
+    code: str
+    date: datetime.date
+
+
 class Record(Part):
     """What is known of an instance.
 
@@ -86,11 +110,14 @@ class Record(Part):
     found : Found, optional
         None where there is no solution, or nothing is known of it.
     bound : Bound, optional
+    challenged : Challenge, optional
+        The last one.
     """
 
     instance_digest: str
     found: Found | None = None
     bound: Bound | None = None
+    challenged: Challenge | None = None
 
 
 _ALL = TypeAdapter(dict[str, Record])

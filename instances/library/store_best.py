@@ -5,7 +5,7 @@ good solution of which nothing is said, and offering the same solution again, or
 """
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ from ddlopt.instances.library.records import (
     COMBINATORIAL,
     UNKNOWN,
     Bound,
+    Challenge,
     Found,
     Record,
     Run,
@@ -65,12 +66,12 @@ def store_best(name: str, solution: Solution, run: Run | None = None) -> bool:
         bound = known.bound or _combinatorial(instance)
         rival = _objective_of_best(full, instance)
         if rival is None or _beats(objective, rival, instance.sense):
-            bound = _meeting(bound, objective, instance)
+            bound = _meeting(bound, objective, instance, run)
             _write_solution(full, instance, solution)
             _note(full, instance, _found(full, objective, run), bound)
             return True
         if _is_news(known.found, run) and not _beats(rival, objective, instance.sense):
-            _note(full, instance, _found(full, rival, run), _meeting(bound, rival, instance))
+            _note(full, instance, _found(full, rival, run), _meeting(bound, rival, instance, run))
         return False
 
 
@@ -97,11 +98,28 @@ def store_bound(name: str, value: float, run: Run) -> bool:
         known = record(full) or Record(instance_digest=instance.digest)
         offered: Bound | None = Bound(value=value, **run.model_dump(include=set(Run.model_fields)))
         if known.found is not None:
-            offered = _meeting(offered, known.found.objective, instance)
+            offered = _meeting(offered, known.found.objective, instance, known.found)
         if _tighter(known.bound, offered, instance.sense) is not offered:
             return False
         _note(full, instance, known.found, offered)
     return True
+
+
+def store_challenge(name: str, challenge: Challenge) -> None:
+    """Note that methods were tried against what is known of a bundled instance.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such instance.
+    OptionError
+        If the library cannot be written to.
+    """
+    full = full_name(name)
+    family_name, stem = full.split("/")
+    with _alone(full):
+        known = record(full) or Record(instance_digest=load(full).digest)
+        _write(family_name, read(family_name) | {stem: known.model_copy(update={"challenged": challenge})})
 
 
 def settle(name: str) -> bool:
@@ -129,8 +147,9 @@ def settle(name: str) -> bool:
             found = _found(full, _judged(full, instance, solution), Run())
         bound = _tighter(bound, _combinatorial(instance), instance.sense)
         if found is not None:
-            bound = _meeting(bound, found.objective, instance)
-        settled = Record(instance_digest=instance.digest, found=found, bound=bound)
+            bound = _meeting(bound, found.objective, instance, found)
+        challenged = None if known is None else known.challenged
+        settled = Record(instance_digest=instance.digest, found=found, bound=bound, challenged=challenged)
         if settled == known:
             return False
         _note(full, instance, found, bound)
@@ -186,8 +205,16 @@ def _tighter(known: Bound | None, offered: Bound | None, sense: Sense) -> Bound 
     return offered if _beats(known.value, offered.value, sense) else known
 
 
-def _meeting(bound: Bound | None, objective: Number, instance: Instance) -> Bound | None:
+def _meeting(bound: Bound | None, objective: Number, instance: Instance, finder: Run) -> Bound | None:
     """The bound, or the objective itself where the bound passes it within tolerances.
+
+    Parameters
+    ----------
+    bound : Bound or None
+    objective : float or Fraction
+    instance : Instance
+    finder : Run
+        What came to the solution with that objective.
 
     Raises
     ------
@@ -202,12 +229,15 @@ def _meeting(bound: Bound | None, objective: Number, instance: Instance) -> Boun
         return bound
     # An objective without unit may be a sum whose parts cancel.
     if passed > _TOLERANCE * abs(value) + (0 if instance.objective_unit else _ROUNDING):
-        proven = ", ".join(str(part) for part in (bound.method, bound.date) if part is not None)
         raise SolutionError(
-            f"'{instance.family}/{instance.name}': a solution of {value:.12g} is better than the bound "
-            f"{bound.value:.12g} ({proven}); one of the two is wrong, and nothing is stored"
+            f"'{instance.family}/{instance.name}': a solution of {value:.12g} ({_who(finder)}) is better than the "
+            f"bound {bound.value:.12g} ({_who(bound)}); one of the two is wrong, and nothing is stored"
         )
     return bound.model_copy(update={"value": value})
+
+
+def _who(run: Run) -> str:
+    return ", ".join(str(part) for part in (run.method, run.date) if part is not None)
 
 
 def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
@@ -229,6 +259,14 @@ def _write_solution(full: str, instance: Instance, solution: Solution) -> None:
 
 def _note(full: str, instance: Instance, found: Found | None, bound: Bound | None) -> None:
     family_name, stem = full.split("/")
-    noted = read(family_name) | {stem: Record(instance_digest=instance.digest, found=found, bound=bound)}
+    known = read(family_name)
+    before = known.get(stem)
+    challenged = before.challenged if before is not None and before.instance_digest == instance.digest else None
+    new = Record(instance_digest=instance.digest, found=found, bound=bound, challenged=challenged)
+    _write(family_name, known | {stem: new})
+
+
+def _write(family_name: str, noted: Mapping[str, Record]) -> None:
+    """Write the records of bundled instances."""
     bundled = {each.split("/")[1] for each in names(family_name)}
     write(family_name, {name: noted[name] for name in noted if name in bundled})

@@ -157,6 +157,28 @@ def test_runs_without_a_checked_solution_do_not_count(own_library, store, change
     assert instances.record(TINY) == before
 
 
+@pytest.mark.parametrize("change", [{"status": "no_solution"}, {"status": "reference"}, {"checked": False}])
+def test_a_bound_with_evidence_counts_without_a_solution(own_library, store, monkeypatch, change):
+    monkeypatch.setattr("ddlopt.instances.library.store_best._combinatorial", lambda instance: None)
+    (own_library / "records.json").unlink()
+    store_best(TINY, ring_design(1), RUN)
+    run(store, 2, evidence="solver", **change)
+    run(store, 2, evidence=None, **change | {"bound": 10.0})
+    run(store, 2, evidence="solver", **change | {"bound": 10.5, "status": "error"})
+    assert [each.text for each in records.take_over(store)] == [f"{TINY}: bound 9 s by m, gap 60.87 %"]
+    assert instances.record(TINY).found.objective == 23.0
+
+
+def test_a_bound_that_a_solution_refutes_is_refused(own_library, store):
+    store_best(TINY, ring_design(2), RUN)
+    run(store, 1, bound=12.0)
+    (news,) = records.take_over(store)
+    assert news.refused
+    both = "a solution of 11.5 (by-hand, 2026-01-02) is better than the bound 12 (m, 2026-02-03)"
+    assert f"{both}; one of the two is wrong" in news.text
+    assert instances.record(TINY).bound.value == 11.5
+
+
 @pytest.mark.parametrize("change", [{"instance_digest": "0" * 64}, {"instance": "other"}])
 def test_runs_on_other_instances_are_only_counted(own_library, store, change):
     before = instances.record(TINY)
@@ -172,7 +194,8 @@ def test_what_contradicts_the_library_is_refused(own_library, store):
     run(store, 2, bound=None)
     (news,) = records.take_over(store)
     assert news.refused
-    assert "a solution of 11.5 is better than the bound 23 (by-hand, 2026-01-02); one of the two is wrong" in news.text
+    both = "a solution of 11.5 (m, 2026-02-03) is better than the bound 23 (by-hand, 2026-01-02)"
+    assert f"{both}; one of the two is wrong" in news.text
     assert instances.best(TINY).links == ring_design(1).links
 
 

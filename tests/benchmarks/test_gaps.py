@@ -1,56 +1,130 @@
-"""The tables of gaps that the documentation shows, of a store whose figures are known."""
+"""The tables of gaps, and the runs that the repository keeps for them, of a store whose figures are known."""
 
-from report_cases import instance_row, make_store, run_row
+import json
 
+import pytest
+from report_cases import instance_row, run_row
+
+from benchmarks import quoted
 from benchmarks.suite import gaps
+from ddlopt import instances
 from ddlopt.analysis.bench import Store
+from ddlopt.analysis.tables import objective_text
+
+TINY, JOB = "topology/tiny-n4-d2", "codesign/tiny-drawn-n5-d2"
+OPTIMUM_S = 11.5
+"""Of the first."""
 
 
-def written(store, folder, *more):
-    gaps.BENCH.run([str(store), "--write", str(folder), *more], "suite/gaps", "")
-    return folder
+def described(name):
+    return instance_row(instances.load(name).digest, name.partition("/")[2], name.partition("/")[0])
 
 
-def test_by_hand(tmp_path, capsys):
-    folder = written(make_store(tmp_path / "r.sqlite"), tmp_path, "--note", "Mine.")
-    text = (folder / "topology_gap.md").read_text()
-    assert text in capsys.readouterr().out
-    head, told, table = text.split("\n\n")[1:]
-    assert "*gap left*" in head
-    assert told == "Limits of a run: 60 s, gap 0.0001, 1 thread. Abacus 3, 2 cores. Mine."
-    # Of greedy's two runs, 10 % and 100 % above the best known, the median; figures for other networks do not count.
-    assert table.splitlines()[0] == "| instance | n | best known | bound | gap left | exact | greedy |"
-    assert table.splitlines()[3] == "| tiny-n4-d2 | 4 | 11.5 s | 11.5 s | 0 % | 0 % | 55.00 % |"
-    scheduling = (folder / "scheduling_gap.md").read_text().splitlines()
-    assert scheduling[-2] == "| most | 4 | 10 | 9 | 0 % | 0 % | 20.00 % | 10.00 % |"
-    assert scheduling[-1] == "| none | 4 | – | – | – | – | – | – |"
-    (folder / "scheduling_gap.md").unlink()
-    written(tmp_path / "r.sqlite", tmp_path, "--families", "topology")
-    assert not (folder / "scheduling_gap.md").exists()
-    assert not (folder / "topology_gap.png").exists()  # none of the pictured instances is there
+@pytest.fixture
+def store(tmp_path):
+    tiny, odd = described(TINY), instance_row("b" * 64, "odd")
+    path = tmp_path / "r.sqlite"
+    with Store(path) as opened:
+        for instance, run in (
+            (tiny, run_row(tiny, "exact", 0, "optimal", 11.5, 11.5, 2.0)),
+            (tiny, run_row(tiny, "expander", 0, "feasible", 12.65, 11.5, 0.5)),
+            (tiny, run_row(tiny, "expander", 1, "feasible", 23.0, 11.5, 0.5, solver="cbc", time_limit_s=20.0)),
+            (tiny, run_row(tiny, "expander", 2, "feasible", 12.65, 11.5, 0.5, time_limit_s=20.0)),
+            (tiny, run_row(tiny, "expander", 3, "feasible", 23.0, 11.5, 0.5)),
+            (tiny, run_row(tiny, "ideal-switch", 0, "reference", 5.0)),
+            (tiny, run_row(tiny, "crash", 0, "crashed", runtime_s=3.0)),
+            (odd, run_row(odd, "exact", 0, "feasible", 150.0, 50.0, 10.0)),
+        ):
+            opened.add(run, instance)
+    return path
 
 
-def test_problems_have_a_table_each_and_bounds_their_parts(monkeypatch, tmp_path):
-    rows = {
-        "sfb": instance_row("a" * 64, "one", "compression") | {"sizes": {"problem": "sfb", "size": 3}},
-        "levels": instance_row("b" * 64, "two", "compression") | {"sizes": {"problem": "levels", "size": 5}},
-        "": instance_row("c" * 64, "job", "codesign"),
-        "new": instance_row("d" * 64, "three", "other"),
-    }
+def kept(store, folder, note="Mine."):
+    with Store(store, write=False) as opened:
+        return quoted.take(opened, note, folder)
+
+
+def test_by_hand(store, tmp_path, capsys):
+    folder = tmp_path / "runs"
+    gaps.BENCH.run([str(store), "--into", str(folder), "--note", "Mine."], "suite/gaps", "")
+    told, short, table = gaps.text_of("topology", folder).split("\n\n")
+    assert f"# topology\n\n{told}" in capsys.readouterr().out
+    limits = "Time limit of a run: 20 to 60 s, gap 0.0001, 1 thread"
+    assert told == f"{limits}. Runs of 2026-02-02, ddlopt 0.1.0. Abacus 3, 2 cores. Mine."
+    assert short.startswith("Some of the runs had 20 s: ")
+    # Of expander's three runs, 10 %, 10 % and 100 % above the best known, the median; other networks do not count.
+    assert table.splitlines() == [
+        "| instance | n | d | best known | bound | gap left | exact | expander | expander (cbc) |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| tiny-n4-d2 | 4 | 2 | 11.5 s | 11.5 s | 0 % | 0 % | 10.00 % | 100.00 % |",
+    ]
+
+
+def test_runs_are_kept_as_they_were(store, tmp_path):
+    assert kept(store, tmp_path) == {"topology": 7}
+    runs = quoted.read("topology", tmp_path)
+    assert [(run.method, run.seed, run.status, run.objective) for run in runs] == [
+        ("crash", 0, "crashed", None),
+        ("exact", 0, "optimal", 11.5),
+        ("expander", 0, "feasible", 12.65),
+        ("expander", 2, "feasible", 12.65),
+        ("expander", 3, "feasible", 23.0),
+        ("expander (cbc)", 1, "feasible", 23.0),
+        ("ideal-switch", 0, "reference", 5.0),
+    ]
+    (origin,) = quoted.origins(tmp_path).values()
+    assert origin["date"] == "2026-02-02"
+    assert origin["numpy"] == "2.0"
+    before = (tmp_path / "topology.csv").read_text()
+    kept(store, tmp_path)
+    assert (tmp_path / "topology.csv").read_text() == before
+    assert list(quoted.origins(tmp_path)) == ["2026-02-02-a"]
+
+
+def test_a_run_takes_the_place_of_an_older_one_and_of_what_a_table_said(store, tmp_path):
+    digest = quoted.digest_of(TINY)
+    old = [
+        quoted.Run("tiny-n4-d2", digest, method, seed, "feasible", 40.0, None, None, 10.0, None, None, origin)
+        for method, seed, origin in (("exact", 0, "old"), ("exact", 5, "table"), ("ocs-greedy", 0, "table"))
+    ]
+    quoted.write("topology", old, tmp_path)
+    named = {"old": {"date": "2026-01-01"}, "table": {"date": "2026-01-01", "from": "table", "limits": "at least"}}
+    (tmp_path / "origins.json").write_text(json.dumps(named))
+    kept(store, tmp_path)
+    runs = {(run.method, run.seed): run for run in quoted.read("topology", tmp_path)}
+    assert runs["exact", 0].objective == OPTIMUM_S
+    assert ("exact", 5) not in runs
+    assert runs["ocs-greedy", 0].objective == 40.0
+    assert set(quoted.origins(tmp_path)) == {"table", "2026-02-02-a"}
+    assert "Time limit of a run: 10 to 60 s or more" in gaps.text_of("topology", tmp_path)
+
+
+def test_runs_on_other_data_are_left_alone(tmp_path):
+    quoted.write(
+        "topology",
+        [quoted.Run("tiny-n4-d2", "0" * 12, "exact", 0, "optimal", 1.0, 1.0, 1.0, 1.0, None, None, "a")],
+        tmp_path,
+    )
+    assert quoted.read("topology", tmp_path) == []
+
+
+def test_bounds_have_their_parts(tmp_path):
+    objective, bound = gaps.known(JOB)
     parts = {"gap_of_topology": 0.04, "gap_of_strategies": 0.01}
+    job = described(JOB)
     with Store(tmp_path / "r.sqlite") as store:
-        store.add(run_row(rows["sfb"], "tag", 0, "feasible", 2.0, 1.0), rows["sfb"])
-        store.add(run_row(rows["levels"], "uniform", 0, "feasible", 3.0), rows["levels"])
-        store.add(run_row(rows[""], "joint", 0, "feasible", 2.0, 1.9, details=parts), rows[""])
-        store.add(run_row(rows[""], "expander", 0, "feasible", 4.0, 1.5, details={"gap_of_topology": 9.0}), rows[""])
-        store.add(run_row(rows["new"], "some", 0, "feasible", 2.0, 1.9), rows["new"])
-    monkeypatch.setattr(gaps.catalogue, "method_names", lambda family: ("joint", "expander"))
-    folder = written(tmp_path / "r.sqlite", tmp_path)
-    assert (folder / "other_gap.png").read_bytes().startswith(b"\x89PNG")
-    _, one, two = (folder / "compression_gap.md").read_text().split("\n## ")
-    assert one.splitlines()[0] == "Sufficient factors"
-    assert one.splitlines()[2] == "| instance | size | best known | bound | gap left | tag |"
-    assert one.splitlines()[4:] == ["| one | 3 | 2 s | 1 s | 50.00 % | 0 % |"]
-    assert two.splitlines()[-1] == "| two | 5 | 3 s | – | – | 0 % |"
-    job = (folder / "codesign_gap.md").read_text().splitlines()[-1]
-    assert job == "| job | 4 | 2 s | 1.9 s | 5.00 % | 4.00 % | 1.00 % | 0 % | 100.00 % |"
+        store.add(run_row(job, "joint", 0, "feasible", objective, bound, details=parts), job)
+        store.add(run_row(job, "expander", 0, "feasible", 2 * objective, 0.5 * bound, details={}), job)
+    kept(tmp_path / "r.sqlite", tmp_path, note="")
+    row = gaps.row_of("codesign", "tiny-drawn-n5-d2", quoted.read("codesign", tmp_path))
+    assert row["best known"] == objective_text(objective, "s")
+    assert (row["of topology"], row["of strategies"]) == ("4.00 %", "1.00 %")
+    assert (row["joint"], row["expander"]) == ("0 %", "100.00 %")
+
+
+@pytest.mark.parametrize(("sense", "objective", "lost"), [("topology", 23.0, 1.0), ("scheduling", 5.0, 0.5)])
+def test_losses_are_parts_of_the_best_known(sense, objective, lost):
+    name = {"topology": TINY, "scheduling": "scheduling/tiny-general"}[sense]
+    best = {"topology": 11.5, "scheduling": 10.0}[sense]
+    assert gaps.loss(objective, best, instances.load(name)) == pytest.approx(lost)
+    assert gaps.loss(objective, 0.0, instances.load(name)) is None

@@ -72,7 +72,8 @@ def test_bad_solutions_are_one_line(own_library, submit, call, tmp_path):
     store_bound(TINY, 23.0, Run(method="wrong"))
     code, out, err = submit(2)
     assert (code, out) == (1, "")
-    assert "a solution of 11.5 is better than the bound 23 (wrong); one of the two is wrong" in err
+    assert "a solution of 11.5 (unknown, " in err
+    assert ") is better than the bound 23 (wrong); one of the two is wrong" in err
     (tmp_path / "odd.json").write_text("{}")
     code, out, err = call("submit", TINY, tmp_path / "odd.json")
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -1,0 +1,119 @@
+"""What expressions in pages are made of: figures of the library's records, of kept runs, and of tables.
+
+An instance is named as everywhere, ``"codesign/ncf-n128-d4"``; several by patterns, ``"codesign/*-n12-d4"``. Gaps and
+losses are parts, 0.01 being one percent.
+"""
+
+import fnmatch
+import functools
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks import quoted
+from benchmarks.suite import gaps as tables_of_gaps
+from ddlopt import instances
+from ddlopt.instances.index import PROVEN
+from ddlopt.solvers.contracts import relative_gap
+
+DOCS = Path(__file__).resolve().parents[1]
+_UNITS = {"%": 1e-2, "ms": 1e-3, "µs": 1e-6}
+
+
+class FigureError(LookupError):
+    """There are no data for a figure."""
+
+
+def best(name: str) -> float:
+    """The best known objective of an instance."""
+    return _there(_known(name)[0], f"{name} has no solution on record")
+
+
+def bound(name: str) -> float:
+    """The best known bound of an instance."""
+    return _there(_known(name)[1], f"{name} has no bound on record")
+
+
+def gap(name: str) -> float:
+    """How far the best known solution of an instance is from the best known bound."""
+    found, limit = _known(name)
+    return _there(relative_gap(found, limit, quoted.instance_of(name).sense), f"{name} has no gap on record")
+
+
+def gaps(*patterns: str) -> list[float]:
+    """The gaps of instances."""
+    return [gap(name) for name in names(*patterns)]
+
+
+def proven(*patterns: str) -> int:
+    """How many instances are solved to optimality."""
+    return sum(each <= PROVEN for each in gaps(*patterns))
+
+
+def names(*patterns: str) -> list[str]:
+    """The instances that patterns mean."""
+    found = [name for name in instances.names() if any(fnmatch.fnmatchcase(name, each) for each in patterns)]
+    return found if found else _there(None, f"no instance is called {', '.join(patterns)}")
+
+
+def run(name: str, method: str) -> float:
+    """The objective that a method reached, the median over its seeds."""
+    family, _, stem = name.partition("/")
+    return _there(_runs(family).get((stem, method)), f"no run of {method} on {name} is kept; see benchmarks suite/gaps")
+
+
+def loss(method: str, name: str) -> float:
+    """How much worse than the best known a method's solution is."""
+    instance = quoted.instance_of(name)
+    return _there(tables_of_gaps.loss(run(name, method), best(name), instance), f"{name}: the best known is 0")
+
+
+def losses(method: str, *patterns: str) -> list[float]:
+    """The losses of a method on all of the instances that it has a run of."""
+    met = [name for name in names(*patterns) if (name.partition("/")[2], method) in _runs(name.partition("/")[0])]
+    return [loss(method, name) for name in met] or _there(None, f"no run of {method} on {', '.join(patterns)} is kept")
+
+
+def cell(page: str, column: str, row: Mapping[str, str], under: str = "") -> float:
+    """A figure of a table on a page of ``docs``: the column, in the one row that has these cells.
+
+    ``under`` begins the paragraph above the table, where rows of several tables are alike.
+    """
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    found = []
+    for above, table in re.findall(r"([^\n]*)\n\n((?:\|.*\n)+)", text):
+        lines = [[_plain(each) for each in line.strip("|").split("|")] for line in table.splitlines()]
+        head = lines[0]
+        if above.startswith(under) and column in head and set(row) <= set(head):
+            rows = (dict(zip(head, line, strict=True)) for line in lines[2:])
+            found += [each[column] for each in rows if all(each[name] == value for name, value in row.items())]
+    if len(found) != 1:
+        raise FigureError(f"{page}: {len(found)} rows have {dict(row)} and a column {column}")
+    figure, _, unit = found[0].partition(" ")
+    return float(figure.lstrip("<")) * _UNITS.get(unit, 1.0)
+
+
+def _plain(text: str) -> str:
+    return text.strip().strip("`*")
+
+
+def _known(name: str) -> tuple[float | None, float | None]:
+    return tables_of_gaps.known(instances.full_name(name))
+
+
+@functools.cache
+def _runs(family: str) -> dict[tuple[str, str], float]:
+    return quoted.objectives(quoted.read(family))
+
+
+def _there(figure: Any, problem: str) -> Any:
+    if figure is None:
+        raise FigureError(problem)
+    return figure
+
+
+FIGURES: dict[str, Callable[..., Any]] = {
+    each.__name__: each for each in (best, bound, gap, gaps, proven, names, run, loss, losses, cell)
+}
+"""By the names that expressions use."""

@@ -1,0 +1,135 @@
+"""Pages say of results what the library's records and the kept runs say."""
+
+import subprocess
+import sys
+
+import pytest
+from doc_blocks import ROOT
+
+sys.path.append(str(ROOT / "docs/results"))
+
+import figures
+import from_records as command
+
+from benchmarks import quoted
+from benchmarks.suite import gaps
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.solvers import catalogue
+
+PAGES = [page for page in command.pages() if command.MARK.search(page.read_text(encoding="utf-8"))]
+TOLERANCE = 1e-6
+"""Part of an objective by which solvers may miss."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_says_what_the_data_say(page):
+    text = page.read_text(encoding="utf-8")
+    assert command.written(text) == text, "run: python docs/results/from_records.py"
+    assert list(command.untrue(text)) == []
+
+
+def test_every_family_has_its_table():
+    texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert {family for _, family, chosen, _ in command.BLOCK.findall(texts) if not chosen} == set(FAMILY_NAMES)
+
+
+BEST = "best('topology/tiny-n4-d2')"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"It takes 1 s<!-- = {BEST} -->.", f"It takes 12 s<!-- = {BEST} -->."),
+        (f"It takes 1.00 ms<!-- = {BEST} -->.", f"It takes 11500.00 ms<!-- = {BEST} -->."),
+        (f"lost 3.0 %<!-- = {BEST} / 23 -->", f"lost 50.0 %<!-- = {BEST} / 23 -->"),
+        (f"2.0<!-- = {BEST} /\n23 --> times", f"0.5<!-- = {BEST} /\n23 --> times"),
+        (f"−2.0<!-- = -{BEST} -->", f"−11.5<!-- = -{BEST} -->"),
+        (f"2 and 3<!-- = {BEST} --> s", f"2 and 12<!-- = {BEST} --> s"),
+    ],
+)
+def test_a_figure_is_written_in_the_unit_that_it_has(before, after):
+    assert command.written(before) == after
+    assert command.written(after) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (f"fast<!-- holds: {BEST} < 1 -->", f"does not hold: {BEST} < 1"),
+        ("some<!-- = best('topology/tiny-n4-d2') --> s", "a mark is not understood"),
+        ("<!-- from records: gaps topology -->\n", "a mark is not understood"),
+    ],
+)
+def test_what_does_not_hold_is_told(text, problem):
+    assert [told[: len(problem)] for told in command.untrue(text)] == [problem]
+
+
+def test_what_holds_is_not():
+    assert list(command.untrue(f"fast<!-- holds: 11 < {BEST} < 12 --> indeed")) == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("best('topology/nothing')", "there is no instance"),
+        ("run('topology/tiny-n4-d2', 'nothing')", "no run of nothing on topology/tiny-n4-d2 is kept"),
+        ("losses('nothing', 'topology/*')", "no run of nothing"),
+        ("gaps('nothing/*')", "no instance is called nothing"),
+        ("cell('results/topoopt_attribution', 'split', {'instance': 'nothing'})", "0 rows have"),
+        ("1 +", "1 +: "),
+    ],
+)
+def test_what_there_are_no_data_for_is_one_line(expression, problem):
+    with pytest.raises(figures.FigureError) as told:
+        command.value(expression)
+    assert problem in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_a_cell_of_a_table():
+    row = {"job": "dlrm", "Gb/s": "100"}
+    assert figures.cell("results/codesign_bandwidth", "ideal-switch", row, "n = 128") == 46.79
+    assert figures.cell("results/topoopt_attribution", "TopoOpt", {"instance": "vgg16-n64-d4"}) == pytest.approx(
+        0.102275
+    )
+    with pytest.raises(figures.FigureError, match="2 rows have"):
+        figures.cell("results/codesign_bandwidth", "ideal-switch", row)
+
+
+# The kept runs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILY_NAMES)
+def test_records_are_never_worse_than_kept_runs(family):
+    """Whatever was run for a page is in the records: `ddlopt submit --store`, which `suite/gaps` does by itself."""
+    for run in quoted.read(family):
+        sense = quoted.instance_of(f"{family}/{run.instance}").sense
+        best, bound = gaps.known(f"{family}/{run.instance}")
+        up = 1 if sense == "minimize" else -1
+        if run.answered:
+            assert up * (run.objective - best) >= -TOLERANCE * abs(best), run
+        if run.answered and run.bound is not None:
+            assert up * (run.bound - bound) <= 2 * gaps.SAME * abs(bound), run
+
+
+@pytest.mark.parametrize("family", FAMILY_NAMES)
+def test_kept_runs_are_of_methods_that_there_are(family):
+    for method in {run.method for run in quoted.read(family)}:
+        catalogue.method(method.partition(" (")[0], family)
+
+
+def test_what_is_kept_is_sorted(tmp_path):
+    named = quoted.origins()
+    for family in FAMILY_NAMES:
+        quoted.write(family, quoted.read(family), tmp_path)
+        kept = (quoted.FOLDER / f"{family}.csv").read_text()
+        assert (tmp_path / f"{family}.csv").read_text() == kept
+        assert {run.origin for run in quoted.read(family)} <= set(named)
+
+
+@pytest.mark.slow
+def test_the_command_has_nothing_to_write():
+    run = subprocess.run(
+        [sys.executable, ROOT / "docs/results/from_records.py"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
