@@ -3,7 +3,11 @@
 Every switch has as many slots as any other; jobs and where their hosts are come from the seed.
 """
 
+import functools
+import inspect
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -18,23 +22,30 @@ _LINK = 100 * _GIGABIT
 _WHERE = "gradients drawn from ResNet-50, ResNet-101, VGG-16, VGG-19, BERT-base and GPT-2"
 
 
+def with_jobs(network: Callable[..., tuple[str, Fabric]]) -> Callable[..., GraphInstance]:
+    """The generator of a network with jobs on it: its options, and behind them all of :class:`JobOptions`."""
+
+    @functools.wraps(network)
+    def generator(rng: np.random.Generator, **options: Any) -> GraphInstance:
+        wishes = JobOptions(**{option: options.pop(option) for option in JobOptions._fields if option in options})
+        name, fabric = network(rng, **options)
+        source = _WHERE if wishes.gradient_bytes is None else ""
+        return instance_on(rng, f"{name}-j{wishes.jobs}-w{wishes.workers}-{wishes.goal}", source, fabric, wishes)
+
+    own = inspect.signature(network, eval_str=True)
+    of_jobs = inspect.signature(JobOptions, eval_str=True).parameters.values()
+    parameters = [*own.parameters.values(), *of_jobs]
+    generator.__signature__ = own.replace(parameters=parameters, return_annotation=GraphInstance)  # type: ignore[attr-defined]
+    return generator
+
+
+@with_jobs
 def fat_tree(
     rng: np.random.Generator,
     k: int = 4,
     oversubscription: float = 1.0,
     bandwidth_bytes_per_s: float = _LINK,
-    jobs: int = 4,
-    workers: int = 3,
-    placement: str = "random",
-    gradient_bytes: float | None = None,
-    slots: int = 2,
-    job_slots: int = 1,
-    aggregation_bytes_per_s: float | None = None,
-    goal: str = "congestion",
-    aggregators: int | None = None,
-    connections: int | None = None,
-    merging: bool = False,
-) -> GraphInstance:
+) -> tuple[str, Fabric]:
     """A tree of k pods, each with k/2 edge and k/2 aggregation switches, (k/2)² core switches and k³/4 hosts.
 
     Parameters
@@ -46,10 +57,6 @@ def fat_tree(
         Bandwidth of a host's link, relative to that of a link between switches.
     bandwidth_bytes_per_s : float
         Of a host's link.
-    jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
-    aggregators, connections, merging
-        Fields of the instance.
 
     References
     ----------
@@ -78,13 +85,10 @@ def fat_tree(
     fabric = Fabric(
         [*edges, *middles, *cores], [(one, other, inner) for one, other in cables], hosts, bandwidth_bytes_per_s
     )
-    wishes = JobOptions(
-        jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
-        connections, merging,
-    )  # fmt: skip
-    return instance_on(rng, f"fat-tree-k{k}-j{jobs}-w{workers}-{goal}", _told(gradient_bytes), fabric, wishes)
+    return f"fat-tree-k{k}", fabric
 
 
+@with_jobs
 def leaf_spine(
     rng: np.random.Generator,
     leaves: int = 4,
@@ -92,18 +96,7 @@ def leaf_spine(
     hosts: int = 4,
     bandwidth_bytes_per_s: float = _LINK,
     spine_bandwidth_bytes_per_s: float = _LINK,
-    jobs: int = 4,
-    workers: int = 3,
-    placement: str = "random",
-    gradient_bytes: float | None = None,
-    slots: int = 2,
-    job_slots: int = 1,
-    aggregation_bytes_per_s: float | None = None,
-    goal: str = "congestion",
-    aggregators: int | None = None,
-    connections: int | None = None,
-    merging: bool = False,
-) -> GraphInstance:
+) -> tuple[str, Fabric]:
     """Every leaf switch has a link to every spine switch, and hosts.
 
     Parameters
@@ -114,10 +107,6 @@ def leaf_spine(
         Of each leaf.
     bandwidth_bytes_per_s, spine_bandwidth_bytes_per_s : float
         Of a host's link, and of a link between a leaf and a spine.
-    jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
-    aggregators, connections, merging
-        Fields of the instance.
     """
     for option, value in (("leaves", leaves), ("spines", spines), ("hosts", hosts)):
         at_least(option, value, 1)
@@ -129,30 +118,15 @@ def leaf_spine(
         [(f"host{i}.{j}", i) for i in range(leaves) for j in range(hosts)],
         bandwidth_bytes_per_s,
     )
-    wishes = JobOptions(
-        jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
-        connections, merging,
-    )  # fmt: skip
-    name = f"leaf-spine-{leaves}x{spines}-j{jobs}-w{workers}-{goal}"
-    return instance_on(rng, name, _told(gradient_bytes), fabric, wishes)
+    return f"leaf-spine-{leaves}x{spines}", fabric
 
 
+@with_jobs
 def torus(
     rng: np.random.Generator,
     sides: tuple[int, ...] = (4, 4),
     bandwidth_bytes_per_s: float = _LINK,
-    jobs: int = 4,
-    workers: int = 3,
-    placement: str = "random",
-    gradient_bytes: float | None = None,
-    slots: int = 2,
-    job_slots: int = 1,
-    aggregation_bytes_per_s: float | None = None,
-    goal: str = "congestion",
-    aggregators: int | None = None,
-    connections: int | None = None,
-    merging: bool = False,
-) -> GraphInstance:
+) -> tuple[str, Fabric]:
     """A torus of switches with a host each; links of hosts are as fast as those between switches.
 
     Parameters
@@ -161,10 +135,6 @@ def torus(
     sides : tuple of int
         Switches along each of 1 to 3 dimensions; along one with 2 there is a single link.
     bandwidth_bytes_per_s : float
-    jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
-    aggregators, connections, merging
-        Fields of the instance.
     """
     if not 1 <= len(sides) <= 3 or min(sides) < 1 or max(sides) < 2:
         raise OptionError(f"sides are {tuple(sides)}; give 1 to 3 whole numbers of at least 1, not all of them 1")
@@ -177,34 +147,17 @@ def torus(
             if other != number:
                 cables.setdefault((min(number, other), max(number, other)))
     names = [".".join(map(str, place)) for place in places]
-    wishes = JobOptions(
-        jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
-        connections, merging,
-    )  # fmt: skip
-    name = f"torus-{'x'.join(map(str, sides))}-j{jobs}-w{workers}-{goal}"
-    return instance_on(
-        rng, name, _told(gradient_bytes), hosts_at_switches(names, list(cables), bandwidth_bytes_per_s), wishes
-    )
+    return f"torus-{'x'.join(map(str, sides))}", hosts_at_switches(names, list(cables), bandwidth_bytes_per_s)
 
 
+@with_jobs
 def random_graph(
     rng: np.random.Generator,
     switches: int = 12,
     degree: int = 3,
     hosts: int = 1,
     bandwidth_bytes_per_s: float = _LINK,
-    jobs: int = 4,
-    workers: int = 3,
-    placement: str = "random",
-    gradient_bytes: float | None = None,
-    slots: int = 2,
-    job_slots: int = 1,
-    aggregation_bytes_per_s: float | None = None,
-    goal: str = "congestion",
-    aggregators: int | None = None,
-    connections: int | None = None,
-    merging: bool = False,
-) -> GraphInstance:
+) -> tuple[str, Fabric]:
     """A random regular graph of switches, each with hosts.
 
     Parameters
@@ -215,10 +168,6 @@ def random_graph(
     hosts : int
         Of each switch.
     bandwidth_bytes_per_s : float
-    jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal
-        See :class:`~ddlopt.instances.generators.aggregation.jobs.JobOptions`.
-    aggregators, connections, merging
-        Fields of the instance.
 
     References
     ----------
@@ -237,16 +186,9 @@ def random_graph(
         drawn = nx.random_regular_graph(degree, switches, seed=int(rng.integers(2**31)))
         if nx.is_connected(drawn):
             break
-    wishes = JobOptions(
-        jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
-        connections, merging,
-    )  # fmt: skip
     names = [str(number) for number in range(switches)]
     cables = sorted((min(edge), max(edge)) for edge in drawn.edges)
-    name = f"graph-n{switches}-d{degree}-j{jobs}-w{workers}-{goal}"
-    return instance_on(
-        rng, name, _told(gradient_bytes), hosts_at_switches(names, cables, bandwidth_bytes_per_s, hosts), wishes
-    )
+    return f"graph-n{switches}-d{degree}", hosts_at_switches(names, cables, bandwidth_bytes_per_s, hosts)
 
 
 def hosts_at_switches(
@@ -277,7 +219,3 @@ def hosts_at_switches(
         [(each, place // hosts) for place, each in enumerate(host)],
         bandwidth_bytes_per_s,
     )
-
-
-def _told(gradient_bytes: float | None) -> str:
-    return _WHERE if gradient_bytes is None else ""

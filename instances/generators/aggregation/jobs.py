@@ -55,17 +55,17 @@ class JobOptions(NamedTuple):
         Fields of the instance.
     """
 
-    jobs: int
-    workers: int
-    placement: str
-    gradient_bytes: float | None
-    slots: int
-    job_slots: int
-    aggregation_bytes_per_s: float | None
-    goal: str
-    aggregators: int | None
-    connections: int | None
-    merging: bool
+    jobs: int = 4
+    workers: int = 3
+    placement: str = "random"
+    gradient_bytes: float | None = None
+    slots: int = 2
+    job_slots: int = 1
+    aggregation_bytes_per_s: float | None = None
+    goal: str = "congestion"
+    aggregators: int | None = None
+    connections: int | None = None
+    merging: bool = False
 
 
 def networks() -> tuple[Workload, ...]:
