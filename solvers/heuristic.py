@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
@@ -169,11 +169,16 @@ class CertifiedMethod(ABC):
         return gate.certify(found) if infeasible is None else gate.without_solution(found, infeasible)
 
 
+S = TypeVar("S", bound=Solution)
+Answer = tuple[S, Mapping[str, Any]]
+"""A solution of this class, and figures for :attr:`Result.details`."""
+
+
 class Heuristic(CertifiedMethod):
     """A method that constructs a solution: a frozen dataclass of options that implements :meth:`answer`."""
 
     @abstractmethod
-    def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: Any, seed: int, clock: Clock, start: Any) -> Answer[Any]:
         """The solution found and figures for :attr:`Result.details`; otherwise as :meth:`find`."""
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:

@@ -1,6 +1,5 @@
 """Data parallelism on links made for it: what a job gets whose strategies nobody searches."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -16,7 +15,7 @@ from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.joint.half_rounds import TopologyPlane, links_for
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,7 @@ class DataParallel(Heuristic, uses=("seed",)):
         """``data-parallel``."""
         return "data-parallel"
 
-    def answer(
-        self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[CodesignPlan, Mapping[str, Any]]:
+    def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The plan, and in the details how many layers memory makes take other strategies."""
         choices = data_parallel(instance)
         design = links_for(instance, choices, self.topology, clock, seed)

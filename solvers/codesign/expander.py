@@ -1,6 +1,5 @@
 """Strategies for a random regular network: what one gets from links that nobody chose."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -15,7 +14,7 @@ from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.joint.half_rounds import StrategyPlane, best_on_routes
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.expander import Expander as RandomLinks
 
 
@@ -64,9 +63,7 @@ class Expander(Heuristic, uses=("seed",)):
             None if instance.host_forwarding else "host_forwarding is off, and random links join few servers directly"
         )
 
-    def answer(
-        self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[CodesignPlan, Mapping[str, Any]]:
+    def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The strategies for the links drawn, and in the details their time with data parallelism."""
         links, _ = RandomLinks().answer(_anything(instance), seed, clock, None)
         routes = FixedRoutes.of(instance, links, seed=seed)

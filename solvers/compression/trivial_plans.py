@@ -1,6 +1,5 @@
 """Nothing compressed, and everything compressed as far as may be: what every plan is compared with."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, c
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.units import excess_room
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,7 @@ class Nothing(Heuristic, uses=()):
     name: ClassVar[str] = "none"
     family: ClassVar[str] = "compression"
 
-    def answer(
-        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See the class.
 
         Raises
@@ -65,9 +62,7 @@ class Everything(Heuristic, uses=()):
     name: ClassVar[str] = "all"
     family: ClassVar[str] = "compression"
 
-    def answer(
-        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See the class.
 
         Raises

@@ -1,6 +1,5 @@
 """GADGET-style greedy: slot by slot, whatever raises the utility most."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.solvers.contracts import best_bound
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
@@ -78,9 +77,7 @@ class Gadget(Heuristic, uses=("seed",)):
         rounds = self._chosen(instance) in ("embedding", "rounding")
         return (*self.kernels, "ddlopt.solvers.scheduling.slot.mapping_kernels") if rounds else self.kernels
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate; figures of the slots."""
         policy = Greedy(instance, self._oracle(instance, seed, clock))
         found = simulate(instance, policy, clock, self.name)

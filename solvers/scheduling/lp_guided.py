@@ -1,6 +1,5 @@
 """Linear relaxation of all slots, rounded slot by slot: each slot's best widths beside what all others hold."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats
@@ -76,9 +75,7 @@ class LpGuided(Heuristic, uses=("seed", "start")):
         reason = f"the linear relaxation is left out: {choices} widths in slots, more than {_LARGEST}"
         return replace(found, message=reason)
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule of all beginnings; how many sweeps it took."""
         slots = CellSweeps(instance)
         beginnings: list[tuple[Floats, bool]] = []

@@ -16,7 +16,7 @@ from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.gadget import Greedy
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
@@ -78,9 +78,7 @@ class RollingHorizon(Heuristic, uses=("seed",)):
             return f"the objective is {instance.objective!r}, but not all jobs have an end within a window"
         return TimeIndexed().refuses(instance)
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate; how many windows were planned, and how many of them proven optimal."""
         policy = _Planner(instance, self, seed, clock)
         found = simulate(instance, policy, clock, self.name)

@@ -1,6 +1,5 @@
 """A random regular network: what one gets without looking at the traffic."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
 from ddlopt.solvers.topology.routing import Pair
@@ -40,9 +39,7 @@ class Expander(Heuristic, uses=("seed",)):
         """``expander``."""
         return "expander"
 
-    def answer(
-        self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[TopologyDesign, Mapping[str, Any]]:
+    def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """Lay the planes one after the other, then route."""
         rng = np.random.default_rng(seed)
         draft = Draft(instance)

@@ -1,7 +1,6 @@
 """The greedy of reconfigurable optical circuit switches, applied once to the whole iteration's traffic."""
 
 import heapq
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
 from ddlopt.solvers.topology.routing import Floats, Pair
@@ -44,9 +43,7 @@ class OcsGreedy(Heuristic, uses=("seed",)):
         """``ocs-greedy``."""
         return "ocs-greedy"
 
-    def answer(
-        self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[TopologyDesign, Mapping[str, Any]]:
+    def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """Lay links by demand, connect, route."""
         rng = np.random.default_rng(seed)
         draft, rings = Draft(instance), Rings()

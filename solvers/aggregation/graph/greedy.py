@@ -1,6 +1,5 @@
 """Trees job by job: nearest worker first, and by the rates that are left."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from ddlopt.solvers.aggregation.graph.kernels import forest as kernels
 from ddlopt.solvers.aggregation.graph.kernels.forest import Forest
 from ddlopt.solvers.aggregation.graph.kernels.messages import Prices
 from ddlopt.solvers.aggregation.graph.search import first_trees, nearest_first
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _SHARPNESS = 8
 """Power of 1 / rate that an arc costs: the slowest one decides, shorter ways count among equals."""
@@ -39,9 +38,7 @@ class TakahashiMatsuyama(Heuristic, uses=("seed",)):
     covers: ClassVar[type[GraphInstance]] = GraphInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.graph.kernels.forest",)
 
-    def answer(
-        self, instance: GraphInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """A tree for every job; other orders of jobs and workers where one is left without."""
         case = case_of(instance)
         return case.answer(first_trees(case, np.random.default_rng(seed), clock, sharpness=0.0)), {}
@@ -76,9 +73,7 @@ class WaterFilling(Heuristic, uses=("seed",)):
             return f"it raises rates, and the goal is {instance.goal}"
         return reason
 
-    def answer(
-        self, instance: GraphInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The trees after the last pass."""
         case, rng = case_of(instance), np.random.default_rng(seed)
         forest, order = case.forest(), case.heaviest_first()

@@ -1,7 +1,6 @@
 """Jobs negotiate for links and aggregators until no link takes longer than a target."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from ddlopt.solvers.aggregation.graph.arrays import Case, case_of, objective_of
 from ddlopt.solvers.aggregation.graph.column_generation.pricing import Floats, Tree, tree_of
 from ddlopt.solvers.aggregation.graph.routers import Router, routers
 from ddlopt.solvers.aggregation.graph.search import first_trees
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _HAIR = 1e-9
 _PARTS = (0.5, 0.75, 0.9, 0.97, 1.0)
@@ -82,9 +81,7 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
             return "it is for congestion without merging"
         return reason
 
-    def answer(
-        self, instance: GraphInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best trees; a ``start`` is what the first target is below."""
         case, rng = case_of(instance), np.random.default_rng(seed)
         best = start if isinstance(start, AggregationTrees) else None

@@ -1,6 +1,5 @@
 """Our search over aggregation trees, and the greedy it begins with."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from ddlopt.solvers.aggregation.graph.kernels import forest as kernels
 from ddlopt.solvers.aggregation.graph.kernels.forest import Forest
 from ddlopt.solvers.aggregation.graph.kernels.search import MOST_JOBS, search
 from ddlopt.solvers.contracts import relative_gap
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _ATTEMPTS = 100
 """Orders of the jobs after which a greedy gives up."""
@@ -61,9 +60,7 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
         "ddlopt.solvers.aggregation.graph.kernels.search",
     )
 
-    def answer(
-        self, instance: GraphInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best trees seen; a ``start`` is where the search begins."""
         case, rng = case_of(instance), np.random.default_rng(seed)
         now = case.read(start) if isinstance(start, AggregationTrees) else None

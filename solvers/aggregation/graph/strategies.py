@@ -2,7 +2,7 @@
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance, GraphJob
 from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import NoSolutionError, OptionError
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 FAMILY = "aggregation"
 STRATEGIES = ("none", "first-switch", "level", "top", "max")
@@ -66,9 +66,7 @@ class ShortestRoutes(Heuristic, uses=("seed",)):
         """As in the catalogue."""
         return self.called or self.rule
 
-    def answer(
-        self, instance: GraphInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The routes, if they keep to connections and merging."""
         paths = Paths(instance, seed)
         order = sorted(range(len(instance.jobs)), key=lambda j: (-instance.jobs[j].gradient_bytes, j))

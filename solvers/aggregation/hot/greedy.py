@@ -1,6 +1,5 @@
 """Heuristics that fill switches with parameters in some order."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,13 +12,11 @@ from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.contracts import Solution
 from ddlopt.solvers.aggregation.hot.knapsack import FAMILY, best_choice
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _MOST_CELLS = 30_000_000
 """Of the table of a switch's choice."""
 _ROUNDING = 1e-12
-
-Answered = tuple[Solution, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class HotPrices(Heuristic, uses=()):
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
-    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
+    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The better of two passes, each with choices of the switches."""
         items = items_of(instance, groups_of(instance))
         prices = best_prices(instance).prices
@@ -59,7 +56,7 @@ class HotDensity(Heuristic, uses=()):
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
-    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
+    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         items = items_of(instance, groups_of(instance))
         return items.answer(instance, by_density(instance, items)), {}
@@ -78,7 +75,7 @@ class HotFrequency(Heuristic, uses=()):
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
-    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
+    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         items = items_of(instance, groups_of(instance))
         order = np.argsort(-_frequencies(instance, items), kind="stable")
@@ -97,7 +94,7 @@ class HotQuota(Heuristic, uses=()):
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
-    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
+    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass for each job."""
         items = items_of(instance, groups_of(instance))
         frequencies = _frequencies(instance, items)
@@ -121,7 +118,7 @@ class HotRandom(Heuristic, uses=("seed",)):
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
-    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
+    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         items = items_of(instance, groups_of(instance))
         order = np.random.default_rng(seed).permutation(len(items.width))
@@ -149,7 +146,7 @@ class HotSampled(Heuristic, uses=("seed",)):
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
-    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answered:
+    def answer(self, instance: HotInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One sample and one pass."""
         rng = np.random.default_rng(seed)
         seen = tuple(rng.binomial(self.samples, job.frequencies) / self.samples for job in instance.jobs)

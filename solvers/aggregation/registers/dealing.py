@@ -1,6 +1,6 @@
 """Heuristics that put one parameter after the other into a register array."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.models.aggregation.registers.batches import heat, hottest_first
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance, Solution
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 FAMILY = "aggregation"
 
@@ -22,9 +22,7 @@ class Block(Heuristic, uses=()):
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
-    def answer(
-        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         even = dealt(instance, range(instance.parameters), _rounds(instance.arrays))
         return placement(instance, np.sort(even).tolist()), {}
@@ -38,9 +36,7 @@ class RandomArrays(Heuristic, uses=("seed",)):
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
-    def answer(
-        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One draw."""
         order = np.random.default_rng(seed).permutation(instance.parameters).tolist()
         return placement(instance, dealt(instance, order, _rounds(instance.arrays))), {}
@@ -69,9 +65,7 @@ class HeatRoundRobin(Heuristic, uses=()):
         """``snake``, or ``heat-round-robin``."""
         return "snake" if self.snake else "heat-round-robin"
 
-    def answer(
-        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         return placement(instance, by_heat(instance, self.snake)), {}
 
@@ -84,9 +78,7 @@ class GreedyCooccurrence(Heuristic, uses=()):
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
-    def answer(
-        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         touches = np.zeros((len(instance.batches), instance.parameters))
         for place, batch in enumerate(instance.batches):
@@ -118,9 +110,7 @@ class HeatBalance(Heuristic, uses=()):
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
-    def answer(
-        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""
         heats, arrays = heat(instance), [0] * instance.parameters
         load, left = [0.0] * instance.arrays, list(instance.capacities)

@@ -1,7 +1,6 @@
 """Annealing of placements in register arrays."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from ddlopt.models.contracts import Instance, Solution
 from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placement
 from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
 from ddlopt.solvers.aggregation.registers.work import work_of
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _FIRST = 50_000
 """Steps of the first walk; each later one has twice as many, up to :data:`_LONGEST`."""
@@ -52,9 +51,7 @@ class RegisterSearch(Heuristic, uses=("seed", "start")):
     covers: ClassVar[type[Instance]] = RegisterInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.registers.kernels.annealing",)
 
-    def answer(
-        self, instance: RegisterInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best of all walks."""
         batches = merged(instance)
         arrays = start.arrays if isinstance(start, Placement) else by_heat(instance)

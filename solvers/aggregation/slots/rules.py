@@ -1,6 +1,5 @@
 """Rules by which switches share their slots among jobs, each switch by itself."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +8,7 @@ import numpy as np
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.solvers.aggregation.slots.rates import Flags, held, max_min_rates, other_rows, whole_shares
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 RULES = ("equal", "gradient", "demand", "square-root", "max-min", "first-come")
 
@@ -41,9 +40,7 @@ class SlotRule(Heuristic, uses=()):
         """That of the rule."""
         return f"{self.rule}-slots"
 
-    def answer(
-        self, instance: SlotsInstance, seed: int, clock: Clock, start: SlotPlan | None
-    ) -> tuple[SlotPlan, Mapping[str, Any]]:
+    def answer(self, instance: SlotsInstance, seed: int, clock: Clock, start: SlotPlan | None) -> Answer[SlotPlan]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""
         arrays = SlotArrays(instance)
         aggregated = _admitted(arrays)

@@ -2,7 +2,6 @@
 
 import heapq
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from ddlopt.models.contracts import Solution
 from ddlopt.solvers.aggregation.table.exact import FAMILY, most_entries, tables_of
 from ddlopt.solvers.aggregation.table.kernels import Floats, Ints, split_ranges
 from ddlopt.solvers.aggregation.table.staircase import function_of, staircase
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Starts = tuple[int, ...]
 _LOOKS = 256
@@ -35,7 +34,7 @@ def equal_bytes(instance: TableInstance) -> list[int]:
     return counts
 
 
-def _answer(instance: TableInstance, starts: list[Starts]) -> tuple[Solution, Mapping[str, Any]]:
+def _answer(instance: TableInstance, starts: list[Starts]) -> Answer[Solution]:
     return LookupTables(instance=instance.name, starts=tuple(starts)), {}
 
 
@@ -48,9 +47,7 @@ class EvenTables(Heuristic, uses=()):
     covers: ClassVar[type[TableInstance]] = TableInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table.kernels",)
 
-    def answer(
-        self, instance: TableInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The optimum of each table by itself."""
         stairs = [staircase(table) for table in instance.tables]
         limits = [stair.error(count) for stair, count in zip(stairs, equal_bytes(instance), strict=True)]
@@ -65,9 +62,7 @@ class UniformTables(Heuristic, uses=()):
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
 
-    def answer(
-        self, instance: TableInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One division a table."""
         counts = equal_bytes(instance)
         return _answer(instance, [_uniform(table, n) for table, n in zip(instance.tables, counts, strict=True)])
@@ -95,9 +90,7 @@ class LogarithmicTables(Heuristic, uses=()):
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
 
-    def answer(
-        self, instance: TableInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One cut a table."""
         counts = equal_bytes(instance)
         return _answer(instance, [_logarithmic(table, n) for table, n in zip(instance.tables, counts, strict=True)])
@@ -138,9 +131,7 @@ class VariationTables(Heuristic, uses=()):
             return "its entries begin anywhere, and those of a table are prefixes; use table-split"
         return reason
 
-    def answer(
-        self, instance: TableInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """Quantiles of the variation."""
         climbs = [_climb(table) for table in instance.tables]
         counts = _by_variation(instance, [float(climb[-1]) for climb in climbs])
@@ -213,9 +204,7 @@ class SplitTables(Heuristic, uses=()):
     covers: ClassVar[type[TableInstance]] = TableInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table.kernels",)
 
-    def answer(
-        self, instance: TableInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """Splits until memory is used up, no entry can be split, or the time is up."""
         piles = [_Pile(table) for table in instance.tables]
         spare = instance.budget_bytes - sum(table.entry_bytes for table in instance.tables)

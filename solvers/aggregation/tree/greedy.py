@@ -1,7 +1,7 @@
 """One switch after the other, the one that gains most."""
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeIns
 from ddlopt.models.aggregation.tree.tables import TreeTables, tables
 from ddlopt.solvers.aggregation.tree.limits import Spans, least_congestion
 from ddlopt.solvers.aggregation.tree.strategies import Filling, Pair
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class TreeGreedy(Heuristic, uses=()):
     family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
 
-    def answer(
-        self, instance: TreeInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[AggregatingSwitches, Mapping[str, Any]]:
+    def answer(self, instance: TreeInstance, seed: int, clock: Clock, start: Any) -> Answer[AggregatingSwitches]:
         """The switches."""
         figures = tables(instance)
         if instance.goal == "congestion":

@@ -1,6 +1,5 @@
 """Congestion of several jobs in a tree: links are brought below a limit, from the leaves up."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +8,7 @@ import numpy as np
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import TreeTables, tables
 from ddlopt.solvers.aggregation.tree.strategies import Filling
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _BISECTIONS = 30
 _LEAST_WEIGHT = 0.4
@@ -37,9 +36,7 @@ class TreeLimits(Heuristic, uses=("seed",)):
         """Other problems, utilization."""
         return refusal(instance, "congestion")
 
-    def answer(
-        self, instance: TreeInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[AggregatingSwitches, Mapping[str, Any]]:
+    def answer(self, instance: TreeInstance, seed: int, clock: Clock, start: Any) -> Answer[AggregatingSwitches]:
         """The switches."""
         spans, rng = Spans(instance, tables(instance)), np.random.default_rng(seed)
         best = least_congestion(spans, clock)

@@ -1,6 +1,6 @@
 """Strategies for aggregation in trees: none, one level, near the destination, largest loads, at random."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.models.aggregation.tree.evaluate import evaluate_tree
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance
 from ddlopt.models.aggregation.tree.tables import TreeTables, budgets, tables
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Pair = tuple[int, int]
 """A job and a switch."""
@@ -95,9 +95,7 @@ class Strategy(Heuristic, uses=("seed",)):
         """A seed, where levels are drawn."""
         return frozenset({"seed"} if self.strategy == "random" else ())
 
-    def answer(
-        self, instance: TreeInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[AggregatingSwitches, Mapping[str, Any]]:
+    def answer(self, instance: TreeInstance, seed: int, clock: Clock, start: Any) -> Answer[AggregatingSwitches]:
         """The switches."""
         figures = tables(instance)
         pairs = [(job, node) for job, each in enumerate(figures.useful) for node in np.flatnonzero(each).tolist()]

@@ -24,7 +24,7 @@ from ddlopt.solvers.codesign.joint.half_rounds import (
     links_for,
 )
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
@@ -123,9 +123,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
         exact = (*BranchAndBound.kernels, *LinkExchange.kernels) if self.topology == "exact" else ()
         return (*self.kernels, *exact)
 
-    def answer(
-        self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[CodesignPlan, Mapping[str, Any]]:
+    def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The best plan met; in the details the objective after each half-round, and which plane improved it last."""
         lower_bound(instance)  # the check needs it, and it is to count
         run = _Run(self, instance, clock, np.random.default_rng(seed))

@@ -1,6 +1,5 @@
 """TopoOpt's search as its authors released it: one Metropolis walk that lays links anew as it goes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.joint.half_rounds import is_late
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Walker, graph_of, rows_of
 from ddlopt.solvers.codesign.topoopt.mcmc_kernels import Ints, propose, seed_walk
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 _PATIENCE = 50
@@ -75,9 +74,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
         """``alternating-released``."""
         return "alternating-released"
 
-    def answer(
-        self, instance: CodesignInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[CodesignPlan, Mapping[str, Any]]:
+    def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The best plan met; in the details proposals, acceptance, and how often links were laid."""
         lower_bound(instance)  # the check needs it, and it is to count
         loop = _Loop(instance, seed, clock)

@@ -1,8 +1,7 @@
 """The same rank, number of bits or density for every gradient."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPl
 from ddlopt.models.compression.levels.arrays import arrays_of
 from ddlopt.models.compression.levels.uniform import uniform_coordinates, uniform_places
 from ddlopt.solvers.compression.levels.rounding import plan
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,7 @@ class UniformLevels(Heuristic, uses=()):
         """Other problems of the family."""
         return None if isinstance(instance, LevelInstance) else f"it is a {instance.kind}, which has no levels"
 
-    def answer(
-        self, instance: LevelInstance, seed: int, clock: Clock, start: LevelPlan | None
-    ) -> tuple[LevelPlan, Mapping[str, Any]]:
+    def answer(self, instance: LevelInstance, seed: int, clock: Clock, start: LevelPlan | None) -> Answer[LevelPlan]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""
         arrays = arrays_of(instance)
         table = uniform_coordinates(instance)

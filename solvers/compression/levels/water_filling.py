@@ -1,8 +1,7 @@
 """Water-filling: one price of error for all gradients, where nothing overlaps."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPl
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, arrays_of
 from ddlopt.models.compression.levels.prices import PricedLevels, price_bound, sharpest_prices
 from ddlopt.solvers.compression.levels.rounding import Rounding, places_of, plan, price_details, rounding_gap
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,7 @@ class WaterFilling(Heuristic, uses=("start",)):
             return "its gradients are ready one after the other, and water-filling knows no overlap"
         return None
 
-    def answer(
-        self, instance: LevelInstance, seed: int, clock: Clock, start: LevelPlan | None
-    ) -> tuple[LevelPlan, Mapping[str, Any]]:
+    def answer(self, instance: LevelInstance, seed: int, clock: Clock, start: LevelPlan | None) -> Answer[LevelPlan]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`; the time limit stops the exchanges of the rounding."""
         arrays = arrays_of(instance)
         filling = PricedLevels(arrays, _first_row(arrays)).fill(whole=False)

@@ -1,6 +1,5 @@
 """Sufficient factor broadcasting without budgets: a minimum cut."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
 from ddlopt.models.compression.sfb.cut_network import CutNetwork
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,7 @@ class MinCut(Heuristic, uses=()):
             return "it selects operators to duplicate, for sufficient factor broadcasting"
         return "a minimum cut knows no budgets; use milp or parametric-cut" if instance.budgeted else None
 
-    def answer(
-        self, instance: SfbInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[SfbSelection, Mapping[str, Any]]:
+    def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:
         """The selection; its bound goes to the clock."""
         network = CutNetwork(instance)
         found = network.cut()

@@ -1,6 +1,5 @@
 """Sufficient factors under budgets: minimum cuts at prices of what is scarce, their bound, and a search below it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, Literal, NamedTuple
@@ -12,7 +11,7 @@ from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelect
 from ddlopt.solvers.compression.sfb.budget_kernel import kernel
 from ddlopt.solvers.compression.sfb.budget_search import BudgetSearch
 from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, Costs, breakpoints, costs_of
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Bools = npt.NDArray[np.bool_]
 
@@ -65,9 +64,7 @@ class ParametricCut(Heuristic, uses=("start",)):
             return None
         return "it selects operators to duplicate, for sufficient factor broadcasting"
 
-    def answer(
-        self, instance: SfbInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[SfbSelection, Mapping[str, Any]]:
+    def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:
         """The best selection found; its bounds go to the clock."""
         left = kernel(instance)
         search = BudgetSearch(left, clock, self.work)

@@ -1,7 +1,6 @@
 """Published rules for which gradients are sent as sufficient factors, and our closed form."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.solvers.compression.sfb.budget_kernel import budgets_of
 from ddlopt.solvers.compression.sfb.moves import Moves
 from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, costs_of
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Bools = npt.NDArray[np.bool_]
 
@@ -33,9 +32,7 @@ class _Rule(Heuristic):
         """Problems other than sufficient factors."""
         return None if isinstance(instance, SfbInstance) else "it decides what is sent as sufficient factors only"
 
-    def answer(
-        self, instance: SfbInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[SfbSelection, Mapping[str, Any]]:
+    def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:
         """What the rule duplicates."""
         own = self.costed(instance)
         graph = CostGraph(own)

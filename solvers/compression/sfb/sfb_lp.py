@@ -1,7 +1,6 @@
 """Sufficient factor broadcasting without budgets: a linear program."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from ddlopt.models.errors import NoSolutionError, SolverError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -53,9 +52,7 @@ class SfbLp(Heuristic, uses=("seed",)):
             return "under a budget the linear relaxation is not integral; use milp"
         return reason
 
-    def answer(
-        self, instance: SfbInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[SfbSelection, Mapping[str, Any]]:
+    def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:
         """The vertex that HiGHS finds; its bound goes to the clock.
 
         Raises

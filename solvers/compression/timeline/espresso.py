@@ -1,6 +1,5 @@
 """Espresso's greedy: gradients in decreasing size, each compressed if the iteration ends earlier for it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ from ddlopt.models.compression import (
 )
 from ddlopt.models.compression.timeline.choices import Choices, answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,9 +66,7 @@ class Espresso(Heuristic, uses=()):
         """Other problems of the family."""
         return why_no_timeline(instance)
 
-    def answer(
-        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""
         timeline = as_timeline(instance)
         state = _State(timeline)

@@ -1,6 +1,5 @@
 """L-GreCo: the least data under an error budget, by dynamic programming over a grid of errors."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from ddlopt.models.compression.family import CompressionAnswer, CompressionProbl
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, is_timeline
 from ddlopt.models.compression.timeline.instance import CompressionPlan
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -58,9 +57,7 @@ class LGreco(Heuristic, uses=()):
             return "the goal is the error; L-GreCo minimises the size under an error budget"
         return "there is no error_budget to spend" if timeline.error_budget is None else None
 
-    def answer(
-        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See the class; details: ``wire_busy_s``, which is minimised, comes with every answer."""
         timeline = as_timeline(instance)
         choices = choices_of(timeline)

@@ -1,7 +1,7 @@
 """HiPress's selective compression: each gradient is sent as is cheapest for itself."""
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ddlopt.models.compression import CompressionAnswer, CompressionPlan, CompressionProblem
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -45,9 +45,7 @@ class Secopa(Heuristic, uses=()):
         """Other problems of the family."""
         return why_no_timeline(instance)
 
-    def answer(
-        self, instance: CompressionProblem, seed: int, clock: Clock, start: Any
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`; details: ``separate_s``, the sum that is minimised."""
         timeline = as_timeline(instance)
         options, rows = choices_of(timeline), np.arange(timeline.size)

@@ -1,6 +1,5 @@
 """Heuristics for latency: the paper's greedy, and the best sequence of sets."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from ddlopt.models.deployment.partition.instance import Partition, PartitionInst
 from ddlopt.models.deployment.partition.latency_sets import ordered
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition.linear import along, lines, objective_of
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 FAMILY = "deployment"
 
@@ -44,9 +43,7 @@ class LatencyGreedy(Heuristic, uses=()):
         """Other problems, throughput."""
         return refusal(instance, "latency")
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass over the blocks."""
         blocks = ordered(instance)
         devices, device, used = [], 0, 0.0
@@ -91,9 +88,7 @@ class LatencySearch(Heuristic, uses=("seed", "start")):
         """Other problems, throughput."""
         return refusal(instance, "latency")
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best of all sequences, and of the greedy."""
         found: tuple[float, Partition] | None = None
 

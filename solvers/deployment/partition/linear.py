@@ -1,6 +1,6 @@
 """Partitions along a line of blocks: the best cuts of it, by dynamic programming."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from ddlopt.models.deployment.partition.ideals.ideals import ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition.chains import FAMILY, best_chain, no_limit_s
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _LINES = 6
 _CLOSER = 1e-9
@@ -44,9 +44,7 @@ class Linear(Heuristic, uses=("seed",)):
         """Other problems, latency."""
         return refusal(instance, "throughput")
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best of all lines."""
         found = None
         blocks = contracted(as_contiguous(instance))
@@ -88,9 +86,7 @@ class PipeDream(Heuristic, uses=("seed",)):
         """Other problems, latency."""
         return refusal(instance, "throughput")
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best cuts of the line of components."""
         blocks = contracted(as_contiguous(instance))
         busy = (blocks.accelerator_s > 0).max(axis=0)

@@ -1,6 +1,5 @@
 """Heuristics for throughput that move blocks between devices."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition import kernels
 from ddlopt.solvers.deployment.partition.chains import FAMILY
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _TOLERANCE_S = 1e-8
 """Of the released local search: a hundred-thousandth of a millisecond."""
@@ -48,9 +47,7 @@ class HeaviestFirst(Heuristic, uses=()):
         """Other problems, latency, contiguous instances."""
         return _free_refusal(instance)
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass over the blocks."""
         blocks = contracted(instance)
         devices = kernels.heaviest_first(work_of(instance, blocks), _heaviest(blocks), instance.devices)
@@ -86,9 +83,7 @@ class LocalSearch(Heuristic, uses=("seed",)):
         """Other problems, latency, contiguous instances; no accelerators."""
         return _accelerator_refusal(instance)
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best of all restarts."""
         blocks, rng = contracted(instance), np.random.default_rng(seed)
         work, found = work_of(instance, blocks), None
@@ -129,9 +124,7 @@ class GraphCut(Heuristic, uses=("seed",)):
         """Other problems, latency, contiguous instances; no accelerators."""
         return _accelerator_refusal(instance)
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One cut."""
         blocks = contracted(instance)
         return _partition(instance, blocks, cut_graph(instance, blocks, self.imbalance, seed)), {}
@@ -160,9 +153,7 @@ class PartitionSearch(Heuristic, uses=("seed", "start")):
         """Other problems, latency, contiguous instances."""
         return _free_refusal(instance)
 
-    def answer(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best of the starts, after the kicks."""
         blocks = contracted(instance)
         work, order, rng = work_of(instance, blocks), _heaviest(blocks), np.random.default_rng(seed)

@@ -1,6 +1,5 @@
 """Data parallelism on all devices, evenly or by speed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +7,7 @@ from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Split
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.plan.rater import PlanRater
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,7 @@ class DataParallel(Heuristic, uses=()):
         """``data-parallel``, or ``data-parallel-speed``."""
         return "data-parallel" if self.split == "even" else "data-parallel-speed"
 
-    def answer(
-        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Deployment, Mapping[str, Any]]:
+    def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The one plan there is."""
         rater = PlanRater(instance)
         everywhere = rater.everywhere

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
 
@@ -288,8 +288,6 @@ class ListScheduling(Heuristic, uses=()):
         """The rule's."""
         return self.rule
 
-    def answer(
-        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Deployment, Mapping[str, Any]]:
+    def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The schedule's placement."""
         return _RULES[self.rule](instance), {}

@@ -1,7 +1,6 @@
 """Markov chain Monte Carlo over actions of groups, as FlexFlow searches strategies."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.solvers.deployment.plan.rater import PlanRater
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,7 @@ class PlanMcmc(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 
-    def answer(
-        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Deployment, Mapping[str, Any]]:
+    def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best plan on the way."""
         rng, rater = np.random.default_rng(seed), PlanRater(instance)
         row = rater.baseline()

@@ -1,6 +1,5 @@
 """Our local search over plans: single groups, and runs of groups that follow each other, get another action."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Ints = npt.NDArray[np.int64]
 
@@ -103,9 +102,7 @@ class PlanSearch(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 
-    def answer(
-        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Deployment, Mapping[str, Any]]:
+    def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best plan found."""
         rater = PlanRater(instance)
         row, rating = rater.best_uniform()

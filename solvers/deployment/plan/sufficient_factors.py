@@ -1,6 +1,6 @@
 """Sufficient factors on top of a plan, as TAG decides on them, and together with the plan."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.deployment.plan.tag import Tag
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Ints = npt.NDArray[np.int64]
 
@@ -129,9 +129,7 @@ class WithFactors(Heuristic, uses=("seed", "start")):
         """``tag-sfb`` and so on; ``plan-search-sfb`` for the joint search."""
         return "plan-search-sfb" if self.how == "joint" else f"{self.search}-sfb"
 
-    def answer(
-        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Deployment, Mapping[str, Any]]:
+    def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The plan found, with the operators that are duplicated."""
         search = _SEARCHES[self.search]()
         plan, figures = search.answer(instance, seed, clock, start)

@@ -1,7 +1,6 @@
 """TAG's search: a tree of partial deployments, explored by upper confidence bounds with prior probabilities."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.solvers.deployment.plan.prior.priors import PRIORS, Prior, PriorName, prior_named
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -136,9 +135,7 @@ class Tag(Heuristic, uses=("seed",)):
         """``tag``, with the prior where it is not uniform."""
         return "tag" if self.prior == "uniform" else f"tag-{self.prior}"
 
-    def answer(
-        self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Deployment, Mapping[str, Any]]:
+    def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best deployment that a playout came to."""
         rater = PlanRater(instance, ("even", "speed") if self.by_speed else ("even",))
         search = TreeSearch(rater, prior_named(self.prior, rater, clock), np.random.default_rng(seed))

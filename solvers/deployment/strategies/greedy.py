@@ -1,6 +1,5 @@
 """Baselines for strategies: node by node."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from ddlopt.models.deployment.strategies.instance import StrategyAssignment, Str
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.deployment.strategies.state import SearchState
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _TREES_AT_ONCE_S = 0.5
 
@@ -43,9 +42,7 @@ class StrategyGreedy(Heuristic, uses=("seed",)):
         """``strategy-greedy`` or ``strategy-local-search``."""
         return "strategy-local-search" if self.improve else "strategy-greedy"
 
-    def answer(
-        self, instance: StrategyInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[StrategyAssignment, Mapping[str, Any]]:
+    def answer(self, instance: StrategyInstance, seed: int, clock: Clock, start: Any) -> Answer[StrategyAssignment]:
         """The choice."""
         try:
             core = core_of(instance)

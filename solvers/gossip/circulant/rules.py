@@ -1,6 +1,5 @@
 """Generators without a proof: powers, TopoOpt's geometric choice of rings, draws, exchanges."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from ddlopt.models.contracts import Solution
 from ddlopt.models.gossip.circulant.instance import CirculantInstance, Floats
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.gossip.circulant.weights import best_weights, graph_of
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _DRAWS = 200
 _STARTS = 12
@@ -31,9 +30,7 @@ class Powers(Heuristic, uses=()):
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
-    def answer(
-        self, instance: CirculantInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The nearest unused generators to the powers."""
         pairs, half = counts(instance)
         base = instance.nodes ** (1.0 / pairs)
@@ -52,9 +49,7 @@ class GeometricRings(Heuristic, uses=()):
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
-    def answer(
-        self, instance: CirculantInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The rings."""
         pairs, half = counts(instance)
         ratio = (instance.nodes / 2.0) ** (1.0 / pairs)
@@ -74,9 +69,7 @@ class RandomGenerators(Heuristic, uses=("seed",)):
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
-    def answer(
-        self, instance: CirculantInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """Draws until the time is up."""
         rng, (pairs, half) = np.random.default_rng(seed), counts(instance)
         best, least = (), -np.inf
@@ -99,9 +92,7 @@ class GeneratorExchange(Heuristic, uses=("seed",)):
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
-    def answer(
-        self, instance: CirculantInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The best of 12 descents."""
         return graph_of(instance, exchanged(instance, seed, clock)), {}
 

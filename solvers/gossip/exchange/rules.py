@@ -15,7 +15,7 @@ from ddlopt.models.contracts import Solution
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, staleness
 from ddlopt.solvers.gossip.exchange.kernels import rules as kernels
 from ddlopt.solvers.gossip.exchange.kernels.dynamic_program import Ints
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _STEPS = 60
 """Of the bisection."""
@@ -139,9 +139,7 @@ class ExchangeRule(Heuristic, uses=("seed",)):
         """A seed, where times are drawn."""
         return frozenset({"seed"} if self.rule == "random-times" else ())
 
-    def answer(
-        self, instance: ExchangeInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: ExchangeInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """Times of the best level; details have the level."""
         times_at = _RULES[self.rule](instance, seed)
         if instance.send_cost is None:

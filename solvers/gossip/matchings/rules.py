@@ -1,6 +1,5 @@
 """What MATCHA is compared with: every matching in every round, and all of them equally often."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.solvers.gossip.matchings.activation import Plan
 from ddlopt.solvers.gossip.matchings.exact import GAP, decomposed, mixed, plan_of
 from ddlopt.solvers.gossip.weights.rules import best_constant
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -23,9 +22,7 @@ class Vanilla(Heuristic, uses=()):
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = MatchingsInstance
 
-    def answer(
-        self, instance: MatchingsInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: MatchingsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The plan, where budgets pay for it."""
         plan = Plan(instance, decomposed(instance, clock).matchings)
         everything = plan.everything()
@@ -44,9 +41,7 @@ class EqualActivation(Heuristic, uses=()):
     family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = MatchingsInstance
 
-    def answer(
-        self, instance: MatchingsInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: MatchingsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The plan."""
         plan = Plan(instance, decomposed(instance, clock).matchings)
         chance = min(float(plan.most.min()), instance.budget / float(plan.times.sum()))

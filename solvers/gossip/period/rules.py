@@ -1,6 +1,5 @@
 """Periods without a search: every step, and AdaComm's formula."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from ddlopt.models.gossip.period.instance import PeriodInstance, PeriodPlan, Rou
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.models.gossip.spectral.laplacians import laplacian
 from ddlopt.solvers.gossip.period.exact import UNREACHABLE
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 def adacomm_period(first: float, loss_ratio: float, step_ratio: float = 1.0) -> int:
@@ -46,9 +45,7 @@ class Synchronous(Heuristic, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
-    def answer(
-        self, instance: PeriodInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PeriodInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """Period 1 with the best step size."""
         return _plan(instance, 1.0), {}
 
@@ -72,9 +69,7 @@ class AdaComm(Heuristic, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
-    def answer(
-        self, instance: PeriodInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: PeriodInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The period by the formula, or 1 where that step size forbids it."""
         times = TimeToTarget.of(instance)
         mixing, communication_s, _ = _given(instance)

@@ -10,7 +10,7 @@ from ddlopt.models.contracts import Solution
 from ddlopt.models.gossip.network import Network
 from ddlopt.models.gossip.spectral.laplacians import Floats, laplacian
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 def max_degree(network: Network) -> Floats:
@@ -70,9 +70,7 @@ class Rule(Heuristic, uses=()):
             return f"it is for goals 'averaging' and 'chain', and this instance has goal '{instance.goal}'"
         return reason
 
-    def answer(
-        self, instance: WeightsInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: WeightsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The weights by the rule."""
         weights = _RULES[self.rule](instance.network)
         if instance.goal == "chain":
@@ -95,9 +93,7 @@ class Uniform(Heuristic, uses=()):
             return f"it is for goals 'process' and 'pairwise', and this instance has goal '{instance.goal}'"
         return reason
 
-    def answer(
-        self, instance: WeightsInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Solution, Mapping[str, Any]]:
+    def answer(self, instance: WeightsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The weights."""
         network = instance.network
         if instance.goal == "pairwise":

@@ -23,7 +23,7 @@ from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.configurations.master import Master, Optimum
 from ddlopt.solvers.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.solvers.scheduling.configurations.pricing import Priced, Pricing
@@ -94,9 +94,7 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
         """Where places or order matter, or several resources run short."""
         return why_no_patterns(instance)
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule found; rounds, patterns, and the value of the relaxation over them."""
         search = _Search(self, instance, clock, seed)
         search.begin(start)

@@ -1,7 +1,7 @@
 """Our own search for gangs: simulated annealing of the order in which a list schedule takes the jobs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.gangs.dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
 from ddlopt.solvers.scheduling.gangs.kernels import (
     LATE,
@@ -88,9 +88,7 @@ class GangSearch(Heuristic, uses=("seed", "start")):
             return f"there are {len(instance.jobs)} jobs, but it takes {_MOST_JOBS} at most; use list-scheduling"
         return not_gangs(instance)
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule found; details: orders tried.
 
         Raises

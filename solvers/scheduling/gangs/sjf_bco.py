@@ -1,6 +1,6 @@
 """Smallest jobs first, with balanced contention and overhead: after SJF-BCO."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.solvers.contracts import better
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.gangs.list_scheduling import FixedWidths, lengths
 from ddlopt.solvers.scheduling.online.engine import ENOUGH, Choice, Policy, State, simulate
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
@@ -65,9 +65,7 @@ class SjfBco(Heuristic, uses=()):
         """``sjf-bco``."""
         return "sjf-bco"
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best over all kappa; details: schedules simulated."""
         best: tuple[float, Schedule] | None = None
         failure: SolverError | None = None

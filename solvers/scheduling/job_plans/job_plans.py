@@ -15,7 +15,7 @@ from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
@@ -94,9 +94,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
             return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
         return LpGuided().refuses(instance)
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule; rounds, plans, and the value over them."""
         search = _Search(self, instance, clock, seed)
         try:

@@ -1,14 +1,13 @@
 """Baselines that order jobs and give each all the workers it wants: first come, shortest, least service first."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State, simulate
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
@@ -22,9 +21,7 @@ class Online(Heuristic):
     def policy(self, instance: SchedulingInstance) -> Policy:
         """A fresh policy for one simulation."""
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate the policy."""
         found = simulate(instance, self.policy(instance), clock, self.name)
         return found.schedule, {"slots_simulated": found.slots}

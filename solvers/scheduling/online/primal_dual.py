@@ -1,6 +1,5 @@
 """An online primal-dual heuristic: every job is planned once, at its arrival, at prices that rise with use."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -61,9 +60,7 @@ class PrimalDual(Heuristic, uses=()):
             return f"the objective is {instance.objective!r}, but it weighs utilities and turns jobs away"
         return None
 
-    def answer(
-        self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Schedule, Mapping[str, Any]]:
+    def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate; how many jobs were admitted."""
         policy = _Prices(instance, self.fill)
         found = simulate(instance, policy, clock, self.name)

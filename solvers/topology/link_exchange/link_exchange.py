@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import lower_bound
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.kernel import seed_kernels
 from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
@@ -83,9 +83,7 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
         rings = "ddlopt.solvers.topology.balance.ring_kernels"
         return tuple(module for module in self.kernels if instance.allreduce_groups or module != rings)
 
-    def answer(
-        self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[TopologyDesign, Mapping[str, Any]]:
+    def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """The best design found, also after Ctrl-C; details: starts and moves tried, the routing gap on its links."""
         seed_kernels(seed)
         search = _Search(Job(instance), np.random.default_rng(seed), clock, self.effort)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import Path, TopologyDesign, TopologyInstance
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.allreduce_links import HopRouter, Rings, lay_backbone, paper_rings, released_rings
 from ddlopt.solvers.topology.draft import Draft, all_joined, hops_of, require_paths, traffic_pairs
 from ddlopt.solvers.topology.routing import (
@@ -110,9 +110,7 @@ class TopologyFinder(Heuristic, uses=("seed",)):
         """``topology-finder`` or ``topology-finder-released``."""
         return "topology-finder" if self.variant == "paper" else "topology-finder-released"
 
-    def answer(
-        self, instance: TopologyInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[TopologyDesign, Mapping[str, Any]]:
+    def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """The design, and in the details the ring ports, generators and dropped links."""
         draft, rings = self._lay_links(instance, np.random.default_rng(seed))
         laid = sum(draft.links.values())

@@ -1,15 +1,14 @@
 r"""Exact choice of compressors on a timeline by dynamic programming over Pareto labels."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ddlopt.models.compression import CompressionAnswer, CompressionProblem, evaluate
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_timeline
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.compression.timeline.label_setting.tree import WIDTHS, Search
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class LabelSetting(Heuristic, uses=("start",)):
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: CompressionAnswer | None
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    ) -> Answer[CompressionAnswer]:
         """The best plan found; the bound is in the trace.
 
         Raises

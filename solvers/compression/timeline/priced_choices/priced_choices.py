@@ -2,7 +2,6 @@
 
 import heapq
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from ddlopt.models.compression.timeline.dual.relaxation import allowed
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.compression.timeline.priced_choices.node import ROUNDING, Found, Node, Question
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _FEWEST_NODES = 3
 _WIDER_AFTER = 8
@@ -68,7 +67,7 @@ class PricedChoices(Heuristic, uses=("start",)):
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: CompressionAnswer | None
-    ) -> tuple[CompressionAnswer, Mapping[str, Any]]:
+    ) -> Answer[CompressionAnswer]:
         """See the class; the seed is not used.
 
         Raises
