@@ -7,6 +7,7 @@ losses are parts, 0.01 being one percent.
 import fnmatch
 import functools
 import re
+import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,16 @@ def cell(page: str, column: str, row: Mapping[str, str], under: str = "") -> flo
     return float(figure.lstrip("<")) * _UNITS.get(unit, 1.0)
 
 
+def bandwidth(method: str, job: str, gbps: int = 100, servers: int = 128) -> float:
+    """Milliseconds of an iteration in the sweep of bandwidths, ``codesign_bandwidth.md``."""
+    return cell("results/codesign_bandwidth", method, {"job": job, "Gb/s": str(gbps)}, f"n = {servers}")
+
+
+def times(name: str, method: str, by: str) -> float:
+    """How many times as long (or as much) as ``by`` a method's solution takes."""
+    return run(name, method) / run(name, by)
+
+
 def _plain(text: str) -> str:
     return text.strip().strip("`*")
 
@@ -114,6 +125,7 @@ def _there(figure: Any, problem: str) -> Any:
 
 
 FIGURES: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (best, bound, gap, gaps, proven, names, run, loss, losses, cell)
+    each.__name__: each
+    for each in (best, bound, gap, gaps, proven, names, run, loss, losses, cell, bandwidth, times, statistics.median)
 }
 """By the names that expressions use."""

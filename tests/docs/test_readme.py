@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import ddlopt
-from ddlopt.instances import record as library_record
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWN = (("tag", "sfb-bert-base-b4-w2-25g"), ("espresso", "espresso-resnet101-dgc-pcie"))
@@ -74,9 +73,6 @@ def test_the_front_page_stays_short():
     assert len(README.splitlines()) <= 180
 
 
-# What came out ----------------------------------------------------------------------------------------------------
-
-
 def losses(page, method, instances):
     """Percent that a method loses against the best known solution, by the generated table of a family."""
     found = {}
@@ -88,73 +84,3 @@ def losses(page, method, instances):
                 found[row[0]] = float(re.sub(r"[<% ]", "", row[header.index(method)]))
     assert found
     return found
-
-
-def recorded(name):
-    """Best known objective, and the gap that is left to the best known bound."""
-    record = library_record(name)
-    found, bound = float(record.found.objective), float(record.bound.value)
-    return found, abs(bound - found) / max(found, bound)
-
-
-def said(pattern):
-    """The figures in a sentence of the README."""
-    (figures,) = re.findall(pattern, " ".join(README.split()))
-    return [float(each) for each in ([figures] if isinstance(figures, str) else figures)]
-
-
-def about(figure, value):
-    """The figure is the value, rounded to the figure's last digit."""
-    digits = len(str(figure).partition(".")[2]) if figure != int(figure) else 0
-    return abs(value - figure) <= 0.5 * 10**-digits + 1e-9
-
-
-def test_topology_came_out_like_this():
-    least, most, danoint = said(r"([\d.]+) to ([\d.]+) % from the best known on DLRM, and ([\d.]+) % on MIPLIB")
-    dlrm = losses("topology_gap", "topology-finder", r"dlrm-n.*").values()
-    assert about(least, min(dlrm))
-    assert about(most, max(dlrm))
-    assert about(danoint, *losses("topology_gap", "topology-finder", "danoint").values())
-    assert said(r"its links are ([\d.]+) % worse") == [danoint]
-    optimum, gap = recorded("topology/danoint")
-    assert optimum == pytest.approx(197 / 3)
-    assert gap < 2e-4
-    only_all_reduce = r"(bert|candle|resnet50|vgg16)-n.*"
-    assert set(losses("topology_gap", "topology-finder", only_all_reduce).values()) == {0.0}
-
-
-def test_scheduling_came_out_like_this():
-    elastic, hour = said(r"it is within ([\d.]+) %, on a real hour of Philly ([\d.]+) %")
-    assert max(losses("scheduling_gap", "gadget", r"elastic-.*").values()) <= elastic
-    assert losses("scheduling_gap", "gadget", "departures-half") == {"departures-half": 50.0}
-    optimum, gap = recorded("scheduling/philly-hour-j49-t48-g32")
-    assert gap < 1e-4
-    greedy = ddlopt.solve("scheduling/philly-hour-j49-t48-g32", "gadget").objective
-    assert about(hour, 100 * (1 - greedy / optimum))
-
-
-def test_compression_came_out_like_this():
-    least, most = said(r"Espresso's greedy loses (\d+) to (\d+) % on PCIe")
-    lost = losses("compression_gap", "espresso", r"espresso-.*-pcie").values()
-    assert about(least, min(lost))
-    assert about(most, max(lost))
-    assert set(losses("compression_gap", "tag", r"sfb-.*-tag").values()) == {0.0}
-    assert max(losses("compression_gap", "espresso-all-sizes", r"espresso-.*-pcie").values()) < 1
-
-
-def test_codesign_came_out_like_this():
-    (times,) = said(r"up to ([\d.]+) times as fast as in turn")
-    assert about(times, 1 + max(losses("codesign_gap", "alternating", r".*-n(12|16|32|64|128)-d\d").values()) / 100)
-
-
-def test_deployment_came_out_like_this():
-    times, bound = said(r"ours is ([\d.]+) times as fast as both, within (\d+) % of a bound")
-    for method in ("tag", "data-parallel"):
-        assert about(times, 1 + losses("deployment_gap", method, "vgg19-testbed")["vgg19-testbed"] / 100)
-    assert 100 * recorded("deployment/vgg19-testbed")[1] <= bound
-
-
-def test_gossip_came_out_like_this():
-    matcha, ours = said(r"falls from ([\d.]+) to ([\d.]+) at the same budget")
-    assert about(matcha, ddlopt.solve("gossip/matcha-n8-50", "matcha").objective)
-    assert about(ours, recorded("gossip/matcha-n8-50")[0])
