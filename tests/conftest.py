@@ -63,3 +63,17 @@ def call(capsys):
         return code, out, "".join(said)
 
     return line
+
+
+@pytest.fixture
+def refused(call):
+    """The one line that a command line says which must be refused as bad input."""
+
+    def line(*arguments):
+        code, out, err = call(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("ddlopt: ")
+        assert err.count("\n") == 1
+        return err
+
+    return line

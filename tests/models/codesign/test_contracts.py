@@ -105,12 +105,6 @@ def changed(path, value):
     return data
 
 
-def test_round_trip():
-    kind = family("codesign")
-    assert kind.instance.from_json(INSTANCE.to_json()) == INSTANCE
-    assert kind.solution.from_json(OWNED.to_json()) == OWNED
-
-
 def test_a_plan_by_hand():
     # The owner looks up for 3 s, then everybody multiplies for 4 / 8 s; the owner is the busiest: 3.5 s. The table's
     # output, 8 bytes, lies on server 2; every server wants a quarter and sends its gradient back. The all-reduce sends

@@ -252,17 +252,6 @@ def test_a_host_model_can_take_slots_away_and_start_from_a_plan() -> None:
     assert started.objective == pytest.approx(optimum, rel=2e-4)
 
 
-def test_two_builds_are_the_same() -> None:
-    instance = slots_instance(3, back=0.5, links=2)
-    one, other = (build_model("aggregation", SlotTangents(tolerance=1e-3), instance) for _ in range(2))
-    texts = []
-    for model in (one, other):
-        rows = [f"{row.name}: {row.expr}" for row in model.component_data_objects(pyo.Constraint)]
-        texts.append("\n".join([str(model.objective.expr), *rows]))
-    assert texts[0] == texts[1]
-    assert "slots_suffice" in texts[0]
-
-
 def test_the_bound_of_one_row_is_that_of_square_roots() -> None:
     instance = slots_instance(2, jobs=6, switches=1, whole=False, slots=(3, 4))
     assert bound(instance) == pytest.approx(_square_root(SlotArrays(instance)), rel=1e-10)

@@ -232,9 +232,6 @@ def test_the_bound_is_tight_where_a_function_climbs_evenly() -> None:
 
 
 def test_documents_come_back_unchanged() -> None:
-    for shape in ("integers", "random"):
-        instance = generate("table", 2, shape=shape, bits=4)
-        assert TableInstance.from_json(instance.to_json()) == instance
     solution = answer((0, 4), values=((1.0, 5.5),))
     assert LookupTables.from_json(solution.to_json()) == solution
     table = LookupFunction(name="x", function="log2", low=1, high=4)

@@ -1,6 +1,5 @@
 """Entries as paths, against all divisions of small tables."""
 
-import pyomo.environ as pyo
 import pytest
 from table_cases import optimum, several
 from volume import for_each
@@ -61,14 +60,10 @@ def test_the_relaxation_of_a_line_is_the_convex_hull_of_its_staircase(
     assert MODEL.solve(instance, Limits()).objective == least
 
 
-def test_builds_are_alike_and_ports_are_there() -> None:
+def test_ports_are_there() -> None:
     instance = line(6, 3)
-    texts = []
-    for _ in range(2):
-        model = build_model("aggregation", TablePath(), instance)
-        block = model.component("aggregation")
-        texts.append([str(each.expr) for each in block.component_data_objects(pyo.Constraint)])
-    assert texts[0] == texts[1]
+    model = build_model("aggregation", TablePath(), instance)
+    block = model.component("aggregation")
     assert len(block.chosen) == 21
     # A host model may forbid an entry or limit an error.
     block.chosen[0, 0, 2].fix(0)

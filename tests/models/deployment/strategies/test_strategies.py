@@ -98,15 +98,6 @@ def test_bad_data_in_one_line(changes, words):
         _toy(**changes)
 
 
-def test_json_keeps_everything():
-    for seed in range(20):
-        instance = random_case(seed)
-        again = StrategyInstance.from_json(instance.to_json())
-        assert again.digest == instance.digest
-        assert again.to_json() == instance.to_json()
-        assert (again.tables.values == instance.tables.values).all()
-
-
 def test_memory_that_nothing_keeps_is_proven():
     with pytest.raises(InfeasibleError, match="at time 50"):
         core_of(_toy(usage_limit=40))

@@ -109,11 +109,3 @@ def test_small_and_large_utilities(value):
         cluster([one.model_copy(update={"utility": Capped(value=1 + k / 10)}) for k, one in enumerate(jobs, 1)])
     )
     assert result.objective == pytest.approx(value * reference.objective, rel=1e-9)
-
-
-def test_builds_are_equal():
-    rng = np.random.default_rng(2)
-    instance = random_instance(rng, jobs=4, slots=1, places=(2, 2, 2), network="mesh")
-    one, other = (linear_model(build_model("scheduling", SlotEmbedding(), instance)) for _ in range(2))
-    assert [row.name for row in one.rows] == [row.name for row in other.rows]
-    assert (one.matrix != other.matrix).nnz == 0

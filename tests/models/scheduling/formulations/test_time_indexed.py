@@ -216,17 +216,6 @@ def test_start_without_the_end_that_a_job_needs_is_none():
     assert values_hold(model) == 0.0
 
 
-def test_two_builds_are_the_same():
-    instance = wider_instance(4, network="star")
-    builds = [linear_model(build_model("scheduling", TimeIndexed(), instance)) for _ in range(2)]
-    names = [[[part.name for part in side] for side in (build.rows, build.columns)] for build in builds]
-    assert names[0] == names[1]
-    one, other = builds
-    assert (one.matrix != other.matrix).nnz == 0
-    for figures in ("cost", "row_lower", "row_upper", "lower", "upper", "integer"):
-        assert np.array_equal(getattr(one, figures), getattr(other, figures))
-
-
 @for_each(
     ("formulation", "changes", "words"),
     [
