@@ -5,27 +5,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
-from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.actions import actions
+from ddlopt.solvers.deployment.plan.choices import Choices, Ints, fewest
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-SCOPE = "model parallel by consecutive pieces, nothing duplicated"
 _CHUNK = 4096
 
 
 @dataclass(frozen=True)
 class BruteForce(CertifiedMethod, uses=("threads",)):
-    """The best of all rows of actions (:mod:`~ddlopt.solvers.deployment.plan.actions`), by the fast simulator.
+    """The best of all plans, by the fast simulator.
 
-    That is the optimum among plans that split no group over devices in any other way than the rule has it, and
-    duplicate nothing.
+    All deployments, with any device for each operator that has but one and any operators duplicated, where they are at
+    most ``most``: then its time is a bound for the instance. Otherwise all rows of actions
+    (:mod:`~ddlopt.solvers.deployment.plan.actions`), which split no group over devices in any other way than the rule
+    has it, and duplicate nothing: that is its scope then (:class:`~ddlopt.solvers.deployment.plan.choices.Choices`).
 
     Parameters
     ----------
@@ -36,6 +36,7 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
     most: int = 2_000_000
 
     family: ClassVar[str] = "deployment"
+    proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
 
     @property
@@ -47,35 +48,50 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
         """Other problems, and too many plans."""
         if not isinstance(instance, DeploymentInstance):
             return f"it enumerates deployments, and this is a {instance.kind}"
-        choices = len(actions(instance))
-        # In floats, because there may be very many.
-        if instance.groups * math.log(choices) > math.log(self.most):
-            return f"{choices} actions of {instance.groups} groups make more than {self.most} plans"
+        if fewest(instance, self.most) is None:
+            count = len(Choices(instance, every=False).actions)
+            return f"{count} actions of {instance.groups} groups make more than {self.most} plans"
         return None
 
     def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
-        """The best plan, and its time as the bound of the scope where all have been tried."""
-        simulator = Simulator(instance, threads=limits.threads)
-        choices = len(simulator.actions)
-        plans, done = choices**instance.groups, 0
-        best: npt.NDArray[np.int64] | None = None
+        """The best plan, and its time as the bound of all that have been tried.
+
+        Raises
+        ------
+        InfeasibleError
+            If none of all deployments fits.
+        """
+        choices = fewest(instance, self.most)
+        assert choices is not None
+        simulator = Simulator(instance, choices.actions, threads=limits.threads)
+        counts = [len(own) for own in choices.of_groups]
+        plans, done = math.prod(counts), 0
+        best: tuple[Ints, Ints, Ints] | None = None
         time_s = math.inf
         while done < plans and not clock.expired:
-            rows = _rows(np.arange(done, min(plans, done + _CHUNK)), choices, instance.groups)
-            times, excess = simulator.run_all(rows, above=time_s)
+            rows = choices.rows(_digits(np.arange(done, min(plans, done + _CHUNK)), counts))
+            times, excess = simulator.run_each(*rows, above=time_s)
             times[excess > 0] = math.inf
             place = int(times.argmin())
             if times[place] < time_s:
-                time_s, best = float(times[place]), rows[place]
+                time_s, best = float(times[place]), (rows[0][place], rows[1][place], rows[2][place])
                 clock.report(time_s)
-            done += len(rows)
+            done += len(times)
+        proven = done == plans
         if best is None:
-            tried = "all" if done == plans else f"{done} of {plans}"
-            raise NoSolutionError(f"{tried} plans that were tried need more memory than there is ({SCOPE})")
-        bound = time_s if done == plans else None
-        return MethodOutput(simulator.deployment(best), {"plans": done}, scope=SCOPE, scope_bound=bound)
+            tried = "all" if proven else f"{done} of {plans}"
+            message = f"{tried} plans that were tried need more memory than there is"
+            if proven and choices.every:
+                raise InfeasibleError(f"'{instance.name}': {message}")
+            raise NoSolutionError(message if choices.every else f"{message} ({choices.scope})")
+        bound = time_s if proven else None
+        deployment = simulator.deployment(*best)
+        if choices.every:
+            return MethodOutput(deployment, {"plans": done}, bound=bound)
+        return MethodOutput(deployment, {"plans": done}, scope=choices.scope, scope_bound=bound)
 
 
-def _rows(numbers: npt.NDArray[np.int64], choices: int, groups: int) -> npt.NDArray[np.int64]:
-    """(numbers, groups): the digits of numbers in base ``choices``."""
-    return numbers[:, None] // choices ** np.arange(groups) % choices
+def _digits(numbers: Ints, bases: list[int]) -> Ints:
+    """(numbers, bases): the digits of numbers, the first of base ``bases[0]`` and so on."""
+    units = np.cumprod([1, *bases[:-1]])
+    return numbers[:, None] // units % np.array(bases)

@@ -6,6 +6,8 @@ from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
 
 FAMILY, ROOM = "deployment", "deployment/plan"
+_LOOKS = 10_000_000
+"""Partial plans that branch and bound may look at, which takes about a minute."""
 
 
 def _backend(solver: str) -> Backend:
@@ -32,6 +34,7 @@ def _disjunctive(solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("brute-force", "exact", "all plans of a small instance, by the fast simulator", "brute_force:BruteForce"),
+    ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
     ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", _certified),
     ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
     ("tag", "heuristic", "TAG's tree search over plans of operator groups", "tag:Tag"),
@@ -52,13 +55,13 @@ ENTRIES = entries(
 
 
 def best(instance: DeploymentInstance, solver: str) -> Method:
-    """All plans where they are few, our local search otherwise; from there the disjunctive or the makespan bound."""
-    from ddlopt.solvers.deployment.plan.brute_force import BruteForce
+    """Branch and bound over plans where it may end, our local search otherwise; then the bounds for any order of work."""
     from ddlopt.solvers.deployment.plan.search import PlanSearch
+    from ddlopt.solvers.deployment.plan.tree.method import PlanTree
     from ddlopt.solvers.warm_started import WarmStarted
 
-    small = BruteForce()
-    opening: Method = small if small.refuses(instance) is None else PlanSearch()
+    tree = PlanTree(most=_LOOKS)
+    opening: Method = tree if tree.may_end(instance) else PlanSearch()
     ordered = _disjunctive(solver)
     closing = ordered if ordered.refuses(instance) is None else _certified(solver)
     return WarmStarted("exact", FAMILY, opening, lambda _: closing)

@@ -89,7 +89,7 @@ class Simulator:
         """
         choice = self._choice(chosen, duplicated, devices)
         time, excess = np.empty(1), np.empty(1)
-        self._run_part(0, choice.action[None], choice, above, time, excess)
+        self._run_part(0, choice.action[None], choice.duplicated[None], choice.device[None], above, time, excess)
         return Outcome(float(time[0]), float(excess[0]), self._works[0].peak.copy())
 
     def run_all(
@@ -102,24 +102,41 @@ class Simulator:
         """Times and excesses, each (plans,), of many plans: the rows of ``chosen`` (plans, groups); see :meth:`run`."""
         rows = np.ascontiguousarray(chosen, np.int64)
         choice = self._choice(rows[0] if len(rows) else self._nothing, duplicated, devices)
+        return self._run_rows(rows, choice.duplicated[None], choice.device[None], above)
+
+    def run_each(self, chosen: Ints, duplicated: Ints, devices: Ints, above: float = math.inf) -> tuple[Floats, Floats]:
+        """The same where each plan has a row of its own in ``duplicated`` and ``devices`` (plans, operators)."""
+        return self._run_rows(*(np.ascontiguousarray(rows, np.int64) for rows in (chosen, duplicated, devices)), above)
+
+    def _run_rows(self, rows: Ints, duplicated: Ints, device: Ints, above: float) -> tuple[Floats, Floats]:
         time, excess = np.empty(len(rows)), np.empty(len(rows))
         cuts = [len(rows) * k // len(self._works) for k in range(len(self._works) + 1)]
         with ThreadPoolExecutor(len(self._works)) as pool:
             runs = [
-                pool.submit(self._run_part, work, rows[a:b], choice, above, time[a:b], excess[a:b])
+                pool.submit(
+                    self._run_part, work, rows[a:b], _of_rows(duplicated, a, b), _of_rows(device, a, b), above,
+                    time[a:b], excess[a:b],
+                )
                 for work, (a, b) in enumerate(pairwise(cuts))
-            ]
+            ]  # fmt: skip
         for run in runs:
             run.result()
         return time, excess
 
-    def _run_part(self, number: int, rows: Ints, choice: Choice, above: float, time: Floats, excess: Floats) -> None:
-        done = 0
+    def _run_part(
+        self,
+        number: int,
+        rows: Ints,
+        duplicated: Ints,
+        device: Ints,
+        above: float,
+        time: Floats,
+        excess: Floats,
+    ) -> None:
+        done, count = 0, len(rows)
         while True:
-            work = self._works[number]
-            done += steps(
-                self._tables, rows[done:], choice.duplicated, choice.device, work, above, time[done:], excess[done:]
-            )
+            work, own, where = self._works[number], _of_rows(duplicated, done, count), _of_rows(device, done, count)
+            done += steps(self._tables, rows[done:], own, where, work, above, time[done:], excess[done:])
             if done == len(rows):
                 return
             self._grow(number)
@@ -165,3 +182,8 @@ class Simulator:
 
     def _grow(self, number: int) -> None:
         self._works[number] = workspace(self._tables, 2 * len(self._works[number].node))
+
+
+def _of_rows(rows: Ints, first: int, last: int) -> Ints:
+    """Those of some plans; a single row is that of all."""
+    return rows if len(rows) == 1 else rows[first:last]

@@ -26,7 +26,7 @@ _TABLES = (
 _WORK = record(Work, *COLUMNS)
 
 
-@kernel(f"i8({_TABLES}, i8[:, ::1], i8[::1], i8[::1], _WORK, f8, f8[::1], f8[::1])", **HOW)
+@kernel(f"i8({_TABLES}, i8[:, ::1], i8[:, ::1], i8[:, ::1], _WORK, f8, f8[::1], f8[::1])", **HOW)
 def steps(
     tables: Tables,
     actions: Ints,
@@ -39,11 +39,14 @@ def steps(
 ) -> int:
     """Seconds and excess of memory (plans,) of a step under each plan, the rows of ``actions``.
 
+    ``duplicated`` and ``device`` have as many rows, or one for all plans.
+
     Seconds are infinite as soon as a step is seen to take more than ``above``; where it ends, ``work.peak`` has what
     devices hold at most. Returns how many plans before one for which there is no room in ``work``.
     """
     for row in range(len(actions)):
-        if not lay_out(tables, Choice(actions[row], duplicated, device), work):
+        own = row if len(duplicated) > 1 else 0
+        if not lay_out(tables, Choice(actions[row], duplicated[own], device[own]), work):
             return row
         for r in range(len(work.free)):
             work.free[r] = 0.0

@@ -8,8 +8,9 @@ from volume import for_each
 from ddlopt.models.deployment import evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.actions import actions, as_deployment
-from ddlopt.solvers.deployment.plan.brute_force import SCOPE, BruteForce
+from ddlopt.solvers.deployment.plan.brute_force import BruteForce
 from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
+from ddlopt.solvers.deployment.plan.choices import RULE
 from ddlopt.solvers.deployment.plan.methods import best
 
 
@@ -27,9 +28,9 @@ def all_evaluations(instance):
 def test_it_finds_the_best_plan_that_fits(seed, memory_bytes):
     instance = small(seed, memory_bytes)
     least = min((each.objective for each in all_evaluations(instance) if each.feasible), default=None)
-    result = BruteForce().solve(instance, Limits())
+    result = BruteForce(most=300).solve(instance, Limits())
     assert result.objective == pytest.approx(least)
-    assert result.scope == SCOPE
+    assert result.scope == RULE
     assert result.scope_gap == pytest.approx(0, abs=1e-12)
     assert result.bound <= result.objective
 
@@ -39,9 +40,10 @@ def test_memory_matters_in_these_cases():
 
 
 def test_too_little_memory_gives_no_solution():
-    result = BruteForce().solve(small(1, 15.0), Limits())
+    result = BruteForce(most=300).solve(small(1, 15.0), Limits())
     assert result.status is Status.NO_SOLUTION
     assert "all plans that were tried need more memory" in result.message
+    assert BruteForce().solve(small(1, 15.0), Limits()).status is Status.INFEASIBLE
 
 
 def test_too_many_plans_are_refused():

@@ -1,0 +1,355 @@
+"""Numba kernels of the branch and bound over plans: the least time of all plans that have some groups decided."""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ddlopt.models.kernels import kernel, leaf
+from ddlopt.solvers.deployment.plan.tree.tables import Floats, Ints, Room, Tables
+
+DONE, FULL, PAUSED = range(3)
+"""Why the search returns: all is searched, no room for more plans, or it has looked at as many as it was to."""
+
+
+class Tree(NamedTuple):
+    """Where the search is.
+
+    Parameters
+    ----------
+    at : (1,)
+        How many groups are decided.
+    line : (groups,)
+        Groups in the order in which they are decided.
+    chosen : (groups,)
+        Choice of each, -1 where there is none.
+    code, bound_s : (groups, choices)
+        Of each depth what is to be tried, the most promising first.
+    count, next : (groups,)
+        How many there are, and which comes next; -1 before they are listed.
+    """
+
+    at: Ints
+    line: Ints
+    chosen: Ints
+    code: Ints
+    bound_s: Floats
+    count: Ints
+    next: Ints
+
+
+_TABLES = (
+    "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1],"
+    " i8[::1], f8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1], i8[:, ::1],"
+    " f8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:, ::1], i8[:, ::1],"
+    " f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8)"
+)
+_TREE = "record(Tree, i8[::1], i8[::1], i8[::1], i8[:, ::1], f8[:, ::1], i8[::1], i8[::1])"
+_ROOM = (
+    "record(Room, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], i8[::1],"
+    " f8[::1])"
+)
+
+
+@kernel(f"i8({_TABLES}, {_TREE}, {_ROOM}, f8, i8[:, ::1], i8[::1])")
+def search(tables: Tables, tree: Tree, room: Room, below_s: float, found: Ints, used: Ints) -> int:
+    """Go on in depth first order until there are enough plans that may take less than ``below_s``.
+
+    They are put into the rows of ``found`` (plans, groups). ``used`` has how many rows are, and how many partial plans
+    may yet be looked at.
+    """
+    groups = len(tree.line)
+    while True:
+        depth = tree.at[0]
+        if tree.next[depth] < 0:
+            if used[1] <= 0:
+                return PAUSED
+            used[1] -= _branch(tables, tree, room, depth, below_s)
+            tree.next[depth] = 0
+        group, place = tree.line[depth], tree.next[depth]
+        if place == tree.count[depth] or not tree.bound_s[depth, place] < below_s:
+            tree.chosen[group] = -1
+            tree.next[depth] = -1
+            if depth == 0:
+                return DONE
+            tree.at[0] = depth - 1
+            continue
+        if depth + 1 == groups and used[0] == len(found):
+            return FULL
+        tree.chosen[group] = tree.code[depth, place]
+        tree.next[depth] = place + 1
+        if depth + 1 < groups:
+            tree.at[0] = depth + 1
+            continue
+        for g in range(groups):
+            found[used[0], g] = tree.chosen[g]
+        used[0] += 1
+
+
+@kernel(f"f8({_TABLES}, i8[::1], {_ROOM})")
+def least(tables: Tables, chosen: Ints, room: Room) -> float:
+    """Seconds that a step takes at least under every plan that has these choices; -1 stands for any."""
+    return _least(tables, chosen, room, np.inf)
+
+
+@leaf
+def _branch(tables: Tables, tree: Tree, room: Room, depth: int, below_s: float) -> int:
+    """List the choices for a group whose bound is below the limit, the least first; returns how many were tried."""
+    group, found, tried = tree.line[depth], 0, 0
+    for choice in range(tables.choices[group]):
+        tried += 1
+        tree.chosen[group] = choice
+        bound_s = _least(tables, tree.chosen, room, below_s)
+        if not bound_s < below_s:
+            continue
+        k = found
+        while k > 0 and tree.bound_s[depth, k - 1] > bound_s:
+            tree.bound_s[depth, k], tree.code[depth, k] = tree.bound_s[depth, k - 1], tree.code[depth, k - 1]
+            k -= 1
+        tree.bound_s[depth, k], tree.code[depth, k] = bound_s, choice
+        found += 1
+    tree.chosen[group] = -1
+    tree.count[depth] = found
+    return tried
+
+
+@leaf
+def _least(tables: Tables, chosen: Ints, room: Room, below_s: float) -> float:
+    """The largest of all bounds; whatever is not below the limit where one is not."""
+    if not _fits(tables, chosen, room):
+        return np.inf
+    for r in range(len(room.jobs)):
+        room.jobs[r] = 0
+        room.load_s[r] = 0.0
+    bound_s = _ends(tables, chosen, room)
+    if not bound_s < below_s:
+        return bound_s
+    _tails(tables, chosen, room)
+    _list(tables, chosen, room)
+    for r in range(len(room.jobs)):
+        bound_s = max(bound_s, _busy(room, r))
+    for k in range(len(tables.prices)):
+        priced_s = 0.0
+        for r in range(len(room.jobs)):
+            priced_s += tables.prices[k, r] * room.load_s[r]
+        for g in range(len(chosen)):
+            if chosen[g] < 0:
+                priced_s += tables.priced_s[k, g]
+        bound_s = max(bound_s, priced_s)
+    return bound_s
+
+
+@leaf
+def _fits(tables: Tables, chosen: Ints, room: Room) -> bool:
+    """Whether what operators keep fits."""
+    for d in range(len(tables.memory_bytes)):
+        room.start_s[d] = 0.0
+    for place in range(len(tables.group)):
+        choice = chosen[tables.group[place]]
+        if choice < 0 or tables.resident_bytes[place] == 0.0:
+            continue
+        seat = tables.seat[place, choice]
+        for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
+            d = tables.device[k]
+            room.start_s[d] += tables.resident_bytes[place]
+            if room.start_s[d] > tables.memory_bytes[d] * (1.0 + 2e-9):
+                return False
+    return True
+
+
+@leaf
+def _ends(tables: Tables, chosen: Ints, room: Room) -> float:
+    """Ends of replicas on longest paths, with the best seat of each operator that is not decided; the last of them."""
+    last_s = 0.0
+    for place in tables.order:
+        choice = chosen[tables.group[place]]
+        if choice >= 0:
+            seat = tables.seat[place, choice]
+            _arrive(tables, chosen, room, place, seat)
+            first_s, all_s = np.inf, 0.0
+            at = tables.seat_at[seat]
+            for x in range(tables.seat_at[seat + 1] - at):
+                end_s = room.start_s[x] + tables.time_s[place, at + x]
+                room.end_s[place, x] = end_s
+                first_s, all_s = min(first_s, end_s), max(all_s, end_s)
+            room.first_s[place] = first_s
+            last_s = max(last_s, all_s + tables.reduce_s[place, choice])
+            continue
+        first_s, ended_s = np.inf, np.inf
+        for i in range(tables.seats_at[place], tables.seats_at[place + 1]):
+            seat = tables.seats[i]
+            _arrive(tables, chosen, room, place, seat)
+            own_s, all_s = np.inf, 0.0
+            at = tables.seat_at[seat]
+            for x in range(tables.seat_at[seat + 1] - at):
+                end_s = room.start_s[x] + tables.time_s[place, at + x]
+                own_s, all_s = min(own_s, end_s), max(all_s, end_s)
+            room.seat_end_s[i] = own_s
+            first_s, ended_s = min(first_s, own_s), min(ended_s, all_s + tables.sync_s[i])
+        room.first_s[place] = first_s
+        last_s = max(last_s, ended_s)
+    return last_s
+
+
+@leaf
+def _arrive(tables: Tables, chosen: Ints, room: Room, place: int, seat: int) -> None:
+    """When the replicas of an operator in a seat have all that they need, into ``room.start_s``."""
+    size = tables.seat_at[seat + 1] - tables.seat_at[seat]
+    for x in range(size):
+        room.start_s[x] = 0.0
+    seats = len(tables.seat_at) - 1
+    for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
+        tensor = tables.inputs[i]
+        producer, amount = tables.producer[tensor], tables.size_bytes[tensor]
+        choice = chosen[tables.group[producer]]
+        if choice >= 0:
+            pair = tables.seat[producer, choice] * seats + seat
+            for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
+                x = tables.taken_by[e]
+                there_s = room.end_s[producer, tables.taken_from[e]]
+                if amount > 0.0:
+                    there_s += amount * tables.per_byte_s[e] + tables.fixed_s[e]
+                room.start_s[x] = max(room.start_s[x], there_s)
+            continue
+        least_s = np.inf
+        for k in range(tables.seats_at[producer], tables.seats_at[producer + 1]):
+            other, there_s = tables.seats[k], room.seat_end_s[k]
+            if amount > 0.0:
+                there_s += amount * tables.delay_per_byte_s[other, seat] + tables.delay_s[other, seat]
+            least_s = min(least_s, there_s)
+        for x in range(size):
+            room.start_s[x] = max(room.start_s[x], least_s)
+
+
+@leaf
+def _tails(tables: Tables, chosen: Ints, room: Room) -> None:
+    """What comes at least after the replicas of operators that are decided."""
+    seats = len(tables.seat_at) - 1
+    for place in range(len(tables.group)):
+        choice = chosen[tables.group[place]]
+        if choice >= 0:
+            for x in range(tables.seat_at[tables.seat[place, choice] + 1] - tables.seat_at[tables.seat[place, choice]]):
+                room.after_s[place, x] = tables.reduce_s[place, choice]
+    for position in range(len(tables.order) - 1, -1, -1):
+        place = tables.order[position]
+        choice = chosen[tables.group[place]]
+        seat = tables.seat[place, choice] if choice >= 0 else -1
+        for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
+            tensor = tables.inputs[i]
+            producer, amount = tables.producer[tensor], tables.size_bytes[tensor]
+            other = chosen[tables.group[producer]]
+            if other < 0:
+                continue
+            source = tables.seat[producer, other]
+            if seat < 0:
+                # Some replica of this one waits for each part of the batch, but not for each copy of all of it.
+                if not tables.copies[source]:
+                    rest_s = tables.least_s[place] + tables.after_s[place]
+                    for x in range(tables.seat_at[source + 1] - tables.seat_at[source]):
+                        room.after_s[producer, x] = max(room.after_s[producer, x], rest_s)
+                continue
+            pair, at = source * seats + seat, tables.seat_at[seat]
+            for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
+                x, k = tables.taken_by[e], tables.taken_from[e]
+                rest_s = tables.time_s[place, at + x] + room.after_s[place, x]
+                if amount > 0.0:
+                    rest_s += amount * tables.per_byte_s[e] + tables.fixed_s[e]
+                room.after_s[producer, k] = max(room.after_s[producer, k], rest_s)
+
+
+@leaf
+def _job(room: Room, r: int, head_s: float, work_s: float, tail_s: float) -> None:
+    """One more job of a resource, in the order of when they can start, the last first."""
+    k = room.jobs[r]
+    while k > 0 and room.head_s[r, k - 1] < head_s:
+        room.head_s[r, k], room.work_s[r, k] = room.head_s[r, k - 1], room.work_s[r, k - 1]
+        room.tail_s[r, k] = room.tail_s[r, k - 1]
+        k -= 1
+    room.head_s[r, k], room.work_s[r, k], room.tail_s[r, k] = head_s, work_s, tail_s
+    room.jobs[r] += 1
+    room.load_s[r] += work_s
+
+
+@leaf
+def _list(tables: Tables, chosen: Ints, room: Room) -> None:
+    """Jobs of devices, of links between device groups and of the channel."""
+    devices, resources = len(tables.memory_bytes), len(room.jobs)
+    for place in tables.order:
+        choice = chosen[tables.group[place]]
+        if choice < 0:
+            continue
+        seat = tables.seat[place, choice]
+        at, count, all_s = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat], 0.0
+        for x in range(count):
+            time_s = tables.time_s[place, at + x]
+            _job(room, tables.device[at + x], room.end_s[place, x] - time_s, time_s, room.after_s[place, x])
+            all_s = max(all_s, room.end_s[place, x])
+        if tables.reduce_s[place, choice] > 0.0:
+            _job(room, resources - 1, all_s, tables.reduce_s[place, choice], 0.0)
+        if tables.server[place, choice] and tables.gradient_bytes[place] > 0.0:
+            _through_server(tables, room, place, at, count)
+    for tensor in range(len(tables.producer)):
+        # What several operators on a device want is sent once: it counts for the first reader only.
+        one, other = tables.producer[tensor], tables.first_reader[tensor]
+        a, b = chosen[tables.group[one]], chosen[tables.group[other]]
+        if a < 0 or b < 0 or tables.size_bytes[tensor] == 0.0:
+            continue
+        for r in range(devices, resources - 1):
+            _sent(tables, room, tensor, r, tables.seat[one, a], tables.seat[other, b])
+
+
+@leaf
+def _sent(tables: Tables, room: Room, tensor: int, r: int, a: int, b: int) -> None:
+    """All that a link carries of a tensor, as one job."""
+    pair = a * (len(tables.seat_at) - 1) + b
+    one, other = tables.producer[tensor], tables.first_reader[tensor]
+    head_s, work_s, tail_s = np.inf, 0.0, np.inf
+    for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
+        if tables.pair_link[e] == r:
+            x = tables.taken_by[e]
+            work_s += tables.size_bytes[tensor] * tables.per_byte_s[e] + tables.fixed_s[e]
+            head_s = min(head_s, room.end_s[one, tables.taken_from[e]])
+            tail_s = min(tail_s, tables.time_s[other, tables.seat_at[b] + x] + room.after_s[other, x])
+    if work_s > 0.0:
+        _job(room, r, head_s, work_s, tail_s)
+
+
+@leaf
+def _through_server(tables: Tables, room: Room, place: int, at: int, count: int) -> None:
+    """What links carry of a gradient: to the server, and back when all is there."""
+    server = place % count
+    target, amount = tables.device[at + server], tables.gradient_bytes[place]
+    there_s = room.end_s[place, server]
+    for k in range(count):
+        d = tables.device[at + k]
+        if k != server:
+            there_s = max(there_s, room.end_s[place, k] + amount / tables.rate[d, target] + tables.latency_s)
+    for r in range(len(tables.memory_bytes), len(room.jobs) - 1):
+        head_s, work_s, back_s, slowest_s = np.inf, 0.0, 0.0, np.inf
+        for k in range(count):
+            d = tables.device[at + k]
+            if tables.link[d, target] == r:
+                head_s = min(head_s, room.end_s[place, k])
+                work_s += amount / tables.rate[d, target] + tables.latency_s
+            if tables.link[target, d] == r:
+                back_s += amount / tables.rate[target, d] + tables.latency_s
+            if k != server:
+                slowest_s = min(slowest_s, amount / tables.rate[target, d] + tables.latency_s)
+        if work_s > 0.0:
+            _job(room, r, head_s, work_s, slowest_s)
+        if back_s > 0.0:
+            _job(room, r, there_s, back_s, 0.0)
+
+
+@leaf
+def _busy(room: Room, r: int) -> float:
+    """One job at a time: of all jobs from some time on with at least some tail, when they are done."""
+    bound_s, count = 0.0, room.jobs[r]
+    for t in range(count):
+        tail_s, sum_s = room.tail_s[r, t], 0.0
+        for k in range(count):
+            if room.tail_s[r, k] >= tail_s:
+                sum_s += room.work_s[r, k]
+                bound_s = max(bound_s, room.head_s[r, k] + sum_s + tail_s)
+    return bound_s

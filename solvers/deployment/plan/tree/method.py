@@ -1,0 +1,214 @@
+"""The best of all plans under the simulator, by branch and bound."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ddlopt.models.deployment.family import DeploymentProblem
+from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.deployment.plan.solution import Deployment
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolutionError
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.plan.choices import Choices, Ints, number_of_choices
+from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Tree, least, search
+from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables, room_for, tables
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+
+_HAIR = 1e-9
+"""Part by which a plan must be quicker to be looked for."""
+_LEAVES = 1024
+_PORTION = 20_000
+"""Partial plans between looks at the clock."""
+_MOST_CHOICES = 1500
+"""Of a group, for which all deployments are the scope unless it is said."""
+_FEW_GROUPS = 16
+"""With which it may end within minutes."""
+
+
+@dataclass(frozen=True)
+class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
+    r"""All plans in depth first order, without those that cannot be quicker than the best one known.
+
+    Group by group is decided; where all are, the simulator says how long the step takes, in its own order of work. With
+    some groups decided a step takes at least, in whatever order tasks are done,
+
+    * the longest path: replicas of operators that are decided start after what they take from where it is, with the
+      times of its transfers; an operator that is not may have each of its seats, and has the one where it ends first;
+    * for each device, link between device groups and the channel, over the tasks that are known: of those that cannot
+      start before r and have at least q after them, r, their sum and q (Jackson's preemptive schedule);
+    * for prices :math:`\lambda \ge 0` of these resources, 1 together, :math:`\sum_r \lambda_r \text{load}_r`, with what
+      is least for each group that is not decided. Prices are from multiplicative weights.
+
+    Choices that fail these bounds by themselves are left out from the beginning.
+
+    The scope is all deployments where a group has few of them: any device for each operator that has but one, any
+    operators duplicated. Otherwise ``model_parallel`` is by consecutive pieces, and nothing is duplicated
+    (:class:`~ddlopt.solvers.deployment.plan.choices.Choices`). The bounds hold for every order of work; what the order
+    of the simulator adds is found out by running it.
+
+    Parameters
+    ----------
+    over : {"fitting", "all", "actions"}
+        The scope; ``fitting`` is the first if no group has more than 1500 choices then, else the second.
+    most : int, optional
+        Partial plans to look at; then it gives up.
+    """
+
+    over: Literal["fitting", "all", "actions"] = "fitting"
+    most: int | None = None
+
+    family: ClassVar[str] = "deployment"
+    name: ClassVar[str] = "plan-tree"
+    proves_infeasible: ClassVar[bool] = True
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.deployment.plan.simulator.run",
+        "ddlopt.solvers.deployment.plan.tree.kernels",
+    )
+
+    def refuses(self, instance: DeploymentProblem) -> str | None:
+        """Other problems, and too many choices of a group."""
+        if not isinstance(instance, DeploymentInstance):
+            return f"it searches deployments, and this is a {instance.kind}"
+        most = max(number_of_choices(instance, len(own), every=True) for own in instance.members)
+        if self.over == "all" and most > _MOST_CHOICES:
+            return f"a group has {most} choices, more than {_MOST_CHOICES}; use over=actions"
+        return None
+
+    def may_end(self, instance: DeploymentInstance) -> bool:
+        """Whether its scope is all deployments, and groups are few."""
+        return instance.groups <= _FEW_GROUPS and self.choices(instance).every
+
+    def choices(self, instance: DeploymentInstance) -> Choices:
+        """What it searches."""
+        most = max(number_of_choices(instance, len(own), every=True) for own in instance.members)
+        fitting = self.over == "fitting" and most <= _MOST_CHOICES
+        return Choices(instance, every=self.over == "all" or fitting)
+
+    def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """The optimum of the scope, or the best plan found until the time is up.
+
+        Raises
+        ------
+        InfeasibleError
+            If no deployment fits in memory.
+        """
+        choices = self.choices(instance)
+        best, time_s = self._opening(instance, limits, seed, start)
+        if best is not None:
+            clock.report(time_s)
+        run = _Run(choices, limits.threads)
+        left = run.shaved(time_s * (1 - _HAIR))
+        if left is not None:
+            run.begin()
+            while run.code != DONE and not clock.expired and (self.most is None or run.looked < self.most):
+                better = run.step(time_s)
+                if better is not None:
+                    time_s, best = better
+                    clock.report(time_s)
+        proven = left is None or run.code == DONE
+        if best is None and proven and choices.every:
+            raise InfeasibleError(f"'{instance.name}': every deployment needs more memory than there is")
+        if best is None:
+            raise NoSolutionError("no plan that was tried fits in the memory of the devices")
+        details = {"looked_at": float(run.looked), "simulated": float(run.simulated), "choices_left": float(run.left)}
+        bound = time_s * (1 - _HAIR) if proven else None
+        if choices.every:
+            return MethodOutput(best, details, bound=bound)
+        return MethodOutput(best, details, scope=choices.scope, scope_bound=bound)
+
+    def _opening(
+        self, instance: DeploymentInstance, limits: Limits, seed: int, start: Any
+    ) -> tuple[Deployment | None, float]:
+        """A plan to begin with, and its time."""
+        if isinstance(start, Deployment):
+            simulator = Simulator(instance)
+            try:
+                run = simulator.run(*simulator.choice(start))
+            except (SolutionError, KeyError):
+                return None, math.inf
+            return (start, run.time_s) if run.excess_bytes <= 0 else (None, math.inf)
+        share = None if limits.time_s is None else 0.2 * limits.time_s
+        first = PlanSearch().solve(instance, Limits(share), seed)
+        if isinstance(first.solution, Deployment) and first.objective is not None:
+            return first.solution, first.objective
+        return None, math.inf
+
+
+class _Run:
+    """One search.
+
+    Parameters
+    ----------
+    choices : Choices
+    threads : int
+    """
+
+    def __init__(self, choices: Choices, threads: int) -> None:
+        self.choices = choices
+        self.looked = self.simulated = 0
+        self.code = FULL
+        self.tables: Tables = tables(choices)
+        self.room: Room = room_for(self.tables)
+        self._simulator = Simulator(choices.instance, choices.actions, threads)
+
+    @property
+    def left(self) -> int:
+        """Choices of all groups together."""
+        return sum(map(len, self.choices.of_groups))
+
+    def shaved(self, below_s: float) -> "_Run | None":
+        """Without choices that cannot be part of a plan that takes less; None if a group has none then."""
+        before = -1
+        while before != self.left and math.isfinite(below_s):
+            before = self.left
+            kept = []
+            for group, own in enumerate(self.choices.of_groups):
+                chosen = np.full(self.choices.instance.groups, -1)
+                bounds = []
+                for place in range(len(own)):
+                    chosen[group] = place
+                    bounds.append(least(self.tables, chosen, self.room))
+                self.looked += len(own)
+                kept.append(tuple(each for each, bound_s in zip(own, bounds, strict=True) if bound_s < below_s))
+            if not all(kept):
+                return None
+            if sum(map(len, kept)) < before:
+                self.choices = Choices(self.choices.instance, self.choices.every, tuple(kept))
+                self.tables = tables(self.choices)
+                self.room = room_for(self.tables)
+        return self
+
+    def begin(self) -> None:
+        """Nothing is decided."""
+        groups, most = self.choices.instance.groups, max(map(len, self.choices.of_groups))
+        self._tree = Tree(
+            np.zeros(1, np.int64),
+            forward_order(self.choices.instance).astype(np.int64),
+            np.full(groups, -1),
+            np.zeros((groups, most), np.int64),
+            np.zeros((groups, most)),
+            np.zeros(groups, np.int64),
+            np.full(groups, -1),
+        )
+        self._found = np.zeros((_LEAVES, groups), np.int64)
+
+    def step(self, time_s: float) -> tuple[float, Deployment] | None:
+        """Look at more partial plans, and simulate the plans that came of them; a better one if there is any."""
+        used = np.array([0, _PORTION])
+        self.code = search(self.tables, self._tree, self.room, time_s * (1 - _HAIR), self._found, used)
+        self.looked += _PORTION - int(used[1])
+        self.simulated += int(used[0])
+        if not used[0]:
+            return None
+        rows: tuple[Ints, Ints, Ints] = self.choices.rows(self._found[: used[0]])
+        times, excess = self._simulator.run_each(*rows, above=time_s)
+        times[excess > 0] = math.inf
+        place = int(times.argmin())
+        if not times[place] < time_s:
+            return None
+        return float(times[place]), self._simulator.deployment(rows[0][place], rows[1][place], rows[2][place])

@@ -1,0 +1,346 @@
+"""What bounds of partial plans look up: seats of operators, what passes between any two, and prices of resources."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts, time_at
+from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
+from ddlopt.solvers.deployment.plan.actions import spread
+from ddlopt.solvers.deployment.plan.choices import Choices
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Seat = tuple[Replica, ...]
+
+HERE, PRIVATE = -2, -1
+"""Links of what stays on its device, and of what moves within a device group."""
+_ROUNDS = 400
+
+
+class Tables(NamedTuple):
+    """An instance and its choices as arrays; resources are devices, links between device groups, and the channel.
+
+    A *seat* is where an operator may lie: replicas with their parts of the batch. ``seat_at[s] .. seat_at[s + 1]`` are
+    the replicas of seat s. Entries of ``pair_at[a * seats + b] ..`` say what replicas of seat b take from those of a.
+
+    Parameters
+    ----------
+    order, group, inputs_at, inputs, producer, first_reader : Ints
+        Operators in order, their groups, tensors that they read, who makes a tensor, and who reads it first.
+    readers_at, readers, size_bytes : Ints, Ints, Floats
+        Of each tensor.
+    seat_at, device, copies : Ints
+        Replicas of seats, their devices, and whether all of several replicas have the whole batch.
+    time_s : (operators, replicas)
+    pair_at, taken_from, taken_by, pair_link : Ints
+        Replicas counted within their seats, and the link.
+    per_byte_s, fixed_s : Floats
+        Of each entry.
+    delay_per_byte_s, delay_s : (seats, seats)
+        That every replica waits at least for.
+    seat, reduce_s, server : (operators, choices)
+        Seat, seconds on the channel, and whether a server has the gradients.
+    choices : (groups,)
+    seats_at, seats, sync_s : (operators + 1,), (.,), (.,)
+        What an operator may have, and the least time from the end of all its replicas to that of its gradient.
+    least_s, after_s : (operators,)
+        Least time of any replica, and of what comes after one that is waited for.
+    gradient_bytes : (operators,)
+    rate, link : (devices, devices)
+    prices : (prices, resources)
+        Not negative, 1 together.
+    priced_s : (prices, groups)
+        The least that any choice of a group costs.
+    resident_bytes, memory_bytes : (operators,), (devices,)
+    latency_s : float
+    """
+
+    order: Ints
+    group: Ints
+    inputs_at: Ints
+    inputs: Ints
+    producer: Ints
+    first_reader: Ints
+    readers_at: Ints
+    readers: Ints
+    size_bytes: Floats
+    seat_at: Ints
+    device: Ints
+    copies: Ints
+    time_s: Floats
+    pair_at: Ints
+    taken_from: Ints
+    taken_by: Ints
+    pair_link: Ints
+    per_byte_s: Floats
+    fixed_s: Floats
+    delay_per_byte_s: Floats
+    delay_s: Floats
+    seat: Ints
+    reduce_s: Floats
+    server: Ints
+    choices: Ints
+    seats_at: Ints
+    seats: Ints
+    sync_s: Floats
+    least_s: Floats
+    after_s: Floats
+    gradient_bytes: Floats
+    rate: Floats
+    link: Ints
+    prices: Floats
+    priced_s: Floats
+    resident_bytes: Floats
+    memory_bytes: Floats
+    latency_s: float
+
+
+class Room(NamedTuple):
+    """What bounds are calculated in.
+
+    Parameters
+    ----------
+    end_s, after_s : (operators, devices)
+        Of replicas of operators whose group is decided: when they end at least, and what comes after at least.
+    seat_end_s : (seats of all operators,)
+        When the first replica ends at least, of the others.
+    first_s, start_s : (operators,), (devices,)
+        When the first replica of an operator ends; when replicas of a seat can start.
+    head_s, work_s, tail_s : (resources, jobs)
+        Jobs of resources: when they can start, how long they take, what comes after.
+    jobs, load_s : (resources,)
+    """
+
+    end_s: Floats
+    after_s: Floats
+    seat_end_s: Floats
+    first_s: Floats
+    start_s: Floats
+    head_s: Floats
+    work_s: Floats
+    tail_s: Floats
+    jobs: Ints
+    load_s: Floats
+
+
+class _Seats:
+    """All seats that choices name, by number."""
+
+    def __init__(self, choices: Choices) -> None:
+        instance = choices.instance
+        self.instance, self.choices = instance, choices
+        self.numbers: dict[Seat, int] = {}
+        rows = [parts(instance, action.device_groups, action.split) for action in choices.actions]
+        whole = [tuple(Replica(replica.device, 0, UNITS) for replica in row) for row in rows]
+        most = max(map(len, choices.of_groups))
+        size = len(instance.operators), most
+        self.seat, self.server = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self.reduce_s = np.zeros(size)
+        for group, members in enumerate(instance.members):
+            for c, choice in enumerate(choices.of_groups[group]):
+                action = choices.actions[choice.action]
+                rule = spread(instance, group, action.device_groups) if action.mode == "model_parallel" else ()
+                for k, place in enumerate(members):
+                    row = rows[choice.action]
+                    if action.mode == "model_parallel":
+                        row = (Replica(rule[k] if choice.devices[k] < 0 else choice.devices[k], 0, UNITS),)
+                    elif choice.duplicated[k]:
+                        row = whole[choice.action]
+                    self.seat[place, c] = self.numbers.setdefault(row, len(self.numbers))
+                    size_bytes = instance.operators[place].gradient_bytes
+                    if not size_bytes or len(row) < 2 or choice.duplicated[k]:
+                        continue
+                    if action.mode == "all_reduce":
+                        self.reduce_s[place, c] = all_reduce_s(instance, action.device_groups, size_bytes, float)
+                    else:
+                        self.server[place, c] = 1
+
+    def entries(self, one: Seat, other: Seat) -> list[tuple[int, int, int]]:
+        """Replica of one that replica of the other takes units of the batch from."""
+        at, found = self.instance.device_group_of, []
+        for x, reader in enumerate(other):
+            if all(holder.units == UNITS for holder in one):
+                near = [k for k, holder in enumerate(one) if holder.device == reader.device] or [
+                    k for k, holder in enumerate(one) if at[holder.device] == at[reader.device]
+                ]
+                found.append(((near or [0])[0], x, reader.units))
+                continue
+            for k, holder in enumerate(one):
+                units = min(holder.last, reader.last) - max(holder.first, reader.first)
+                if units > 0:
+                    found.append((k, x, units))
+        return found
+
+
+def tables(choices: Choices) -> Tables:
+    """The arrays of an instance for what groups choose from."""
+    instance = choices.instance
+    seats = _Seats(choices)
+    known = list(seats.numbers)
+    devices, at = instance.devices, instance.device_group_of
+    groups = len(instance.device_groups)
+    within = np.array([group.bandwidth_bytes_per_s for group in instance.device_groups])
+    rate = np.where(at[:, None] == at, within[at][:, None], instance.bandwidth_bytes_per_s[np.ix_(at, at)])
+    link = np.where(at[:, None] == at, PRIVATE, devices + at[:, None] * groups + at)
+    np.fill_diagonal(link, HERE)
+    device = np.array([replica.device for row in known for replica in row])
+    units = [replica.units for row in known for replica in row]
+    work = list(zip((instance.device_groups[at[place]].type for place in device), units, strict=True))
+    time_s = np.array(
+        [
+            [float(time_at(instance.shares, operator.times_s[kind], part)) for kind, part in work]
+            for operator in instance.operators
+        ]
+    )
+    seat_at = np.concatenate(([0], np.cumsum([len(row) for row in known])))
+    pairs, delay_per_byte_s, delay_s = _pairs(seats, known, rate, link, instance.latency_s)
+    inputs_at, inputs = _rows(instance.inputs)
+    rank = {place: k for k, place in enumerate(instance.order)}
+    readers = [sorted(tensor.consumers, key=rank.__getitem__) for tensor in instance.tensors]
+    readers_at, readers_of = _rows(readers)
+    counts = np.array([len(own) for own in choices.of_groups])
+    seats_at, own_seats, sync_s, least_s = _seats_of(seats, seat_at, time_s, counts)
+    found = Tables(
+        order=np.array(instance.order),
+        group=np.array([operator.group for operator in instance.operators]),
+        inputs_at=inputs_at,
+        inputs=inputs,
+        producer=np.array([tensor.producer for tensor in instance.tensors], np.int64),
+        first_reader=np.array([own[0] for own in readers], np.int64),
+        readers_at=readers_at,
+        readers=readers_of,
+        size_bytes=np.array([tensor.size_bytes for tensor in instance.tensors], np.float64),
+        seat_at=seat_at,
+        device=device,
+        copies=np.array([len(row) > 1 and all(replica.units == UNITS for replica in row) for row in known], np.int64),
+        time_s=time_s,
+        pair_at=pairs[0],
+        taken_from=pairs[1],
+        taken_by=pairs[2],
+        pair_link=pairs[3],
+        per_byte_s=pairs[4],
+        fixed_s=pairs[5],
+        delay_per_byte_s=delay_per_byte_s,
+        delay_s=delay_s,
+        seat=seats.seat,
+        reduce_s=seats.reduce_s,
+        server=seats.server,
+        choices=counts,
+        seats_at=seats_at,
+        seats=own_seats,
+        sync_s=sync_s,
+        least_s=least_s,
+        after_s=_after(instance, least_s),
+        gradient_bytes=np.array([operator.gradient_bytes for operator in instance.operators]),
+        rate=rate,
+        link=link,
+        prices=np.zeros((0, 0)),
+        priced_s=np.zeros((0, 0)),
+        resident_bytes=np.array([operator.resident_bytes for operator in instance.operators]),
+        memory_bytes=np.array([instance.device_groups[j].memory_bytes for j in at]),
+        latency_s=instance.latency_s,
+    )
+    prices, priced_s = _prices(found, devices + groups**2 + 1)
+    return found._replace(prices=prices, priced_s=priced_s)
+
+
+def room_for(tables: Tables) -> Room:
+    """Empty."""
+    operators, devices, resources = len(tables.order), len(tables.memory_bytes), tables.prices.shape[1]
+    jobs = 2 * operators + len(tables.producer)
+    return Room(
+        np.zeros((operators, devices)),
+        np.zeros((operators, devices)),
+        np.zeros(len(tables.seats)),
+        np.zeros(operators),
+        np.zeros(devices),
+        *(np.zeros((resources, jobs)) for _ in range(3)),
+        np.zeros(resources, np.int64),
+        np.zeros(resources),
+    )
+
+
+def _rows(rows: "tuple[tuple[int, ...], ...] | list[list[int]]") -> tuple[Ints, Ints]:
+    ends = np.cumsum([len(row) for row in rows])
+    return np.concatenate(([0], ends)).astype(np.int64), np.array([place for row in rows for place in row], np.int64)
+
+
+def _pairs(
+    seats: _Seats, known: list[Seat], rate: Floats, link: Ints, latency_s: float
+) -> tuple[tuple[Ints, Ints, Ints, Ints, Floats, Floats], Floats, Floats]:
+    count = len(known)
+    starts, rows = [0], []
+    per_byte_s, fixed_s = np.zeros((count, count)), np.zeros((count, count))
+    for a, one in enumerate(known):
+        for b, other in enumerate(known):
+            slowest = np.zeros(len(other))
+            sent = np.zeros(len(other), bool)
+            for k, x, units in seats.entries(one, other):
+                source, target = one[k].device, other[x].device
+                moves = source != target
+                slowness = units / UNITS / rate[source, target] if moves else 0.0
+                rows.append((k, x, link[source, target], slowness, latency_s if moves else 0.0))
+                slowest[x], sent[x] = max(slowest[x], slowness), sent[x] or moves
+            starts.append(len(rows))
+            if sent.all():
+                per_byte_s[a, b], fixed_s[a, b] = slowest.min(), latency_s
+    columns = list(zip(*rows, strict=True))
+    whole = [np.array(column, np.int64) for column in columns[:3]]
+    return (np.array(starts), *whole, np.array(columns[3]), np.array(columns[4])), per_byte_s, fixed_s
+
+
+def _seats_of(seats: _Seats, seat_at: Ints, time_s: Floats, counts: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+    """Seats that each operator may have, their least synchronisation, and the least time of an operator."""
+    starts, own, sync_s, least_s = [0], [], [], []
+    for place, operator in enumerate(seats.instance.operators):
+        here: dict[int, float] = {}
+        for c in range(counts[operator.group]):
+            seat = int(seats.seat[place, c])
+            here[seat] = min(here.get(seat, np.inf), seats.reduce_s[place, c])
+        own += list(here)
+        sync_s += list(here.values())
+        starts.append(len(own))
+        least_s.append(min(time_s[place, seat_at[seat] : seat_at[seat + 1]].min() for seat in here))
+    return np.array(starts), np.array(own), np.array(sync_s), np.array(least_s)
+
+
+def _after(instance: DeploymentInstance, least_s: Floats) -> Floats:
+    after_s = np.zeros(len(least_s))
+    for place in reversed(instance.order):
+        after_s[place] = max((least_s[reader] + after_s[reader] for reader in instance.readers[place]), default=0.0)
+    return after_s
+
+
+def _prices(tables: Tables, resources: int) -> tuple[Floats, Floats]:
+    """Prices by multiplicative weights, and what each group costs at least."""
+    groups, most = len(tables.choices), tables.seat.shape[1]
+    loads = np.zeros((groups, most, resources))
+    devices = len(tables.memory_bytes)
+    for place, group in enumerate(tables.group.tolist()):
+        for c in range(tables.choices[group]):
+            seat = tables.seat[place, c]
+            for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
+                loads[group, c, tables.device[k]] += tables.time_s[place, k]
+            loads[group, c, resources - 1] += tables.reduce_s[place, c]
+    for group, count in enumerate(tables.choices.tolist()):
+        loads[group, count:] = np.inf
+    prices = np.zeros(resources)
+    prices[:devices] = 1 / devices
+    weights, kept = prices.copy(), [prices]
+    for turn in range(1, _ROUNDS + 1):
+        chosen = np.where(np.isfinite(loads[:, :, 0]), np.nan_to_num(loads, posinf=0.0) @ weights, np.inf).argmin(
+            axis=1
+        )
+        busy = loads[np.arange(groups), chosen].sum(axis=0)
+        if not busy.max() > 0:
+            break
+        weights = np.maximum(weights, 1e-6) * np.exp(busy / busy.max() / turn**0.5)
+        weights /= weights.sum()
+        if turn in (3, 10, 30, 60, 100, 150, 200, 260, 320, _ROUNDS):
+            kept.append(weights)
+    found = np.array(kept)
+    costs = np.where(np.isfinite(loads[:, :, :1]), np.nan_to_num(loads, posinf=0.0) @ found.T, np.inf)
+    return np.ascontiguousarray(found), np.ascontiguousarray(costs.min(axis=1).T)
