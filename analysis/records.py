@@ -25,6 +25,7 @@ from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import DdloptError, SolutionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status, best_bound, best_objective, better
+from ddlopt.solvers.names import listed
 
 _EQUAL = 1e-9
 """Relative difference up to which two figures are the same."""
@@ -60,8 +61,9 @@ def improve(
             for seed in seeds:
                 if is_settled(instances.record(name), instance):
                     break
-                result = attempt(instance, catalogue.method(method, instance.family), limits, seed)
-                run = Run.now(method, seed, round(result.runtime_s, 2))
+                asked = catalogue.method(method, instance.family)
+                result = attempt(instance, asked, limits, seed)
+                run = Run.now(asked.name, seed, round(result.runtime_s, 2))
                 solution = (result.solution, run) if result.checked and result.solution is not None else None
                 proven = result.bound is not None and result.status is not Status.ERROR
                 bound = (result.bound, run) if result.bound is not None and proven else None
@@ -205,7 +207,7 @@ def main() -> None:
                 settle(name)
                 _print(changes(name, instances.load(name), before, instances.record(name)))
         else:
-            methods = options.methods.split(",") if options.methods else None
+            methods = listed(options.methods) if options.methods else None
             _print(improve(options.names, methods, Limits(options.time_limit), range(options.seeds)))
     except DdloptError as problem:
         parser.error(str(problem))

@@ -1,7 +1,8 @@
-"""Train the prior of ``tag-learned`` on generated instances: ``python -m ddlopt.analysis.train_prior`` (needs PyTorch).
+"""Train the prior of ``tag:prior=learned`` on generated instances: ``python -m ddlopt.analysis.train_prior``.
 
 Instances are networks that the tests do not use, and random graphs, on devices drawn at random; what the network is to
 say is what our local search chooses for each group. The weights go into the package, where NumPy alone reads them.
+To train it takes PyTorch.
 """
 
 import argparse

@@ -16,8 +16,9 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.compilation import left_to_compile, to_stderr
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import SolverError, UnknownNameError
-from ddlopt.solvers import catalogue
+from ddlopt.solvers import aliases, catalogue
 from ddlopt.solvers.contracts import kernels_of
+from ddlopt.solvers.names import split
 
 _MOST_BYTES = 50_000
 """Size of a file up to which a bundled instance is asked what methods need for it."""
@@ -30,7 +31,8 @@ def kernel_modules(wanted: Sequence[str] = ()) -> tuple[str, ...]:
     Parameters
     ----------
     wanted : sequence of str
-        Families (``topology``), methods (``link-exchange``, ``topology/link-exchange``) or both; empty: everything.
+        Families (``topology``), methods (``link-exchange``, ``topology/link-exchange``), also with options, or both;
+        empty: everything.
 
     Raises
     ------
@@ -41,12 +43,7 @@ def kernel_modules(wanted: Sequence[str] = ()) -> tuple[str, ...]:
     for name in wanted or FAMILY_NAMES:
         if name in FAMILY_NAMES:
             found |= dict.fromkeys(_in_folders_of(name))
-        methods = [
-            (family, method)
-            for family in FAMILY_NAMES
-            for method in catalogue.method_names(family)
-            if name in (family, method, f"{family}/{method}")
-        ]
+        methods = [(family, method) for family in FAMILY_NAMES for method in _meant(name, family)]
         if not methods:
             raise UnknownNameError(f"there is no family and no method '{name}'; see `ddlopt list`")
         for family, method in methods:
@@ -101,6 +98,14 @@ def _compile(module: str) -> str | None:
     code = f"from ddlopt.models.compilation import compile_kernels; compile_kernels(['{module}'], tell=None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     return (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1] if run.returncode else None
+
+
+def _meant(name: str, family: str) -> tuple[str, ...]:
+    """The methods of a family that the name of a family or method stands for."""
+    if name == family:
+        return catalogue.method_names(family)
+    method = aliases.told(name.removeprefix(f"{family}/"), family)
+    return (method,) if split(method)[0] in catalogue.method_names(family) else ()
 
 
 def _of_method(family: str, name: str) -> set[str]:

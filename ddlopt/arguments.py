@@ -79,12 +79,9 @@ def emit(text: str, out: Path | None) -> None:
 
 def words(text: str) -> list[str]:
     """The words of a list with commas, at least one; ``name:a=1,b=2`` is one of them."""
-    found: list[str] = []
-    for piece in text.split(","):
-        if "=" in piece and ":" not in piece and found and ":" in found[-1]:
-            found[-1] += f",{piece}"
-        elif piece.strip():
-            found.append(piece.strip())
+    from ddlopt.solvers.names import listed
+
+    found = listed(text)
     if not found:
         raise typer.BadParameter(f"'{text}' names nothing")
     return found

@@ -5,9 +5,11 @@ Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on
 
 import contextlib
 import errno
+import functools
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -324,6 +326,20 @@ def _draw_solutions(results: Sequence[Any], instances: Sequence[Any], path: Path
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit code. Whatever goes wrong is one line on standard error."""
+    with warnings.catch_warnings():
+        warnings.showwarning = functools.partial(_warned, warnings.showwarning)
+        return _run(arguments)
+
+
+def _warned(otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """What will change, in one line; any other warning as it is."""
+    if category is FutureWarning:
+        tell(f"ddlopt: {message}")
+    else:
+        otherwise(message, category, *place)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         try:
             code = int(app(list(arguments) or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)

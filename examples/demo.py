@@ -58,8 +58,8 @@ PILLARS = (
 OTHERS = (
     ("codesign/tiny-overlap-n4-d2", "TopoOpt alternates, ours decides at once", ("alternating", "joint")),
     ("deployment/stages-n120-k6", "PipeDream's stages, the best ones", ("pipedream", "ideals")),
-    ("aggregation/slots-racks-n16", "SwitchML's equal slots, the best ones", ("equal-slots", "slot-prices")),
-    ("gossip/abilene-n11-averaging", "Metropolis' weights, the fastest ones", ("metropolis", "fdla")),
+    ("aggregation/slots-racks-n16", "SwitchML's equal slots, the best ones", ("slot-rule:rule=equal", "slot-prices")),
+    ("gossip/abilene-n11-averaging", "Metropolis' weights, the fastest ones", ("metropolis", "fastest-weights")),
 )
 LIMITS_S = {"scheduling/elastic-j20-t20-g16": 5.0}
 """Less time than for the others, where the last hundredth of a percent would take a minute."""

@@ -88,8 +88,8 @@ def shown(name, plan, bound_ms=None):
 
 
 times = {}
-for method in ("data-parallel-sfb", "tag-sfb", "plan-search-sfb"):
-    times[method] = shown(method, ddlopt.solve(instance, method).solution)
+for options in ("search=data-parallel", "search=tag", "search=plan-search,how=joint"):
+    times[options] = shown(options, ddlopt.solve(instance, f"sufficient-factors:{options}").solution)
 bound_ms, plan = solve(together=False)
 times["plan"] = shown("makespan bound without factors", plan, bound_ms)
 later = Deployment.model_validate(plan.model_dump() | {"duplicated": duplicated_by_cut(instance, plan)})

@@ -13,6 +13,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
+from ddlopt.solvers.names import split
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
 _KEYWORDS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}
@@ -54,12 +55,6 @@ class Variant(ByInstance):
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         return told_anew(self.chosen.solve(instance, limits, seed, progress, start), method=self.name)
-
-
-def split(asked: str) -> tuple[str, str]:
-    """Name of a method, and the text of its options."""
-    name, _, settings = asked.partition(":")
-    return name, settings
 
 
 def with_options(method: Method, asked: str) -> Method:

@@ -53,7 +53,10 @@ DEFAULT = Suite(
                 *("dlrm-n12-d4*", "dlrm-n16-d4", "dlrm-stress-*", "ncf-n1[26]-d4", "vgg16-n12-d4"),
                 *("bert-n128-d4", "dlrm-n128-d4*", "ncf-n128-d4"),
             ),
-            ("auto", "link-exchange", "topology-finder", "topology-finder-released", "ocs-greedy", "expander"),
+            (
+                *("auto", "link-exchange", "topology-finder", "topology-finder:variant=released"),
+                *("ocs-greedy", "expander"),
+            ),
         ),
         "scheduling": Part(
             (
@@ -80,7 +83,7 @@ DEFAULT = Suite(
             ),
             (
                 *("auto", "parametric-cut", "tag", "poseidon", "factor-rule"),
-                *("priced-choices", "espresso", "espresso-all-sizes", "secopa", "lgreco"),
+                *("priced-choices", "espresso", "espresso:thresholds=false", "secopa", "lgreco"),
                 *("convex-levels", "water-filling", "uniform", "all", "none"),
             ),
         ),
@@ -89,7 +92,10 @@ DEFAULT = Suite(
                 *("tiny-drawn-*", "tiny-factors-*", "tiny-overlap-*", "*-n12-d4"),
                 *("candle-n16-d4", "dlrm-n16-d4", "vgg16-n16-d4", "dlrm-n128-d4", "ncf-n128-d4"),
             ),
-            ("auto", "alternating", "alternating-released", "alternating-exact", "data-parallel", "expander"),
+            (
+                *("auto", "alternating", "alternating-released", "alternating:strategies=exact,topology=exact"),
+                *("data-parallel", "expander"),
+            ),
         ),
         "deployment": Part(
             (
@@ -97,7 +103,8 @@ DEFAULT = Suite(
                 *("transformer-base-two-machines", "bert-large-drawn-s3"),
             ),
             (
-                *("auto", "plan-search", "tag", "tag-sfb", "mcmc", "data-parallel", "data-parallel-speed"),
+                *("auto", "plan-search", "tag", "sufficient-factors:search=tag", "mcmc"),
+                *("data-parallel", "data-parallel:split=speed"),
                 *("heft", "m-etf", "m-sct"),
             ),
         ),
@@ -109,12 +116,13 @@ DEFAULT = Suite(
             ),
             (
                 *("auto", "level", "top", "max", "none", "takahashi-matsuyama", "lp-rounding", "graph-search"),
-                *("heat-round-robin", "register-search", "equal-slots", "square-root-slots", "table-even"),
+                *("slot-rule:rule=equal", "slot-rule:rule=square-root"),
+                *("heat-round-robin", "register-search", "table-even"),
             ),
         ),
         "gossip": Part(
             ("cvx-n8-*", "nsfnet-*", "random-n100-*", "torus-n64-*", "geometric-*"),
-            ("auto", "fmmc", "metropolis", "max-degree", "best-constant", "uniform"),
+            ("auto", "fastest-weights:goal=chain", "metropolis", "max-degree", "best-constant", "uniform"),
         ),
     },
 )

@@ -15,8 +15,9 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.models.sizes import require_seed
-from ddlopt.solvers import catalogue
+from ddlopt.solvers import aliases, catalogue
 from ddlopt.solvers.contracts import OPTIONS, Limits, kernels_of, provenance, solver_of, uses_of
+from ddlopt.solvers.names import split
 from ddlopt.solvers.options import options_of
 
 _OF_SWEEPS = {"threads": "threads", "seed": "seeds", "start": "starts"}
@@ -163,9 +164,9 @@ def _not_default(limits: Limits, seeds: Sequence[int], solvers: Sequence[str]) -
 
 
 def _require_known(methods: Iterable[str]) -> None:
-    known = {name for family in FAMILY_NAMES for name in catalogue.method_names(family)}
-    for asked in methods:
-        if asked.partition(":")[0] not in {*known, "auto", "all-heuristics", "all-exact"}:
+    known = {family: set(catalogue.method_names(family)) for family in FAMILY_NAMES}
+    for asked in set(methods) - {"auto", "all-heuristics", "all-exact"}:
+        if not any(split(aliases.present(asked, family))[0] in names for family, names in known.items()):
             raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")
 
 
@@ -191,6 +192,7 @@ def matching(patterns: Iterable[str]) -> list[str]:
 def _methods_for(instance: Instance, methods: Sequence[str]) -> list[str]:
     """The methods of the instance's family that are meant, each once."""
     entries = catalogue.entries(instance.family)
+    known = {entry.name for entry in entries}
     wanted: dict[str, None] = {}
     for asked in methods:
         if asked == "auto":
@@ -198,8 +200,8 @@ def _methods_for(instance: Instance, methods: Sequence[str]) -> list[str]:
         elif asked in ("all-heuristics", "all-exact"):
             kind = asked.removeprefix("all-").removesuffix("s")
             wanted |= dict.fromkeys(entry.name for entry in entries if entry.kind == kind)
-        elif asked.partition(":")[0] in {entry.name for entry in entries}:
-            wanted[asked] = None
+        elif split(aliases.present(asked, instance.family))[0] in known:
+            wanted[aliases.told(asked, instance.family)] = None
     return list(wanted)
 
 

@@ -17,6 +17,12 @@ from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 
 PLANS = ("matcha", "matcha-edges", "vanilla", "equal-activation")
+_METHODS = {
+    "fdla": "fastest-weights:goal=averaging",
+    "fmmc": "fastest-weights:goal=chain",
+    "matcha-edges": "matcha:per_edge=true",
+}
+"""Words of plans and rules that are no names of methods."""
 _ANSWERS: dict[str, Solution] = {}
 RULES = ("equal", "metropolis", "max-degree", "best-constant", "fdla", "fmmc")
 
@@ -42,7 +48,7 @@ def _solved(instance: GossipProblem, name: str) -> Solution:
     """What a method of the family answers; kept, as runs with other seeds ask again."""
     key = f"{name} {instance.digest}"
     if key not in _ANSWERS:
-        result = method(name, "gossip").solve(instance, Limits())
+        result = method(_METHODS.get(name, name), "gossip").solve(instance, Limits())
         if result.solution is None:
             raise NoSolutionError(f"{name} has no answer: {result.message}")
         _ANSWERS[key] = result.solution

@@ -73,7 +73,7 @@ def rates(asked):
                "without": shown(found[False])}  # fmt: skip
     for name, instance in list(apart().items())[: asked.cases]:
         start = GraphSearch(rounds=20_000).solve(instance, asked.limits)
-        forms = {"rate-messages": RateMessages(), "rate-messages-plain": RateMessages(flows=False)}
+        forms = {"rate-messages": RateMessages(), "rate-messages:flows=false": RateMessages(flows=False)}
         results = {form_name: Exact("rates", "aggregation", form).solve(instance, asked.limits, start=start.solution)
                    for form_name, form in forms.items()}  # fmt: skip
         figures = {
@@ -81,7 +81,7 @@ def rates(asked):
             "best": max(result.objective or 0.0 for result in results.values()),
             "bound without a solver": graph_bound(instance),
             "relaxation with flows": lp_relaxation(forms["rate-messages"], instance).objective,
-            "without": lp_relaxation(forms["rate-messages-plain"], instance).objective,
+            "without": lp_relaxation(forms["rate-messages:flows=false"], instance).objective,
         }
         cells = {heading: f"{figure / 1e9:.2f}" for heading, figure in figures.items()}
         yield {"instance": name, **cells, **{f"`{each}`": shown(result) for each, result in results.items()}}

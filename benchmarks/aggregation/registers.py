@@ -75,7 +75,7 @@ def methods(small: bool) -> dict[str, Method]:
         "block": Block(),
         "random": RandomArrays(),
         "heat-round-robin": HeatRoundRobin(),
-        "snake": HeatRoundRobin(snake=True),
+        "heat-round-robin:snake=true": HeatRoundRobin(snake=True),
         "heat-balance": HeatBalance(),
         "greedy-co-occ.": GreedyCooccurrence(),
         "register-search": RegisterSearch(steps=STEPS),

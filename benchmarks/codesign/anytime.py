@@ -19,9 +19,9 @@ HEAD = (
 )
 METHODS = {
     "alternating": "#1f6fb4",
-    "alternating-exact-strategies": "#17a2b8",
-    "alternating-exact-topology": "#3a9d5d",
-    "alternating-exact": "#8c4a9e",
+    "alternating:strategies=exact": "#17a2b8",
+    "alternating:topology=exact": "#3a9d5d",
+    "alternating:strategies=exact,topology=exact": "#8c4a9e",
     "alternating-released": "#b8860b",
     "joint": "#d95f02",
 }

@@ -11,7 +11,7 @@ time with everything else as it was:
 - any links: the best design that ``link-exchange`` finds for these strategies in ``--time-limit`` seconds;
 - strategies: the exact ones on TopologyFinder's links, with its routes and the shortest ones, and up to 16 servers with
   the best routes;
-- everything: the best plan of ``joint`` and ``alternating-exact`` in ``--time-limit`` seconds each.
+- everything: the best plan of ``joint`` and ``alternating`` with both planes exact, in ``--time-limit`` seconds each.
 
 Instances of the family ``topology`` have their strategies given, and no figures for the last two.
 
@@ -164,7 +164,10 @@ def row(name, most, time_limit):
     plan = plan_of(instance, better, routes.design_for(better))
     if instance.servers <= FREE_ROUTES:
         plan = best_on_links(instance, plan, clock, 0, time_limit)
-    others = [ddlopt.solve(instance, method, time_limit=time_limit) for method in ("joint", "alternating-exact")]
+    others = [
+        ddlopt.solve(instance, method, time_limit=time_limit)
+        for method in ("joint", "alternating:strategies=exact,topology=exact")
+    ]
     everything = [
         plan,
         alternating.solution,

@@ -8,7 +8,7 @@ import ddlopt
 from benchmarks.compression.heat_map import heat_maps
 from benchmarks.harness import Benchmark, Option
 
-MAPPED = ("espresso", "espresso-all-sizes", "secopa", "none")
+MAPPED = ("espresso", "espresso:thresholds=false", "secopa", "none")
 MODELS = ("vgg16", "resnet50", "resnet101", "bert-base", "gpt2", "transformer")
 NETWORKS = {f"{intra} {rate:g}G": {"intra": intra, "network_gigabit_per_s": rate}
             for intra in ("nvlink", "pcie") for rate in (100.0, 25.0, 10.0)}  # fmt: skip

@@ -15,9 +15,12 @@ from ddlopt.models.deployment import bound
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.deployment.plan.tag import Tag
 
-METHODS = ("data-parallel-speed", "heft", "m-etf", "m-sct", "tag", "tag x25", "mcmc", "plan-search")
-PRIORS = tuple(f"{name}{more}" for more in ("", " x6.25") for name in ("tag", "tag-bound", "tag-learned"))
-FACTORS = ("data-parallel-sfb", "tag", "tag-sfb", "plan-search", "plan-search-sfb")
+METHODS = ("data-parallel:split=speed", "heft", "m-etf", "m-sct", "tag", "tag x25", "mcmc", "plan-search")
+PRIORS = tuple(f"{name}{more}" for more in ("", " x6.25") for name in ("tag", "tag:prior=bound", "tag:prior=learned"))
+FACTORS = (
+    *("sufficient-factors:search=data-parallel", "tag", "sufficient-factors:search=tag"),
+    *("plan-search", "sufficient-factors:search=plan-search,how=joint"),
+)
 DRAWN = ("vgg19-drawn-s1", "resnet101-drawn-s2", "bert-large-drawn-s3")
 
 
@@ -26,7 +29,7 @@ def method(name: str):
     base, _, times = name.partition(" x")
     if not times:
         return catalogue.method(name, "deployment")
-    return Tag(base.removeprefix("tag").removeprefix("-") or "uniform", playouts=int(800 * float(times)))
+    return Tag(base.partition("prior=")[2] or "uniform", playouts=int(800 * float(times)))
 
 
 def step_s(instance, name, asked, seeds):

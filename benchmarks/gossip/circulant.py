@@ -31,7 +31,7 @@ def factor(graph):
     """The factor of a round with the weights of FDLA."""
     graph = nx.convert_node_labels_to_integers(graph)
     network = Network(nodes=len(graph), edges=tuple(graph.edges()))
-    return solved("fdla", WeightsInstance(name="graph", network=network), Limits(gap=1e-6)).objective
+    return solved("fastest-weights", WeightsInstance(name="graph", network=network), Limits(gap=1e-6)).objective
 
 
 def named(n, degree):

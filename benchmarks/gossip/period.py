@@ -6,14 +6,20 @@ Each cell: seconds to the target (period).
 import ddlopt
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.gossip.period.convex import GeometricProgram
 
-METHODS = ("best-period", "geometric-program", "adacomm", "synchronous")
+METHODS = {
+    "best-period": "best-period",
+    "geometric-program": GeometricProgram(),
+    "adacomm": "adacomm",
+    "synchronous": "synchronous",
+}
 
 
 def times(asked):
     """All bundled instances."""
     for name in [each for each in ddlopt.names("gossip") if each.startswith("gossip/period-")][: asked.most]:
-        results = {each: solved(each, name, Limits()) for each in METHODS}
+        results = {label: solved(method, name, Limits()) for label, method in METHODS.items()}
         first = next(result for result in results.values() if result is not None)
         yield {
             "instance": name.removeprefix("gossip/"),

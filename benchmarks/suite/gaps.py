@@ -31,6 +31,7 @@ from ddlopt.models.contracts import Instance
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.certified import recorded
 from ddlopt.solvers.contracts import relative_gap
+from ddlopt.solvers.names import split
 
 TITLES = {
     "plan": "Where groups of operators run",
@@ -41,7 +42,7 @@ TITLES = {
 """Of problems, where they are not called by their names."""
 PICTURED = {
     "topology": (
-        ("exact", "link-exchange", "topology-finder", "topology-finder-released"),
+        ("exact", "link-exchange", "topology-finder", "topology-finder:variant=released"),
         (
             *("all-to-all-n6-d2", "all-to-all-n8-d2", "all-to-all-n16-d4", "danoint", "hybrid-n16-d4-s1"),
             *("dlrm-n12-d4", "dlrm-n16-d4", "dlrm-stress-n16-d4"),
@@ -68,7 +69,7 @@ PICTURED = {
         "Iteration time relative to the best found",
     ),
     "codesign": (
-        ("joint", "alternating", "alternating-exact", "data-parallel"),
+        ("joint", "alternating", "alternating:strategies=exact,topology=exact", "data-parallel"),
         (
             *("bert-n12-d4", "candle-n12-d4", "dlrm-n12-d4", "ncf-n12-d4", "resnet50-n12-d4", "vgg16-n12-d4"),
             *("dlrm-n128-d4", "ncf-n128-d4"),
@@ -76,7 +77,7 @@ PICTURED = {
         "Iteration time relative to the best found",
     ),
     "deployment": (
-        ("exact", "plan-search", "tag-sfb", "mcmc", "data-parallel-speed", "heft"),
+        ("exact", "plan-search", "sufficient-factors:search=tag", "mcmc", "data-parallel:split=speed", "heft"),
         (
             *("tiny-g4-m2-s4", "vgg19-testbed", "resnet101-testbed", "inception-v3-testbed", "bert-small-testbed"),
             *("transformer-base-two-machines", "bert-large-drawn-s3"),
@@ -163,7 +164,7 @@ def table(family: str, rows: Sequence[Mapping[str, str]]) -> str:
     order = {method: place for place, method in enumerate(catalogue.method_names(family))}
     given = list(dict.fromkeys(column for row in rows for column in row))
     last = given.index("gap left") + 1 + len(PARTS.get(family, ()))
-    methods = sorted(given[last:], key=lambda name: (order.get(name, len(order)), name))
+    methods = sorted(given[last:], key=lambda name: (order.get(split(name)[0], len(order)), name))
     return markdown([*given[:last], *methods], rows)
 
 

@@ -25,7 +25,7 @@ PAIRS = (
     ("scheduling/elastic-j10-t10-g8", "time-indexed", "lp-guided"),
     ("compression/levels-gpt2-qsgd", "overlap-timeline", "priced-choices"),
     ("codesign/tiny-drawn-n5-d2", "joint-milp", "alternating"),
-    ("codesign/tiny-drawn-n5-d2", "joint-milp", "alternating-exact"),
+    ("codesign/tiny-drawn-n5-d2", "joint-milp", "alternating:strategies=exact,topology=exact"),
 )
 """Instance, formulation, heuristic."""
 HEURISTIC_S = 1.0

@@ -26,6 +26,7 @@ sys.path[:0] = [str(FOLDER), str(ROOT)]
 from figures import FIGURES, FigureError  # noqa: E402
 
 from benchmarks.suite import gaps  # noqa: E402
+from ddlopt.solvers.names import listed  # noqa: E402
 
 BLOCK = re.compile(r"(<!-- from records: gaps (\w+)([^\n]*) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURE = re.compile(
@@ -70,7 +71,7 @@ def written(text: str) -> str:
 
     def block(found: re.Match[str]) -> str:
         family, words = found[2], found[3].split()
-        body = gaps.selection(family, words[0].split(","), words[1:]) if words else gaps.text_of(family)
+        body = gaps.selection(family, listed(words[0]), words[1:]) if words else gaps.text_of(family)
         return f"{found[1]}\n{body}\n\n{found[4]}"
 
     return FIGURE.sub(figure, BLOCK.sub(block, text))

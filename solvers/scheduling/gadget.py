@@ -8,6 +8,7 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.solvers.contracts import best_bound
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
@@ -20,7 +21,6 @@ _AFFORDABLE = 10_000
 """Jobs times slots times servers up to which every slot gets a model."""
 _SOON_S = 5.0
 """Most seconds for it."""
-_NAMES = {"auto": "gadget", "embedding": "gadget-milp"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Gadget(Heuristic, uses=("seed",)):
 
     @property
     def name(self) -> str:
-        """``gadget``, or with its oracle."""
-        return _NAMES.get(self.oracle, f"gadget-{self.oracle}")
+        """``gadget``, with its oracle."""
+        return spelled("gadget", self, "oracle")
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the oracle does not cover."""

@@ -179,7 +179,16 @@ def test_export_with_a_start(call, tmp_path):
 
 
 def test_export_for_a_solver_that_takes_no_start(call, tmp_path):
-    words = ("export", TINY, "--formulation", "all-rings", "-o", tmp_path / "a.lp", "--start-from", "topology-finder")
+    words = (
+        "export",
+        TINY,
+        "--formulation",
+        "rings-and-routes:rings=all",
+        "-o",
+        tmp_path / "a.lp",
+        "--start-from",
+        "topology-finder",
+    )
     code, out, complaint = call(*words, "--start-for", "highs,glpk")
     assert (code, out) == (2, "")
     assert complaint == "ddlopt: 'glpk' takes no start; these do: cbc, gurobi, highs, scip\n"

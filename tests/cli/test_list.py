@@ -71,7 +71,7 @@ def test_methods_of_a_family_and_of_a_problem(call):
     assert of_family == list(ddlopt.methods("aggregation"))
     of_problem = {each["method"] for each in listed(call, "aggregation/hot", "--methods")["methods"]}
     assert {"exact", "hot-prices"} <= of_problem
-    assert "shortest-paths" not in of_problem
+    assert "first-switch" not in of_problem
     everything = {(each["family"], each["method"]) for each in listed(call, "--methods")["methods"]}
     assert everything == {(family, name) for family in ddlopt.families() for name in ddlopt.methods(family)}
 

@@ -58,7 +58,7 @@ def results():
         (Status.FEASIBLE, "rings from generators", 3.0),
         (Status.NO_SOLUTION, None, None),
     )
-    methods = ("matcha-edges-semidefinite", "topology-finder-released", "exact", "fifo")
+    methods = ("oversubscribed-fat-tree", "topology-finder:variant=released", "exact", "fifo")
     instances = [ddlopt.load(name) for name in index.read().instances if name in NAMES] or [ddlopt.load(NAMES[0])]
     made = [
         Result(

@@ -22,6 +22,7 @@ import ddlopt
 from ddlopt.cli import app
 from ddlopt.models.errors import SolverMissingError
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.names import listed, split
 
 LANGUAGES = {"python", "console", "toml", "json", "text"}
 NOT_RUN, SLOW, SHORTENED, VARYING = 10, 1, 2, 3
@@ -194,7 +195,7 @@ def test_what_is_not_run_names_what_exists():
         assert {word for word in words if word.split("/")[0] in families and "*" not in word} <= set(ddlopt.names())
         if "--methods" in words:
             known = {name for family in families or ddlopt.families() for name in ddlopt.methods(family)}
-            chosen = {method.partition(":")[0] for method in words[words.index("--methods") + 1].split(",")}
+            chosen = {split(method)[0] for method in listed(words[words.index("--methods") + 1])}
             assert chosen <= {*known, "auto", "all-heuristics", "all-exact", "large-only"}
 
 

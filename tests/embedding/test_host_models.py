@@ -28,7 +28,7 @@ LIGHT = {
     "tree",
     "graph",
     "rate-messages",
-    "table-milp",
+    "TablePath",
     "exchange-path",
     "circulant-gap",
     "EdgeColouring",

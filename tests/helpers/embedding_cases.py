@@ -13,6 +13,8 @@ import pytest
 
 import ddlopt
 import ddlopt.instances
+from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
+from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads
@@ -83,6 +85,9 @@ NEEDING = {
 """Formulations that cannot do without options: how to make one for an instance."""
 
 FURTHER = {
+    "RingsAndRoutes, all": lambda _: RingsAndRoutes(rings="all"),
+    "RateLevels, without flows": lambda _: RateLevels(flows=False),
+    "RateMessages, without flows": lambda _: RateMessages(flows=False),
     "RingsAndRoutes, congestion": lambda _: RingsAndRoutes(form="congestion"),
     "RingsAndRoutes, open": lambda _: RingsAndRoutes(form="congestion", demand="open"),
     "FixedLinks, open": lambda instance: FixedLinks(cycle(instance), demand="open"),
@@ -98,7 +103,7 @@ SLOW = {
     "min-congestion",
     "rate-levels",
     "rate-messages",
-    "rate-messages-plain",
+    "RateMessages, without flows",
     "register-pairs",
 }
 """Formulations that solve no bundled instance but the smallest in a second."""

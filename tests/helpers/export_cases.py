@@ -11,6 +11,7 @@ import ddlopt
 from ddlopt.instances import library_folder
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends.matrix import linear_model
+from ddlopt.solvers.contracts import formulation_of
 from ddlopt.solvers.exact import Exact, build_model
 
 TIGHT = "1e-7"
@@ -20,8 +21,12 @@ FORMULATIONS = [
     (entry.family, entry.name)
     for entry in catalogue.entries()
     if entry.kind == "exact" and isinstance(entry.make("highs"), Exact)
+] + [
+    ("topology", "rings-and-routes:rings=all"),
+    ("aggregation", "rate-levels:flows=false"),
+    ("aggregation", "rate-messages:flows=false"),
 ]
-"""(family, name) of all."""
+"""(family, name) of all, then options that make another model."""
 
 LONG = {"joint-milp", "latency-plain", "max-load-plain", "min-congestion", "rate-messages", "rigid-gangs"}
 """Those that take some solver longest, although another of their problem is quick; by the slow tests only."""
@@ -47,7 +52,8 @@ def _bytes(family, name):
 def _asks_something(method, instance):
     if method.refuses(instance) is not None:
         return False
-    return bool(linear_model(build_model(instance.family, method.formulation, instance)).cost.any())
+    formulation = formulation_of(method, instance)
+    return bool(linear_model(build_model(instance.family, formulation, instance)).cost.any())
 
 
 @cache
@@ -124,7 +130,7 @@ STARTS = {
     "circulant": ("topology/all-to-all-n5-d2", "ocs-greedy"),
     "slot-embedding": ("scheduling/slot-rigid", "gadget"),
     "rigid-gangs": ("scheduling/tiny-contention", "gadget"),
-    "joint-milp": ("codesign/tiny-drawn-n5-d2", "alternating-exact"),
+    "joint-milp": ("codesign/tiny-drawn-n5-d2", "alternating:strategies=exact,topology=exact"),
 }
 """Formulations, with heuristics that are better than what every solver finds first."""
 

@@ -99,7 +99,7 @@ def test_the_same_words_in_every_command(call, tmp_path):
         "export", TINY, "--formulation", "rings-and-routes:rings=all", "--to", "lp", "--out", tmp_path / "all.lp"
     )
     assert (code, err) == (0, "")
-    code, _, _ = call("export", TINY, "--formulation", "all-rings", "--to", "lp", "--out", tmp_path / "same.lp")
+    code, _, _ = call("export", TINY, "--formulation", "exact", "--to", "lp", "--out", tmp_path / "same.lp")
     assert (tmp_path / "all.lp").read_bytes() == (tmp_path / "same.lp").read_bytes()
 
 

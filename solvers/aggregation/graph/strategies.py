@@ -42,8 +42,6 @@ class ShortestRoutes(Heuristic, uses=("seed",)):
     Parameters
     ----------
     rule : {"none", "first-switch", "level", "top", "max"}
-    called : str
-        Name of the method; that of the rule where empty.
 
     References
     ----------
@@ -52,7 +50,6 @@ class ShortestRoutes(Heuristic, uses=("seed",)):
     """
 
     rule: str = "none"
-    called: str = ""
 
     family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
@@ -64,7 +61,7 @@ class ShortestRoutes(Heuristic, uses=("seed",)):
     @property
     def name(self) -> str:
         """As in the catalogue."""
-        return self.called or self.rule
+        return self.rule
 
     def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The routes, if they keep to connections and merging."""

@@ -10,5 +10,5 @@ from ddlopt.solvers.warm_started import WarmStarted
 
 def opened(solver: str) -> Method:
     """Prices first, then the integer program, which leaves out what cannot be as good as their answer."""
-    program = Limited("hot-parameters", FAMILY, lambda worth: HotParameters(worth=worth), solver)
-    return WarmStarted("hot-parameters", FAMILY, HotPrices(), lambda _: program)
+    program = Limited("hot-program", FAMILY, lambda worth: HotParameters(worth=worth), solver)
+    return WarmStarted("milp", FAMILY, HotPrices(), lambda _: program)

@@ -57,7 +57,7 @@ class HotKnapsack(CertifiedMethod, uses=()):
         """Other problems; several switches."""
         reason = super().refuses(instance)
         if reason is None and len(instance.switches) > 1:
-            return f"it fills one switch, and there are {len(instance.switches)}; use hot-parameters"
+            return f"it fills one switch, and there are {len(instance.switches)}; use milp"
         return reason
 
     def find(self, instance: HotInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:

@@ -30,7 +30,6 @@ def best(instance: HotInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("hot-knapsack", "exact", "one switch, by dynamic programming near the break of the greedy order", "knapsack:HotKnapsack"),
-    ("hot-parameters", "exact", "knapsacks as an integer program, after hot-prices", _opened),
     ("hot-plain", "exact", "knapsacks as an integer program, nothing decided beforehand", "models:formulations.hot_parameters:HotParameters", {"reduced": False}),
     ("hot-prices", "heuristic", "ours, where parameters gain most at prices of registers", "greedy:HotPrices"),
     ("hot-density", "heuristic", "what saves most a register first", "greedy:HotDensity"),

@@ -10,6 +10,7 @@ from ddlopt.models.aggregation.registers.batches import heat, hottest_first
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 FAMILY = "aggregation"
 
@@ -62,8 +63,8 @@ class HeatRoundRobin(Heuristic, uses=()):
 
     @property
     def name(self) -> str:
-        """``snake``, or ``heat-round-robin``."""
-        return "snake" if self.snake else "heat-round-robin"
+        """``heat-round-robin``, with its option."""
+        return spelled("heat-round-robin", self, "snake")
 
     def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass."""

@@ -19,6 +19,7 @@ from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.names import spelled
 from ddlopt.solvers.warm_started import OPENING_SHARE
 
 _NODES = 500
@@ -63,8 +64,8 @@ class RegisterTree(CertifiedMethod, uses=("seed", "start")):
 
     @property
     def name(self) -> str:
-        """``register-tree``, or ``colouring``."""
-        return "colouring" if self.only_floor else "register-tree"
+        """``register-tree``, with its option."""
+        return spelled("register-tree", self, "only_floor")
 
     def find(self, instance: RegisterInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The placement found and the bound that is proven."""

@@ -31,14 +31,12 @@ _tree = heuristic(ROOM, "enumeration:RegisterTree")
 
 ENTRIES = entries(
     ROOM,
-    ("register-tree", "exact", "enumeration from the floor up, after an annealing", "enumeration:RegisterTree"),
-    ("colouring", "exact", "whether every batch can be at its floor, by enumeration", "enumeration:RegisterTree", {"only_floor": True}),
+    ("register-tree", "exact", "enumeration from the floor up, after an annealing; or of the floor alone", "enumeration:RegisterTree"),
     ("register-counts", "exact", "the integer program by counts, from scratch", "models:formulations.count_placement:CountPlacement"),
     ("register-pairs", "exact", "the min-R-partition program by pairs, for collisions", "models:formulations.pair_placement:PairPlacement"),
     ("block", "heuristic", "in the order of their numbers", "dealing:Block"),
     ("random-arrays", "heuristic", "at random, evenly", "dealing:RandomArrays"),
-    ("heat-round-robin", "heuristic", "by heat, dealt round-robin (Libra)", "dealing:HeatRoundRobin"),
-    ("snake", "heuristic", "by heat, dealt forth and back", "dealing:HeatRoundRobin", {"snake": True}),
+    ("heat-round-robin", "heuristic", "by heat, dealt round-robin (Libra), or forth and back", "dealing:HeatRoundRobin"),
     ("heat-balance", "heuristic", "by heat, into the array with the least heat (ours)", "dealing:HeatBalance"),
     ("greedy-co-occurrence", "heuristic", "by heat, where it shares the fewest batches", "dealing:GreedyCooccurrence"),
     ("sdp-rounding", "heuristic", "random directions on the Frieze-Jerrum relaxation, with its bound", "rounding:RelaxationRounding"),

@@ -25,13 +25,7 @@ def milp(instance: SlotsInstance, solver: str) -> Method:
 
 ENTRIES = entries(
     ROOM,
-    ("slot-prices", "heuristic", "prices of memory and links by our interior-point method, then rounding", "priced:PricedSlots"),
-    ("slot-shares", "heuristic", "the same with the conic program of CVXPY", "priced:PricedSlots", {"solver": "clarabel"}),
+    ("slot-prices", "heuristic", "prices of memory and links by our interior-point method or a conic solver, then rounding", "priced:PricedSlots"),
     ("slot-bisection", "exact", "the slowest job by bisection", "priced:SlowestSlots"),
-    ("equal-slots", "heuristic", "as many for every job of a switch, as in SwitchML's static partition", "rules:SlotRule", {"rule": "equal"}),
-    ("gradient-slots", "heuristic", "in proportion to gradient bytes", "rules:SlotRule", {"rule": "gradient"}),
-    ("demand-slots", "heuristic", "in proportion to what a job could fill", "rules:SlotRule", {"rule": "demand"}),
-    ("square-root-slots", "heuristic", "best for each switch by itself", "rules:SlotRule", {"rule": "square-root"}),
-    ("max-min-slots", "heuristic", "max-min fair rates", "rules:SlotRule", {"rule": "max-min"}),
-    ("first-come-slots", "heuristic", "who comes first takes what it can fill, as in ATP's dynamic sharing", "rules:SlotRule", {"rule": "first-come"}),
+    ("slot-rule", "heuristic", "each switch by itself, equally (SwitchML), first come (ATP), max-min fair, in proportion, …", "rules:SlotRule"),
 )  # fmt: skip

@@ -19,6 +19,7 @@ from ddlopt.solvers.aggregation.slots.rounding import Rounding
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.names import spelled
 
 _LEAST = 1e-6
 """Part of a job that counts as none."""
@@ -55,7 +56,7 @@ class PricedSlots(CertifiedMethod, uses=()):
     @property
     def name(self) -> str:
         """By the solver."""
-        return "slot-prices" if self.solver == "interior" else "slot-shares"
+        return spelled("slot-prices", self, "solver")
 
     def refuses(self, instance: AggregationProblem) -> str | None:
         """Other problems and goal ``slowest``."""

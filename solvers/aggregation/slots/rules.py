@@ -9,6 +9,7 @@ from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.solvers.aggregation.slots.rates import Flags, held, max_min_rates, other_rows, whole_shares
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 RULES = ("equal", "gradient", "demand", "square-root", "max-min", "first-come")
 
@@ -37,8 +38,8 @@ class SlotRule(Heuristic, uses=()):
 
     @property
     def name(self) -> str:
-        """That of the rule."""
-        return f"{self.rule}-slots"
+        """``slot-rule``, with the rule."""
+        return spelled("slot-rule", self, "rule")
 
     def answer(self, instance: SlotsInstance, seed: int, clock: Clock, start: SlotPlan | None) -> Answer[SlotPlan]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""

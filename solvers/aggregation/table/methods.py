@@ -8,7 +8,7 @@ from ddlopt.solvers.makers import entries, formulation
 
 ROOM = "aggregation/table"
 
-_path = formulation(ROOM, "table-milp", "formulations.table_path:TablePath")
+_path = formulation(ROOM, "milp", "formulations.table_path:TablePath")
 
 
 def best(instance: TableInstance, solver: str) -> Method:
@@ -25,7 +25,6 @@ def milp(instance: TableInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("table", "exact", "fewest entries for each error, memory by a knapsack", "exact:OptimalTables"),
-    ("table-milp", "exact", "entries as paths, an integer program for small tables", "models:formulations.table_path:TablePath"),
     ("table-even", "heuristic", "the best entries in equal memories", "heuristics:EvenTables"),
     ("table-uniform", "heuristic", "entries of one length in equal memories", "heuristics:UniformTables"),
     ("table-logarithmic", "heuristic", "entries by leading bits in equal memories", "heuristics:LogarithmicTables"),

@@ -1,6 +1,6 @@
 """TopoOpt's alternating optimization: strategies for the links, links for the strategies, in turn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -25,15 +25,10 @@ from ddlopt.solvers.codesign.joint.half_rounds import (
 )
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
-_NAMES: Mapping[tuple[str, str], str] = {
-    ("mcmc", "topology-finder"): "alternating",
-    ("exact", "exact"): "alternating-exact",
-    ("exact", "topology-finder"): "alternating-exact-strategies",
-    ("mcmc", "exact"): "alternating-exact-topology",
-}
 _BETTER = 1e-9
 """Relative improvement of the iteration time that counts as one."""
 _FREE_ROUTES = 16
@@ -111,7 +106,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
     @property
     def name(self) -> str:
         """``alternating``, with what is exact."""
-        return _NAMES[self.strategies, self.topology]
+        return spelled("alternating", self, "strategies", "topology")
 
     @property
     def walk(self) -> Metropolis:

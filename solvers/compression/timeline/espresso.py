@@ -16,6 +16,7 @@ from ddlopt.models.compression import (
 from ddlopt.models.compression.timeline.choices import Choices, answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,7 +61,7 @@ class Espresso(Heuristic, uses=()):
     @property
     def name(self) -> str:
         """As in the catalogue."""
-        return "espresso" if self.thresholds else "espresso-all-sizes"
+        return spelled("espresso", self, "thresholds")
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems of the family."""

@@ -8,6 +8,7 @@ from ddlopt.models.deployment.plan.solution import Split
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class DataParallel(Heuristic, uses=()):
 
     @property
     def name(self) -> str:
-        """``data-parallel``, or ``data-parallel-speed``."""
-        return "data-parallel" if self.split == "even" else "data-parallel-speed"
+        """``data-parallel``, with its split."""
+        return spelled("data-parallel", self, "split")
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The one plan there is."""

@@ -17,6 +17,7 @@ from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.deployment.plan.tag import Tag
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 Ints = npt.NDArray[np.int64]
 
@@ -126,8 +127,8 @@ class WithFactors(Heuristic, uses=("seed", "start")):
 
     @property
     def name(self) -> str:
-        """``tag-sfb`` and so on; ``plan-search-sfb`` for the joint search."""
-        return "plan-search-sfb" if self.how == "joint" else f"{self.search}-sfb"
+        """``sufficient-factors``, with the search and how they are chosen."""
+        return spelled("sufficient-factors", self, "search", "how")
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The plan found, with the operators that are duplicated."""

@@ -11,6 +11,7 @@ from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.solvers.deployment.plan.prior.priors import PRIORS, Prior, PriorName, prior_named
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -133,7 +134,7 @@ class Tag(Heuristic, uses=("seed",)):
     @property
     def name(self) -> str:
         """``tag``, with the prior where it is not uniform."""
-        return "tag" if self.prior == "uniform" else f"tag-{self.prior}"
+        return spelled("tag", self, "prior")
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best deployment that a playout came to."""

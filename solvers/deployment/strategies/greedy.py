@@ -11,6 +11,7 @@ from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.deployment.strategies.state import SearchState
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 _TREES_AT_ONCE_S = 0.5
 
@@ -39,8 +40,8 @@ class StrategyGreedy(Heuristic, uses=("seed",)):
 
     @property
     def name(self) -> str:
-        """``strategy-greedy`` or ``strategy-local-search``."""
-        return "strategy-local-search" if self.improve else "strategy-greedy"
+        """``strategy-greedy``, with its option."""
+        return spelled("strategy-greedy", self, "improve")
 
     def answer(self, instance: StrategyInstance, seed: int, clock: Clock, start: Any) -> Answer[StrategyAssignment]:
         """The choice."""

@@ -7,7 +7,7 @@ a price as the best of a grid. So rules are at their best, and what is left is w
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTim
 from ddlopt.solvers.gossip.exchange.kernels import rules as kernels
 from ddlopt.solvers.gossip.exchange.kernels.dynamic_program import Ints
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 
 _STEPS = 60
 """Of the bisection."""
@@ -69,7 +70,11 @@ def _periodic(instance: ExchangeInstance, seed: int) -> Times:
     return times_at
 
 
-_RULES: Mapping[str, Callable[[ExchangeInstance, int], Times]] = {
+RuleName = Literal[
+    "threshold", "relative-threshold", "rate-threshold", "norm-threshold", "speed-rule", "sum-rule", "random-times",
+    "fixed-period",
+]  # fmt: skip
+_RULES: Mapping[RuleName, Callable[[ExchangeInstance, int], Times]] = {
     "threshold": _threshold,
     "relative-threshold": _relative,
     "rate-threshold": _scaled,
@@ -117,7 +122,7 @@ class ExchangeRule(Heuristic, uses=("seed",)):
     levels are chosen are ours.
     """
 
-    rule: str
+    rule: RuleName = "threshold"
 
     family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange.kernels.rules",)
@@ -125,8 +130,8 @@ class ExchangeRule(Heuristic, uses=("seed",)):
 
     @property
     def name(self) -> str:
-        """That of the rule."""
-        return self.rule
+        """``exchange-rule``, with the rule."""
+        return spelled("exchange-rule", self, "rule")
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, missing learning rates."""

@@ -18,6 +18,7 @@ from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
 from ddlopt.solvers.gossip.matchings.single_bound import single_bound
 from ddlopt.solvers.gossip.weights.exact import FastestWeights
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.names import spelled
 
 GAP = 1e-9
 """Relative gap at which each step ends, or earlier where less was asked for."""
@@ -99,8 +100,8 @@ class Matcha(CertifiedMethod, uses=("threads",)):
 
     @property
     def name(self) -> str:
-        """``matcha`` or ``matcha-edges``."""
-        return "matcha-edges" if self.per_edge else "matcha"
+        """``matcha``, with its option."""
+        return spelled("matcha", self, "per_edge")
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, and single matchings."""

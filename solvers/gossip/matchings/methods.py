@@ -21,10 +21,7 @@ def best(instance: MatchingsInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("single-matching", "exact", "one at a time: the best probabilities of few matchings", "exact:SingleMatching"),
-    ("matcha", "heuristic", "MATCHA: few matchings, most connected, one weight", "exact:Matcha"),
-    ("matcha-edges", "heuristic", "MATCHA's probabilities, the best weight of each edge", "exact:Matcha", {"per_edge": True}),
-    ("matcha-semidefinite", "heuristic", "MATCHA through CVXPY", "convex:SemidefiniteMatcha"),
-    ("matcha-edges-semidefinite", "heuristic", "matcha-edges through CVXPY", "convex:SemidefiniteMatcha", {"per_edge": True}),
+    ("matcha", "heuristic", "MATCHA: few matchings, most connected, one weight or the best of each edge", "exact:Matcha"),
     ("matchings-search", "heuristic", "local search over matchings, probabilities and weights", "search:MatchingsSearch"),
     ("vanilla", "heuristic", "every matching in every round, the best weight for all", "rules:Vanilla"),
     ("equal-activation", "heuristic", "every matching equally often, the best weight for all", "rules:EqualActivation"),

@@ -15,7 +15,6 @@ def best(instance: PeriodInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("best-period", "exact", "branch and bound over periods, and over the seconds of rounds that are designed", "exact:BestPeriods"),
-    ("geometric-program", "heuristic", "geometric program through CVXPY, which promises a little more than is asked for", "convex:GeometricProgram"),
     ("adacomm", "heuristic", "AdaComm's formula at the horizon of synchronous training", "rules:AdaComm"),
     ("synchronous", "heuristic", "communicate after each step", "rules:Synchronous"),
 )  # fmt: skip

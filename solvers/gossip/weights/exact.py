@@ -14,15 +14,18 @@ from ddlopt.solvers.contracts import Limits, best_bound, relative_gap
 from ddlopt.solvers.gossip.spectral.interior_point import Iterate, solve
 from ddlopt.solvers.gossip.weights.programs import WeightsProgram
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.names import spelled
 
-_NAMES = {"averaging": "fdla", "chain": "fmmc", "process": "fmmp", "pairwise": "fastest-pairwise"}
 _GAP = 1e-8
 """Relative gap at which it ends, or earlier where less was asked for."""
 
 
 @dataclass(frozen=True)
 class FastestWeights(CertifiedMethod, uses=("threads",)):
-    r"""One of the four eigenvalue problems, with a certificate that is recomputed from the multipliers.
+    r"""The best weights for a goal, with a certificate that is recomputed from the multipliers.
+
+    Fastest distributed linear averaging (FDLA, goal ``averaging``), the fastest mixing Markov chain (FMMC, ``chain``)
+    and process (FMMP, ``process``), the best probabilities of randomized gossip (``pairwise``).
 
     Edges that an automorphism of the graph exchanges have one weight: the average of a solution's images under all
     automorphisms is as good, as the objective is convex. The bound is that of
@@ -30,13 +33,14 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
 
     Parameters
     ----------
-    goal : {"averaging", "chain", "process", "pairwise"}
-        That it solves. Chains also answer instances of goal ``averaging``, as the best weights that are not negative.
+    goal : {"averaging", "chain", "process", "pairwise"}, optional
+        That it solves; None: the instance's. Chains also answer instances of goal ``averaging``, as the best weights
+        that are not negative.
     symmetry : bool
         Look for automorphisms.
     """
 
-    goal: Goal
+    goal: Goal | None = None
     symmetry: bool = True
 
     family: ClassVar[str] = "gossip"
@@ -45,20 +49,20 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
 
     @property
     def name(self) -> str:
-        """``fdla``, ``fmmc``, ``fmmp`` or ``fastest-pairwise``."""
-        return _NAMES[self.goal]
+        """``fastest-weights``, with its goal."""
+        return spelled("fastest-weights", self, "goal")
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, other goals."""
         reason = super().refuses(instance)
-        if reason is None and instance.goal != self.goal and (instance.goal, self.goal) != ("averaging", "chain"):
+        if reason is None and self.goal not in (None, instance.goal, "chain" if instance.goal == "averaging" else None):
             return f"it is for goal '{self.goal}', and this instance has goal '{instance.goal}'"
         return reason
 
     def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Weights and certificate, or those of the last iterate when the time is up."""
         asked = instance
-        if instance.goal != self.goal:
+        if self.goal not in (None, instance.goal):
             asked = WeightsInstance(name=instance.name, network=instance.network, goal=self.goal)
         program = WeightsProgram(asked, self._orbits(asked))
         bounds: list[float | None] = []
@@ -84,8 +88,8 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
 
     def _orbits(self, instance: WeightsInstance) -> Any:
         edges = len(instance.network.edges)
-        count = 2 * edges if self.goal == "pairwise" else edges
+        count = 2 * edges if instance.goal == "pairwise" else edges
         if not self.symmetry or len(set(instance.costs)) > 1:
             return np.arange(count)
         found = automorphisms(instance.network)
-        return found.arc_orbits if self.goal == "pairwise" else found.edge_orbits
+        return found.arc_orbits if instance.goal == "pairwise" else found.edge_orbits

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
 from ddlopt.solvers.scheduling.online.time_shares import makespan_shares, max_min_shares
@@ -33,8 +34,8 @@ class Gavel(Online, uses=()):
 
     @property
     def name(self) -> str:
-        """See the class."""
-        return f"gavel-{self.goal.replace('_', '-')}"
+        """``gavel``, with its goal."""
+        return spelled("gavel", self, "goal")
 
     def policy(self, instance: SchedulingInstance) -> Policy:
         """Balances of one simulation."""

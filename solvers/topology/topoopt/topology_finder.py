@@ -10,6 +10,7 @@ import numpy as np
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import Path, TopologyDesign, TopologyInstance
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.names import spelled
 from ddlopt.solvers.topology.allreduce_links import HopRouter, Rings, lay_backbone, paper_rings, released_rings
 from ddlopt.solvers.topology.draft import Draft, all_joined, hops_of, require_paths, traffic_pairs
 from ddlopt.solvers.topology.routing import (
@@ -107,8 +108,8 @@ class TopologyFinder(Heuristic, uses=("seed",)):
 
     @property
     def name(self) -> str:
-        """``topology-finder`` or ``topology-finder-released``."""
-        return "topology-finder" if self.variant == "paper" else "topology-finder-released"
+        """``topology-finder``, with its variant."""
+        return spelled("topology-finder", self, "variant")
 
     def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """The design, and in the details the ring ports, generators and dropped links."""

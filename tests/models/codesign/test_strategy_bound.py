@@ -170,7 +170,7 @@ def true_congestion(seed):
         found[choices] = 0.0
         if job is not None:
             try:
-                result = Exact("all-rings", "topology", RingsAndRoutes(rings="all")).solve(job, Limits(gap=1e-7))
+                result = Exact("rings-and-routes", "topology", RingsAndRoutes(rings="all")).solve(job, Limits(gap=1e-7))
             except InfeasibleError:
                 found[choices] = inf
                 continue

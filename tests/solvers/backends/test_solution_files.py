@@ -216,7 +216,7 @@ def test_names_of_the_model_itself(cover, tmp_path):
 
 
 def test_of_another_instance(tmp_path):
-    form = formulation_named("all-rings", load("topology/tiny-n5-d2"))
+    form = formulation_named("rings-and-routes:rings=all", load("topology/tiny-n5-d2"))
     model = write_model(form, load("topology/tiny-n5-d2"), tmp_path / "model.mps")[0]
     PROGRAMS["highs"](model, tmp_path / "answer.sol")
     with pytest.raises(

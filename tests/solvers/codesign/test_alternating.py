@@ -64,16 +64,16 @@ def test_nobody_beats_the_optimum(seed):
         assert result.checked, method.name
         assert result.objective >= best * (1 - 1e-9), method.name
         results[method.name] = result.objective
-    assert results["alternating-exact"] <= best * 1.25
+    assert results["alternating:strategies=exact,topology=exact"] <= best * 1.25
     assert min(results.values()) <= best * 1.1
 
 
 def test_names_are_those_of_the_catalogue():
     assert [method.name for method in ALL] == [
         "alternating",
-        "alternating-exact-strategies",
-        "alternating-exact-topology",
-        "alternating-exact",
+        "alternating:strategies=exact",
+        "alternating:topology=exact",
+        "alternating:strategies=exact,topology=exact",
         "alternating-released",
         "data-parallel",
         "expander",

@@ -228,9 +228,9 @@ def test_utilities_of_many_jobs_are_those_of_each():
 def test_names_and_refusals():
     assert [Gadget(oracle=oracle).name for oracle in ("auto", "embedding", "rounding", "packing")] == [
         "gadget",
-        "gadget-milp",
-        "gadget-rounding",
-        "gadget-packing",
+        "gadget:oracle=embedding",
+        "gadget:oracle=rounding",
+        "gadget:oracle=packing",
     ]
     rng = np.random.default_rng(0)
     star = random_instance(rng, places=(2, 2), network="star")

@@ -15,6 +15,7 @@ from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParamet
 from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.solvers.aggregation.hot.exact import opened
 from ddlopt.solvers.aggregation.hot.greedy import HotDensity, HotFrequency, HotPrices, HotSampled
 from ddlopt.solvers.aggregation.hot.knapsack import HotKnapsack
 from ddlopt.solvers.aggregation.hot.methods import ENTRIES, best, milp
@@ -22,8 +23,8 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 
 TIGHT = Limits(gap=1e-9)
-METHODS = {entry.name: entry.make("highs") for entry in ENTRIES}
-EXACT = ("hot-knapsack", "hot-parameters", "hot-plain")
+METHODS = {"milp": opened("highs"), **{entry.name: entry.make("highs") for entry in ENTRIES}}
+EXACT = ("hot-knapsack", "milp", "hot-plain")
 
 
 @pytest.mark.parametrize("seed", seeds(6, 16))
@@ -180,7 +181,7 @@ def test_a_larger_sample_captures_more() -> None:
 def test_a_start_that_is_best_is_kept() -> None:
     instance = load("aggregation/hot-tiny-p9-s2")
     first = METHODS["hot-plain"].solve(instance, TIGHT)
-    again = METHODS["hot-parameters"].solve(instance, TIGHT, start=first.solution)
+    again = METHODS["milp"].solve(instance, TIGHT, start=first.solution)
     assert again.objective == pytest.approx(first.objective)
     assert again.status is Status.OPTIMAL
 
@@ -188,7 +189,7 @@ def test_a_start_that_is_best_is_kept() -> None:
 def test_the_methods_that_are_taken_where_none_is_named() -> None:
     one, several = load("aggregation/hot-tiny-p12-s1"), load("aggregation/hot-tiny-p9-s2")
     assert best(one, "highs").name == "hot-knapsack"
-    assert best(several, "highs").name == milp(one, "highs").name == "hot-parameters"
+    assert best(several, "highs").name == milp(one, "highs").name == "milp"
     with pytest.raises(NotApplicableError, match="it fills one switch, and there are 2"):
         HotKnapsack().solve(several, Limits())
     with pytest.raises(NotApplicableError, match="it answers a hot parameters"):

@@ -56,7 +56,7 @@ def test_both_solvers_of_the_relaxation_agree(seed: int) -> None:
     assert ours.gap is not None
     assert ours.gap < 1e-9
     assert conic.objective == pytest.approx(ours.objective, rel=1e-6)
-    assert conic.method == "slot-shares"
+    assert conic.method == "slot-prices:solver=clarabel"
 
 
 @for_each("seed", range(4))

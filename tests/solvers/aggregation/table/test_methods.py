@@ -215,7 +215,7 @@ def test_the_catalogue_and_the_best() -> None:
         assert entry.name in names
     instance = table_of(generate("table", 0, bits=3))
     assert table_methods.best(instance, "highs").name == "table"
-    assert table_methods.milp(instance, "highs").name == "table-milp"
+    assert table_methods.milp(instance, "highs").name == "milp"
 
 
 def test_progress_is_reported_with_bounds_that_meet() -> None:

@@ -110,7 +110,7 @@ def test_one_weight_a_generator_is_enough(generators):
     """The interior-point method may give each link a weight of its own, and finds nothing better."""
     graph = nx.circulant_graph(12, generators)
     network = Network(nodes=12, edges=tuple(graph.edges()))
-    free = method("fdla", "gossip").solve(WeightsInstance(name="w", network=network), TIGHT)
+    free = method("fastest-weights", "gossip").solve(WeightsInstance(name="w", network=network), TIGHT)
     asked = instance(12, 6, "averaging")
     weights, proven = best_weights(asked.characters[:, [g - 1 for g in generators]])
     assert free.objective == pytest.approx(proven, abs=1e-7)

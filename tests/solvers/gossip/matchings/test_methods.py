@@ -15,6 +15,7 @@ from ddlopt.models.gossip.matchings.second_moments import SecondMoment
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
+from ddlopt.solvers.gossip.matchings.convex import SemidefiniteMatcha
 from ddlopt.solvers.gossip.matchings.decompositions import Kempe, coloured, colours_of, fewest_matchings, grouped
 from ddlopt.solvers.gossip.matchings.moment_newton import _Path, best_weights
 from ddlopt.solvers.gossip.matchings.search import MatchingsSearch
@@ -68,7 +69,7 @@ def test_probabilities_and_weight_of_matcha():
 
 @pytest.mark.parametrize(("percent", "expected"), [(50, 0.6335), (60, 0.5556), (100, 0.5556)])
 def test_a_weight_for_each_edge(percent, expected):
-    found = solved("matcha-edges", matcha_8("graph", percent / 100))
+    found = solved("matcha:per_edge=true", matcha_8("graph", percent / 100))
     assert round(found.objective, 4) == expected
     assert found.scope_gap <= 1e-8
     # With three of five matchings nothing is lost against fastest averaging over all edges: proven for all plans.
@@ -86,7 +87,7 @@ def test_everything_in_every_round():
 
 def test_a_ring_gains_nothing_from_weights_of_its_own():
     asked = instance(nx.cycle_graph(8), 1.0)
-    assert solved("matcha-edges", asked).objective == pytest.approx(solved("matcha", asked).objective, rel=1e-8)
+    assert solved("matcha:per_edge=true", asked).objective == pytest.approx(solved("matcha", asked).objective, rel=1e-8)
 
 
 def asked_of(seed, **more):
@@ -98,9 +99,9 @@ def asked_of(seed, **more):
 
 
 @for_each("seed", seeds(1, 3))
-@for_each("pair", [("matcha", "matcha-semidefinite"), ("matcha-edges", "matcha-edges-semidefinite")])
+@for_each("pair", [("matcha", SemidefiniteMatcha()), ("matcha:per_edge=true", SemidefiniteMatcha(per_edge=True))])
 def test_generic_solvers_agree(seed, pair):
-    own, generic = (method(name, "gossip").solve(asked_of(seed), LIMITS) for name in pair)
+    own, generic = (ddlopt.solve(asked_of(seed), each, gap=LIMITS.gap) for each in pair)
     assert own.checked
     assert generic.checked
     # The objective is a continuous function of probabilities that are known to a solver's tolerance.
@@ -181,7 +182,7 @@ def test_with_one_matching_at_a_time_half_is_best():
     free = best_weights(Plan(asked, asked.matchings).moment(np.array(found.solution.probabilities)), 1e-9)
     assert free.factor == pytest.approx(found.objective, rel=1e-8)
     assert free.bound == pytest.approx(found.objective, rel=1e-8)
-    generic = solved("matcha-semidefinite", asked)
+    generic = SemidefiniteMatcha().solve(asked, LIMITS)
     assert generic.objective == pytest.approx(found.objective, rel=1e-6)
     # More than one matching a round is not to be had.
     assert solved("single-matching", matcha_8("graph", 1.0, "single")).objective == pytest.approx(
@@ -266,7 +267,7 @@ def test_search_stops_where_the_bound_is_met():
 
 
 @for_each("activation", ["independent", "single"])
-@for_each("name", ["matchings-search", "matcha-edges", "single-matching", "equal-activation"])
+@for_each("name", ["matchings-search", "matcha:per_edge=true", "single-matching", "equal-activation"])
 def test_a_deadline_gives_what_is_known_by_then(name, activation):
     asked = instance(nx.connected_watts_strogatz_graph(20, 4, 0.4, seed=1), 2.0, activation=activation)
     chosen = method(name, "gossip")
@@ -282,8 +283,10 @@ def test_refusals():
 
 
 def test_small_budgets_have_a_bound_of_their_own():
-    assert solved("matcha-edges", matcha_8("graph", 0.1)).bound == pytest.approx(1 / (1 + 0.113 / 2 / 0.5), abs=5e-4)
-    tiny = solved("matcha-edges", instance(nx.path_graph(3), 1e-3))
+    assert solved("matcha:per_edge=true", matcha_8("graph", 0.1)).bound == pytest.approx(
+        1 / (1 + 0.113 / 2 / 0.5), abs=5e-4
+    )
+    tiny = solved("matcha:per_edge=true", instance(nx.path_graph(3), 1e-3))
     assert 0 < tiny.gap < 1e-6
 
 

@@ -15,6 +15,7 @@ from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.gossip.period.convex import GeometricProgram
 from ddlopt.solvers.gossip.period.rounds import Mixing
 from ddlopt.solvers.gossip.period.rules import adacomm_period
 from ddlopt.solvers.gossip.period.search import best_period
@@ -28,7 +29,7 @@ def period(name, **options):
 
 
 def solve(name, instance, limits=TIGHT):
-    return method(name, "gossip").solve(instance, limits)
+    return (method(name, "gossip") if isinstance(name, str) else name).solve(instance, limits)
 
 
 def changed(instance, **fields):
@@ -50,13 +51,13 @@ def test_closed_form():
 def test_geometric_program_and_branch_and_bound_agree(mixing):
     asked = changed(period("a", mixing=mixing), deviation="posynomial")
     step, best, seconds = POSYNOMIAL[mixing]
-    for name in ("best-period", "geometric-program"):
+    for name in ("best-period", GeometricProgram()):
         found = solve(name, asked)
         assert found.objective == pytest.approx(seconds, abs=5e-3)
         assert found.solution.period == pytest.approx(best, abs=1e-3)
         assert found.solution.step_size == pytest.approx(step, abs=6e-6)
     exact = solve("best-period", changed(asked, deviation="exact")).objective
-    kept = solve("geometric-program", changed(asked, deviation="exact"))
+    kept = solve(GeometricProgram(), changed(asked, deviation="exact"))
     assert exact < kept.objective < kept.details["promised_s"]
 
 
@@ -153,7 +154,7 @@ def test_with_equal_times_no_round_is_empty():
     found = solve("best-period", asked, Limits(gap=1e-5))
     assert sum(found.solution.activation) == pytest.approx(1, abs=1e-6)
     assert found.solution.activation == pytest.approx((1 / 3,) * 3, abs=1e-6)
-    generic = solve("geometric-program", asked)
+    generic = solve(GeometricProgram(), asked)
     assert found.objective * (1 - 1e-5) <= generic.objective <= found.objective * 1.01
     assert sum(generic.solution.activation) == pytest.approx(1, abs=1e-6)
 
@@ -173,7 +174,7 @@ def test_lines_are_above_and_points_below():
 
 def test_uneven_times_are_no_geometric_program():
     with pytest.raises(NotApplicableError, match="its matchings take different times"):
-        solve("geometric-program", ddlopt.load("gossip/period-cvx-m8"))
+        solve(GeometricProgram(), ddlopt.load("gossip/period-cvx-m8"))
 
 
 def test_matchings_are_matchings():

@@ -13,6 +13,7 @@ from ddlopt.models.gossip import Network, WeightsInstance, evaluate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.spectral.interior_point import solve
+from ddlopt.solvers.gossip.weights.convex import Semidefinite
 from ddlopt.solvers.gossip.weights.exact import FastestWeights
 from ddlopt.solvers.gossip.weights.programs import WeightsProgram
 
@@ -31,14 +32,15 @@ def value(name, asked):
     return found.objective
 
 
+FDLA, FMMC, FMMP = (f"fastest-weights:goal={goal}" for goal in ("averaging", "chain", "process"))
 PENDANT = nx.Graph([(0, 1), (1, 2), (1, 3), (2, 3)])
 
 
 @for_each(
     ("name", "expected", "time"),
     [
-        ("fdla", 0.6433, 2.2671),
-        ("fmmc", 0.6810, 2.6025),
+        (FDLA, 0.6433, 2.2671),
+        (FMMC, 0.6810, 2.6025),
         ("metropolis", 0.7743, 3.9094),
         ("max-degree", 0.7793, 4.0093),
         ("best-constant", 0.7119, 2.9422),
@@ -54,31 +56,31 @@ def test_values_printed_with_the_example_of_cvx(name, expected, time):
 @for_each(
     ("graph", "name", "expected"),
     [
-        *((nx.path_graph(n), name, math.cos(math.pi / n)) for n in (4, 7) for name in ("fdla", "fmmc", "metropolis")),
-        *((nx.cycle_graph(n), "fdla", (1 + c) / (3 - c)) for n in (6, 8) for c in [math.cos(2 * math.pi / n)]),
-        (PENDANT, "fmmc", 7 / 11),
-        (PENDANT, "fdla", 1 / math.sqrt(3)),
+        *((nx.path_graph(n), name, math.cos(math.pi / n)) for n in (4, 7) for name in (FDLA, FMMC, "metropolis")),
+        *((nx.cycle_graph(n), FDLA, (1 + c) / (3 - c)) for n in (6, 8) for c in [math.cos(2 * math.pi / n)]),
+        (PENDANT, FMMC, 7 / 11),
+        (PENDANT, FDLA, 1 / math.sqrt(3)),
         (PENDANT, "best-constant", 0.6),
         (PENDANT, "metropolis", 2 / 3),
-        (nx.complete_bipartite_graph(2, 3), "fmmc", 3 / 7),
-        (nx.complete_bipartite_graph(3, 3), "fmmc", 1 / 3),
-        (nx.wheel_graph(5), "fmmc", 1 / 4),
+        (nx.complete_bipartite_graph(2, 3), FMMC, 3 / 7),
+        (nx.complete_bipartite_graph(3, 3), FMMC, 1 / 3),
+        (nx.wheel_graph(5), FMMC, 1 / 4),
         (nx.wheel_graph(5), "metropolis", 7 / 12),
-        (nx.hypercube_graph(4), "fdla", 3 / 5),
-        (nx.petersen_graph(), "fdla", 3 / 7),
-        (nx.star_graph(4), "fmmc", 3 / 4),
-        (nx.star_graph(4), "fdla", 2 / 3),
-        (nx.complete_graph(5), "fdla", 0.0),
+        (nx.hypercube_graph(4), FDLA, 3 / 5),
+        (nx.petersen_graph(), FDLA, 3 / 7),
+        (nx.star_graph(4), FMMC, 3 / 4),
+        (nx.star_graph(4), FDLA, 2 / 3),
+        (nx.complete_graph(5), FDLA, 0.0),
     ],
 )
 def test_closed_forms(graph, name, expected):
-    asked = instance(graph, "chain" if name == "fmmc" else "averaging")
+    asked = instance(graph, "chain" if name == FMMC else "averaging")
     assert value(name, asked) == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("nodes", [4, 6, 8])
 def test_process_on_a_path(nodes):
-    found = method("fmmp", "gossip").solve(instance(nx.path_graph(nodes), "process", 1.0), TIGHT)
+    found = method(FMMP, "gossip").solve(instance(nx.path_graph(nodes), "process", 1.0), TIGHT)
     assert found.objective == pytest.approx(12 / (nodes * (nodes**2 - 1)), rel=1e-7)
     rates = np.array([i * (nodes - i) for i in range(1, nodes)], dtype=float)
     np.testing.assert_allclose(found.solution.weights, rates / rates.sum(), rtol=1e-3)
@@ -111,7 +113,7 @@ def test_agrees_with_semidefinite_programming(goal, seed):
     graph = nx.connected_watts_strogatz_graph(12, 4, 0.4, seed=seed)
     asked = instance(graph, goal, 5.0 if goal == "process" else None)
     exact = FastestWeights(goal).solve(asked, TIGHT)
-    generic = method("semidefinite", "gossip").solve(asked, TIGHT)
+    generic = Semidefinite().solve(asked, TIGHT)
     assert exact.gap <= 1e-8
     assert generic.gap <= 1e-6
     assert exact.objective == pytest.approx(generic.objective, rel=1e-6)
@@ -151,7 +153,7 @@ def test_every_bound_on_the_way_holds():
 
 
 def test_chains_answer_averaging_within_their_scope():
-    found = method("fmmc", "gossip").solve(ddlopt.load("gossip/cvx-n8-averaging"), TIGHT)
+    found = method(FMMC, "gossip").solve(ddlopt.load("gossip/cvx-n8-averaging"), TIGHT)
     assert found.scope == "Markov chain"
     assert found.scope_gap <= 1e-8
     assert found.bound < 0.6434
@@ -165,9 +167,7 @@ def test_a_deadline_gives_weights_and_what_is_known_by_then():
     assert found.status == "feasible"
 
 
-@for_each(
-    ("name", "goal"), [("fdla", "chain"), ("fmmp", "averaging"), ("metropolis", "pairwise"), ("uniform", "chain")]
-)
+@for_each(("name", "goal"), [(FDLA, "chain"), (FMMP, "averaging"), ("metropolis", "pairwise"), ("uniform", "chain")])
 def test_refusals(name, goal):
     with pytest.raises(NotApplicableError, match=f"'{goal}'"):
         method(name, "gossip").solve(instance(nx.path_graph(3), goal), Limits())

@@ -1,0 +1,31 @@
+"""How methods are written: ``link-exchange:effort=0.1,…``, and several of them with commas between."""
+
+import dataclasses
+import json
+from typing import Any
+
+
+def split(asked: str) -> tuple[str, str]:
+    """Name of a method, and the text of its options."""
+    name, _, settings = asked.partition(":")
+    return name, settings
+
+
+def listed(text: str) -> list[str]:
+    """The names of a list with commas; ``name:a=1,b=2`` is one of them."""
+    found: list[str] = []
+    for piece in text.split(","):
+        if "=" in piece and ":" not in piece and found and ":" in found[-1]:
+            found[-1] += f",{piece}"
+        elif piece.strip():
+            found.append(piece.strip())
+    return found
+
+
+def spelled(name: str, method: Any, *options: str) -> str:
+    """The name with those of the options, fields of a dataclass, that are not at their defaults."""
+    defaults = {field.name: field.default for field in dataclasses.fields(method)}
+    values = {option: getattr(method, option) for option in options}
+    given = {option: value for option, value in values.items() if value != defaults[option]}
+    text = (f"{option}={value if isinstance(value, str) else json.dumps(value)}" for option, value in given.items())
+    return f"{name}:{','.join(text)}" if given else name
