@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ddlopt
+from ddlopt.solvers.names import split
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWN = (("tag", "sfb-bert-base-b4-w2-25g"), ("espresso", "espresso-resnet101-dgc-pcie"))
@@ -55,7 +56,7 @@ def test_the_demo_asks_for_what_there_is():
     assert {name.partition("/")[0] for name, _, _ in cases} == set(ddlopt.families())
     assert {name for name, _, _ in cases} | set(demo["LIMITS_S"]) <= set(ddlopt.names())
     for name, _, methods in cases:
-        assert set(methods) <= set(ddlopt.methods(name.partition("/")[0]))
+        assert {split(method)[0] for method in methods} <= set(ddlopt.methods(name.partition("/")[0]))
     assert all(page.exists() for page in map(ROOT.joinpath, re.findall(r"docs/[\w/]+\.md", demo["READ_ON"])))
 
 
