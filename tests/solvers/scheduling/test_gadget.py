@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from one_server_cases import RING, answered, cluster, job
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, slow
 
@@ -11,11 +12,9 @@ from ddlopt.models.scheduling import (
     AllOrNothing,
     Capped,
     Fair,
-    Job,
     Logarithmic,
     LossCurve,
     Network,
-    RingTiming,
     SchedulingInstance,
     ServerGroup,
     evaluate,
@@ -28,24 +27,9 @@ from ddlopt.solvers.scheduling.slot.embedding_oracles import SlotChoice
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Modelled, Packing, PoolBound
 from ddlopt.solvers.scheduling.slot.worth import SlotGains, Utilities
 
-LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
-RING = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
-
-
-def job(name, workers, minibatches, **more):
-    return Job(name=name, **{"max_workers": workers, "timing": LINEAR, "minibatches": minibatches, **more})
-
-
-def cluster(jobs, slots, gpus=2, **more):
-    servers = (ServerGroup(capacity={"gpu": float(gpus)}),)
-    return SchedulingInstance(name="few", slots=slots, slot_s=1.0, servers=servers, jobs=tuple(jobs), **more)
-
 
 def solve(instance, oracle="auto", seed=0):
-    schedule, details = Gadget(oracle=oracle).answer(instance, seed, Clock(Limits(), None), None)
-    found = evaluate(instance, schedule)
-    assert not found.violations
-    return float(found.objective), schedule, details
+    return answered(Gadget(oracle=oracle), instance, seed)
 
 
 @for_each(

@@ -2,25 +2,21 @@
 
 import numpy as np
 import pytest
+from one_server_cases import LINEAR, job
 from volume import for_each
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
+from ddlopt.models.scheduling import Capped, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.pool import Placer
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.engine import UnfinishedError, simulate
 
-LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
 RING = RingTiming(gradient_bytes=3.0, bandwidth_bytes_per_s=4.0, forward_s_per_sample=0.5, overhead_s=0.1)
 
 
 def clock(time_s=None):
     return Clock(Limits(time_s=time_s), None)
-
-
-def job(name, workers, minibatches, **more):
-    return Job(name=name, **{"max_workers": workers, "timing": LINEAR, "minibatches": minibatches, **more})
 
 
 def instance(jobs, slots=10, gpus=(2, 2), **more):

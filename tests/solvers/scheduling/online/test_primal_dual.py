@@ -4,44 +4,23 @@ import itertools
 
 import numpy as np
 import pytest
+from one_server_cases import RING, answered, cluster, job
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, slow
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
     Capped,
-    Job,
     Logarithmic,
-    RingTiming,
-    SchedulingInstance,
-    ServerGroup,
-    evaluate,
 )
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.engine import State
 from ddlopt.solvers.scheduling.online.primal_dual import PrimalDual, _Prices
 from ddlopt.solvers.scheduling.slot.rates import Rates
 
-LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
-RING = RingTiming(gradient_bytes=1, bandwidth_bytes_per_s=1, forward_s_per_sample=1.0)
-
-
-def job(name, workers, minibatches, **more):
-    return Job(name=name, **{"max_workers": workers, "timing": LINEAR, "minibatches": minibatches, **more})
-
-
-def cluster(jobs, slots, gpus=2, **more):
-    servers = (ServerGroup(capacity={"gpu": float(gpus)}),)
-    return SchedulingInstance(name="few", slots=slots, slot_s=1.0, servers=servers, jobs=tuple(jobs), **more)
-
 
 def solve(instance, **options):
-    schedule, details = PrimalDual(**options).answer(instance, 0, Clock(Limits(), None), None)
-    found = evaluate(instance, schedule)
-    assert not found.violations
-    return float(found.objective), schedule, details
+    return answered(PrimalDual(**options), instance)
 
 
 @pytest.mark.parametrize(
