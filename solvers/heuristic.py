@@ -95,6 +95,7 @@ class CertifiedMethod(ABC):
     """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
     family: ClassVar[str]
+    """Told by the folder in ``ddlopt.solvers``; a method of another package says it."""
     covers: ClassVar[type[Instance]] = Instance
     """Of a family with several problems, the instances of those that it answers."""
     kernels: ClassVar[tuple[str, ...]] = ()
@@ -106,6 +107,9 @@ class CertifiedMethod(ABC):
         super().__init_subclass__(**options)
         if uses is not None:
             cls.uses = frozenset(uses)
+        match cls.__module__.split("."):
+            case ["ddlopt", "solvers", family, _, *_]:
+                cls.family = family
 
     @property
     @abstractmethod

@@ -32,7 +32,6 @@ class DataParallel(Heuristic, uses=("seed",)):
 
     topology: TopologyPlane = "topology-finder"
 
-    family: ClassVar[str] = "codesign"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:

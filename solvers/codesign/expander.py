@@ -40,7 +40,6 @@ class Expander(Heuristic, uses=("seed",)):
     plane_s: float = 20.0
     budget: int = 4000
 
-    family: ClassVar[str] = "codesign"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
         "ddlopt.solvers.topology.routing",

@@ -26,7 +26,6 @@ class Nothing(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "none"
-    family: ClassVar[str] = "compression"
 
     def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See the class.
@@ -60,7 +59,6 @@ class Everything(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "all"
-    family: ClassVar[str] = "compression"
 
     def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See the class.

@@ -36,7 +36,6 @@ class BandwidthSharing(CertifiedMethod, uses=("seed", "start")):
     solver: str = "clarabel"
 
     name: ClassVar[str] = "bandwidth-shares"
-    family: ClassVar[str] = "scheduling"
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """See the formulation."""

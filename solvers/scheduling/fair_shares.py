@@ -54,7 +54,6 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     sweeps: int = 10
 
     name: ClassVar[str] = "fair-shares"
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     def refuses(self, instance: SchedulingInstance) -> str | None:

@@ -58,7 +58,6 @@ class Gadget(Heuristic, uses=("seed",)):
     oracle: OracleName = "auto"
     slot_limit_s: float = 30.0
 
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     @property

@@ -48,7 +48,6 @@ class LpGuided(Heuristic, uses=("seed", "start")):
 
     sweeps: int = 100
 
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     @property

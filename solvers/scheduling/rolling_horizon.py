@@ -58,7 +58,6 @@ class RollingHorizon(Heuristic, uses=("seed",)):
     window_s: float = 5.0
     gap: float = 1e-4
 
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     def __post_init__(self) -> None:

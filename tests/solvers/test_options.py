@@ -125,6 +125,7 @@ def test_every_method_says_what_it_is(family):
             continue
         instance = ddlopt.load(min(covered, key=lambda name: listed[name].size))
         method = entry.make("highs")
+        assert (method.family, method.name) == (family, entry.name)
         formulation, wrapped = formulation_of(method, instance), WithinMemory(method, 10**9)
         assert formulation_of(wrapped, instance) == formulation
         assert solver_of(wrapped, instance) == solver_of(method, instance)

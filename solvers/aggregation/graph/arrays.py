@@ -19,7 +19,6 @@ from ddlopt.solvers.aggregation.graph.kernels.forest import (
 )
 from ddlopt.solvers.aggregation.graph.kernels.messages import Net, Prices, Rules
 
-FAMILY = "aggregation"
 _GOALS = {"utilization": UTILIZATION, "congestion": CONGESTION, "rates": RATES}
 _ANY = 2**31
 

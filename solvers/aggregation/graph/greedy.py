@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.contracts import Solution
-from ddlopt.solvers.aggregation.graph.arrays import FAMILY, Case, case_of
+from ddlopt.solvers.aggregation.graph.arrays import Case, case_of
 from ddlopt.solvers.aggregation.graph.kernels import forest as kernels
 from ddlopt.solvers.aggregation.graph.kernels.forest import Forest
 from ddlopt.solvers.aggregation.graph.kernels.messages import Prices
@@ -34,7 +34,6 @@ class TakahashiMatsuyama(Heuristic, uses=("seed",)):
     """
 
     name: ClassVar[str] = "takahashi-matsuyama"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.graph.kernels.forest",)
 
@@ -62,7 +61,6 @@ class WaterFilling(Heuristic, uses=("seed",)):
     passes: int = 10
 
     name: ClassVar[str] = "water-filling"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.graph.kernels.forest",)
 

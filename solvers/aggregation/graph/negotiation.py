@@ -65,7 +65,6 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
     known_s: float = 0.0
 
     name: ClassVar[str] = "graph-negotiation"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[GraphInstance]] = GraphInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.aggregation.graph.kernels.messages",

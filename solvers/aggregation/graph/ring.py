@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
-from ddlopt.solvers.aggregation.graph.strategies import FAMILY, Paths
+from ddlopt.solvers.aggregation.graph.strategies import Paths
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 
@@ -23,7 +23,7 @@ class Ring:
     """
 
     name: ClassVar[str] = "ring"
-    family: ClassVar[str] = FAMILY
+    family: ClassVar[str] = "aggregation"
     uses: ClassVar[frozenset[str]] = frozenset({"seed"})
 
     def refuses(self, instance: Any) -> str | None:

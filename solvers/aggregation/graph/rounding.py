@@ -12,7 +12,7 @@ from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.errors import NoSolutionError, SolverError
 from ddlopt.solvers.aggregation.graph.relaxation import Program, Relaxed, columns_of, starts
-from ddlopt.solvers.aggregation.graph.strategies import FAMILY, Paths, Room, Route, aggregated, meeting
+from ddlopt.solvers.aggregation.graph.strategies import Paths, Room, Route, aggregated, meeting
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, better
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -48,7 +48,6 @@ class RelaxedRounding(CertifiedMethod, uses=("seed",)):
     rounds: int = 30
 
     name: ClassVar[str] = "lp-rounding"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
 
     def refuses(self, instance: Any) -> str | None:

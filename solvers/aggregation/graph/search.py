@@ -9,7 +9,7 @@ from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.aggregation.graph.arrays import FAMILY, Case, case_of
+from ddlopt.solvers.aggregation.graph.arrays import Case, case_of
 from ddlopt.solvers.aggregation.graph.kernels import forest as kernels
 from ddlopt.solvers.aggregation.graph.kernels.forest import Forest
 from ddlopt.solvers.aggregation.graph.kernels.search import MOST_JOBS, search
@@ -53,7 +53,6 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
     heat: float | None = None
 
     name: ClassVar[str] = "graph-search"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.aggregation.graph.kernels.forest",

@@ -16,7 +16,6 @@ from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-FAMILY = "aggregation"
 STRATEGIES = ("none", "first-switch", "level", "top", "max")
 _HAIR = 1e-9
 
@@ -51,7 +50,6 @@ class ShortestRoutes(Heuristic, uses=("seed",)):
 
     rule: str = "none"
 
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[GraphInstance]] = GraphInstance
 
     def __post_init__(self) -> None:

@@ -2,7 +2,6 @@
 
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
 from ddlopt.solvers.aggregation.hot.greedy import HotPrices
-from ddlopt.solvers.aggregation.hot.knapsack import FAMILY
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.limited import Limited
 from ddlopt.solvers.warm_started import WarmStarted
@@ -10,5 +9,5 @@ from ddlopt.solvers.warm_started import WarmStarted
 
 def opened(solver: str) -> Method:
     """Prices first, then the integer program, which leaves out what cannot be as good as their answer."""
-    program = Limited("hot-program", FAMILY, lambda worth: HotParameters(worth=worth), solver)
-    return WarmStarted("milp", FAMILY, HotPrices(), lambda _: program)
+    program = Limited("hot-program", "aggregation", lambda worth: HotParameters(worth=worth), solver)
+    return WarmStarted("milp", "aggregation", HotPrices(), lambda _: program)

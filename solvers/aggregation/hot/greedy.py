@@ -11,7 +11,7 @@ from ddlopt.models.aggregation.hot.kernels import place
 from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.contracts import Solution
-from ddlopt.solvers.aggregation.hot.knapsack import FAMILY, best_choice
+from ddlopt.solvers.aggregation.hot.knapsack import best_choice
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _MOST_CELLS = 30_000_000
@@ -29,7 +29,6 @@ class HotPrices(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "hot-prices"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
@@ -52,7 +51,6 @@ class HotDensity(Heuristic, uses=()):
     """The parameter that saves most a register goes first, to the switch with room where it saves most."""
 
     name: ClassVar[str] = "hot-density"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
@@ -71,7 +69,6 @@ class HotFrequency(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "hot-frequency"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
@@ -90,7 +87,6 @@ class HotQuota(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "hot-quota"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
@@ -114,7 +110,6 @@ class HotRandom(Heuristic, uses=("seed",)):
     """Parameters at random (a baseline), to the switch with room where each saves most."""
 
     name: ClassVar[str] = "hot-random"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
@@ -142,7 +137,6 @@ class HotSampled(Heuristic, uses=("seed",)):
     samples: int = 100
 
     name: ClassVar[str] = "hot-sampled"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 

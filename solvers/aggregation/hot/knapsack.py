@@ -13,8 +13,6 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-FAMILY = "aggregation"
-
 _ROUNDING = 1e-12
 """Of sums, relative."""
 
@@ -49,7 +47,6 @@ class HotKnapsack(CertifiedMethod, uses=()):
     most_cells: int = 300_000_000
 
     name: ClassVar[str] = "hot-knapsack"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Any]] = HotInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 

@@ -12,15 +12,12 @@ from ddlopt.models.contracts import Instance, Solution
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 
-FAMILY = "aggregation"
-
 
 @dataclass(frozen=True)
 class Block(Heuristic, uses=()):
     """The first parameters in the first array, and so on, as evenly as the capacities allow."""
 
     name: ClassVar[str] = "block"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
     def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -34,7 +31,6 @@ class RandomArrays(Heuristic, uses=("seed",)):
     """Parameters in random order, dealt round-robin over the arrays."""
 
     name: ClassVar[str] = "random-arrays"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
     def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -58,7 +54,6 @@ class HeatRoundRobin(Heuristic, uses=()):
 
     snake: bool = False
 
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
     @property
@@ -76,7 +71,6 @@ class GreedyCooccurrence(Heuristic, uses=()):
     """Parameters by heat, each into the array with which it shares the fewest batches, then the emptiest."""
 
     name: ClassVar[str] = "greedy-co-occurrence"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
     def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -108,7 +102,6 @@ class HeatBalance(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "heat-balance"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
 
     def answer(self, instance: RegisterInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:

@@ -11,7 +11,7 @@ from ddlopt.models.aggregation.registers.batches import Merged, merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance
-from ddlopt.solvers.aggregation.registers.dealing import FAMILY, placement
+from ddlopt.solvers.aggregation.registers.dealing import placement
 from ddlopt.solvers.aggregation.registers.kernels import enumeration as kernels
 from ddlopt.solvers.aggregation.registers.kernels.annealing import Work, state_of, value_of
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch
@@ -55,7 +55,6 @@ class RegisterTree(CertifiedMethod, uses=("seed", "start")):
 
     only_floor: bool = False
 
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.aggregation.registers.kernels.annealing",

@@ -12,7 +12,7 @@ from ddlopt.models.aggregation.registers.instance import RegisterInstance
 from ddlopt.models.aggregation.registers.relaxation import PlacementRelaxation, RelaxationArrays, relaxation_bound
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placement
+from ddlopt.solvers.aggregation.registers.dealing import by_heat, placement
 from ddlopt.solvers.aggregation.registers.kernels.annealing import state_of, value_of
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
@@ -44,7 +44,6 @@ class RelaxationRounding(CertifiedMethod, uses=("seed",)):
     solver: str | None = None
 
     name: ClassVar[str] = "sdp-rounding"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.registers.kernels.annealing",)
 

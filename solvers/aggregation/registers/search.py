@@ -10,7 +10,7 @@ from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance, Solution
-from ddlopt.solvers.aggregation.registers.dealing import FAMILY, by_heat, placement
+from ddlopt.solvers.aggregation.registers.dealing import by_heat, placement
 from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -47,7 +47,6 @@ class RegisterSearch(Heuristic, uses=("seed", "start")):
     relaxation: bool = False
 
     name: ClassVar[str] = "register-search"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[Instance]] = RegisterInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.registers.kernels.annealing",)
 

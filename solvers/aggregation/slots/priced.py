@@ -50,7 +50,6 @@ class PricedSlots(CertifiedMethod, uses=()):
 
     solver: str = "interior"
 
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[Any]] = SlotsInstance
 
     @property
@@ -107,7 +106,6 @@ class SlowestSlots(CertifiedMethod, uses=()):
     """
 
     name: ClassVar[str] = "slot-bisection"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[Any]] = SlotsInstance
 
     def refuses(self, instance: AggregationProblem) -> str | None:

@@ -33,7 +33,6 @@ class SlotRule(Heuristic, uses=()):
 
     rule: str = "equal"
 
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[Any]] = SlotsInstance
 
     @property

@@ -13,8 +13,6 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-FAMILY = "aggregation"
-
 
 @dataclass(frozen=True)
 class OptimalTables(CertifiedMethod, uses=()):
@@ -34,7 +32,6 @@ class OptimalTables(CertifiedMethod, uses=()):
     """
 
     name: ClassVar[str] = "table"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table.kernels",)
 

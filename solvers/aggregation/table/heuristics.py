@@ -9,7 +9,7 @@ import numpy as np
 
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.contracts import Solution
-from ddlopt.solvers.aggregation.table.exact import FAMILY, most_entries, tables_of
+from ddlopt.solvers.aggregation.table.exact import most_entries, tables_of
 from ddlopt.solvers.aggregation.table.kernels import Floats, Ints, split_ranges
 from ddlopt.solvers.aggregation.table.staircase import function_of, staircase
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -43,7 +43,6 @@ class EvenTables(Heuristic, uses=()):
     """Every table has the same memory, and the best entries for it (our baseline for how memory is shared)."""
 
     name: ClassVar[str] = "table-even"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table.kernels",)
 
@@ -59,7 +58,6 @@ class UniformTables(Heuristic, uses=()):
     """Every table has the same memory, and entries of one length; with prefixes, the shortest blocks that fit."""
 
     name: ClassVar[str] = "table-uniform"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
 
     def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -87,7 +85,6 @@ class LogarithmicTables(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "table-logarithmic"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
 
     def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -121,7 +118,6 @@ class VariationTables(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "table-variation"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
 
     def refuses(self, instance: Any) -> str | None:
@@ -200,7 +196,6 @@ class SplitTables(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "table-split"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TableInstance]] = TableInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.table.kernels",)
 

@@ -40,7 +40,6 @@ class TreeCongestion(CertifiedMethod, uses=()):
     """
 
     name: ClassVar[str] = "tree-congestion"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree.kernels.congestion",)
 

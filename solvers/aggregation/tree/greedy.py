@@ -37,7 +37,6 @@ class TreeGreedy(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "tree-greedy"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
 
     def answer(self, instance: TreeInstance, seed: int, clock: Clock, start: Any) -> Answer[AggregatingSwitches]:

@@ -29,7 +29,6 @@ class TreeLimits(Heuristic, uses=("seed",)):
     rounds: int = 200
 
     name: ClassVar[str] = "tree-limits"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
 
     def refuses(self, instance: Any) -> str | None:

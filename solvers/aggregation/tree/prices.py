@@ -43,7 +43,6 @@ class TreePrices(CertifiedMethod, uses=()):
     steps: int = 400
 
     name: ClassVar[str] = "tree-prices"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree.kernels.dynamic_program",)
 

@@ -15,8 +15,6 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-FAMILY = "aggregation"
-
 
 def job_program(
     instance: TreeInstance, figures: TreeTables, job: int, useful: npt.NDArray[np.bool_], limit: int | None
@@ -57,7 +55,6 @@ class Soar(CertifiedMethod, uses=("seed",)):
     """
 
     name: ClassVar[str] = "soar"
-    family: ClassVar[str] = FAMILY
     covers: ClassVar[type[TreeInstance]] = TreeInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree.kernels.dynamic_program",)
 

@@ -83,7 +83,6 @@ class Strategy(Heuristic, uses=("seed",)):
 
     strategy: str
 
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[TreeInstance]] = TreeInstance
 
     @property

@@ -79,7 +79,6 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     executor: Executor | None = None
     together: int = 1
 
-    family: ClassVar[str] = "codesign"
     kernels: ClassVar[tuple[str, ...]] = (*BranchAndBound.kernels, *LinkExchange.kernels)
 
     def __post_init__(self) -> None:

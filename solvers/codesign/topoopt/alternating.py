@@ -83,7 +83,6 @@ class Alternating(Heuristic, uses=("seed", "start")):
     paths_per_pair: int = 1
     plane_s: float = 20.0
 
-    family: ClassVar[str] = "codesign"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
         "ddlopt.solvers.topology.routing",

@@ -59,7 +59,6 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
     link_alpha: float = 0.5
     propagation: float = 0.25
 
-    family: ClassVar[str] = "codesign"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
         "ddlopt.solvers.topology.routing",

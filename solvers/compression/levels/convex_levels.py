@@ -39,7 +39,6 @@ class ConvexLevels(CertifiedMethod, uses=("start",)):
     solver: str = "clarabel"
 
     name: ClassVar[str] = "convex-levels"
-    family: ClassVar[str] = "compression"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """What the formulation does not cover."""

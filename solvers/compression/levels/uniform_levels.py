@@ -27,7 +27,6 @@ class UniformLevels(Heuristic, uses=()):
     proves_infeasible: ClassVar[bool] = True
 
     name = "uniform"
-    family = "compression"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems of the family."""

@@ -38,7 +38,6 @@ class WaterFilling(Heuristic, uses=("start",)):
     proves_infeasible: ClassVar[bool] = True
 
     name = "water-filling"
-    family = "compression"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems, and gradients that are encoded or not ready at the same time."""

@@ -1,7 +1,7 @@
 """Sufficient factor broadcasting without budgets: a minimum cut."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +32,6 @@ class MinCut(Heuristic, uses=()):
     over the graph these are short, and 100 000 operators take less than a second. One gradient that pays for a chain of
     30 000 operators takes it a minute, during which no time limit is heeded.
     """
-
-    family: ClassVar[str] = "compression"
 
     @property
     def name(self) -> str:

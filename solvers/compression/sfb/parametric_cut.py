@@ -56,7 +56,6 @@ class ParametricCut(Heuristic, uses=("start",)):
     work: int = 100_000
 
     name = "parametric-cut"
-    family = "compression"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems of the family."""

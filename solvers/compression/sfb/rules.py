@@ -26,8 +26,6 @@ class _Rule(Heuristic):
     own cost model, until budgets hold; the papers have no budgets, so this is ours.
     """
 
-    family = "compression"
-
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Problems other than sufficient factors."""
         return None if isinstance(instance, SfbInstance) else "it decides what is sent as sufficient factors only"

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,6 @@ class SfbLp(Heuristic, uses=("seed",)):
     is at most the objective of every selection. The prices are a maximum flow in the network of
     :class:`~ddlopt.solvers.compression.sfb.min_cut.MinCut`.
     """
-
-    family: ClassVar[str] = "compression"
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """Espresso's greedy: gradients in decreasing size, each compressed if the iteration ends earlier for it."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,6 @@ class Espresso(Heuristic, uses=()):
     """
 
     thresholds: bool = True
-    family: ClassVar[str] = "compression"
 
     @property
     def name(self) -> str:

@@ -42,7 +42,6 @@ class LGreco(Heuristic, uses=()):
     steps: int = 10_000
 
     name: ClassVar[str] = "lgreco"
-    family: ClassVar[str] = "compression"
 
     def __post_init__(self) -> None:
         if self.steps < 1:

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,6 @@ class Secopa(Heuristic, uses=()):
     on selective compression and partitioning; the authors' costs are
     :func:`ddlopt.instances.workloads.compression.planner_costs.hipress_menu`.
     """
-
-    family: ClassVar[str] = "compression"
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from ddlopt.models.deployment.partition.instance import Partition, PartitionInst
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.partition.chains import FAMILY, HAIR, best_chain, no_limit_s
+from ddlopt.solvers.deployment.partition.chains import HAIR, best_chain, no_limit_s
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -52,7 +52,6 @@ class IdealProgram(CertifiedMethod, uses=("seed",)):
 
     name: ClassVar[str] = "ideals"
     proves_infeasible: ClassVar[bool] = True
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:

@@ -16,8 +16,6 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition.linear import along, lines, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-FAMILY = "deployment"
-
 _MOST_IDEALS = 6000
 _PORTION = 200
 """Ideals between looks at the clock."""
@@ -36,7 +34,6 @@ class LatencyGreedy(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "latency-greedy"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
@@ -81,7 +78,6 @@ class LatencySearch(Heuristic, uses=("seed", "start")):
     """
 
     name: ClassVar[str] = "latency-search"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:

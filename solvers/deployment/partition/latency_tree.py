@@ -17,8 +17,6 @@ from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
 from ddlopt.solvers.deployment.partition.latency_tree_kernels import BETTER, DONE, PAUSED, Graph, Room, Tree, search
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-FAMILY = "deployment"
-
 _HAIR = 1e-9
 """Part by which a partition must be better to be looked for."""
 _PORTION = 20_000
@@ -52,7 +50,6 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
     most: int | None = None
 
     name: ClassVar[str] = "latency-tree"
-    family: ClassVar[str] = FAMILY
     proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.deployment.partition.latency_tree_kernels",

@@ -14,7 +14,7 @@ from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.partition.chains import FAMILY, best_chain, no_limit_s
+from ddlopt.solvers.deployment.partition.chains import best_chain, no_limit_s
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _LINES = 6
@@ -37,7 +37,6 @@ class Linear(Heuristic, uses=("seed",)):
     lines: int = _LINES
 
     name: ClassVar[str] = "linear"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
@@ -79,7 +78,6 @@ class PipeDream(Heuristic, uses=("seed",)):
     """
 
     name: ClassVar[str] = "pipedream"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:

@@ -13,7 +13,6 @@ from ddlopt.models.deployment.partition.ideals.ideals import costs_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition import kernels
-from ddlopt.solvers.deployment.partition.chains import FAMILY
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -40,7 +39,6 @@ class HeaviestFirst(Heuristic, uses=()):
     """Block by block, the heaviest first, where the largest load grows least (our baseline)."""
 
     name: ClassVar[str] = "heaviest-first"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
@@ -76,7 +74,6 @@ class LocalSearch(Heuristic, uses=("seed",)):
     restarts: int = 10
 
     name: ClassVar[str] = "local-search"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
@@ -118,7 +115,6 @@ class GraphCut(Heuristic, uses=("seed",)):
     imbalance: float = 0.05
 
     name: ClassVar[str] = "graph-cut"
-    family: ClassVar[str] = FAMILY
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, latency, contiguous instances; no accelerators."""
@@ -146,7 +142,6 @@ class PartitionSearch(Heuristic, uses=("seed", "start")):
     rounds: int = 400
 
     name: ClassVar[str] = "partition-search"
-    family: ClassVar[str] = FAMILY
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition.kernels", *Linear.kernels)
 
     def refuses(self, instance: Any) -> str | None:

@@ -35,7 +35,6 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
 
     most: int = 2_000_000
 
-    family: ClassVar[str] = "deployment"
     proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
 

@@ -44,7 +44,6 @@ class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
     formulation: MakespanBound = field(default_factory=MakespanBound)
     backend: Backend = field(default_factory=Highs)
 
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
 
     @property

@@ -22,7 +22,6 @@ class DataParallel(Heuristic, uses=()):
 
     split: Split = "even"
 
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -280,7 +280,6 @@ class ListScheduling(Heuristic, uses=()):
 
     rule: Literal["heft", "m-etf", "m-sct"] = "heft"
 
-    family: ClassVar[str] = "deployment"
     covers = DeploymentInstance
 
     @property

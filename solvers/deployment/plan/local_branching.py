@@ -174,7 +174,6 @@ class LocalBranching(CertifiedMethod, uses=("threads", "seed", "start")):
     formulation: MakespanBound = field(default_factory=MakespanBound)
     backend: Backend = field(default_factory=lambda: Highs({"mip_lp_solver": "ipm"}))
 
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
 
     def __post_init__(self) -> None:

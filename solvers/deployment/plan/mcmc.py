@@ -34,7 +34,6 @@ class PlanMcmc(Heuristic, uses=("seed",)):
     beta: float = 100.0
 
     name: ClassVar[str] = "mcmc"
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 

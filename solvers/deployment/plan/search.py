@@ -98,7 +98,6 @@ class PlanSearch(Heuristic, uses=("seed",)):
     kicks: int = 30
 
     name: ClassVar[str] = "plan-search"
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 

@@ -121,7 +121,6 @@ class WithFactors(Heuristic, uses=("seed", "start")):
     search: Literal["tag", "plan-search", "data-parallel"] = "tag"
     how: Literal["cut", "joint"] = "cut"
 
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 

@@ -121,7 +121,6 @@ class Tag(Heuristic, uses=("seed",)):
     playouts: int = 800
     by_speed: bool = False
 
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 

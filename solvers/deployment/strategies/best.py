@@ -55,7 +55,6 @@ class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
     highs: Highs = dataclasses.field(default_factory=Highs)
 
     name: ClassVar[str] = "exact"
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 

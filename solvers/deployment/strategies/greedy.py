@@ -1,7 +1,7 @@
 """Baselines for strategies: node by node."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ class StrategyGreedy(Heuristic, uses=("seed",)):
 
     improve: bool = False
 
-    family: ClassVar[str] = "deployment"
     covers = StrategyInstance
 
     def kernels_for(self, instance: StrategyInstance) -> tuple[str, ...]:

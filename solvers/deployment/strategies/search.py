@@ -50,7 +50,6 @@ class StrategySearch(CertifiedMethod, uses=("seed", "start")):
     sweeps: int = 5
 
     name: ClassVar[str] = "strategy-search"
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 

@@ -38,7 +38,6 @@ class StrategyDynamicProgram(CertifiedMethod, uses=("seed",)):
     rounds: int = 200
 
     name: ClassVar[str] = "tree-decomposition"
-    family: ClassVar[str] = "deployment"
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     covers = StrategyInstance
 

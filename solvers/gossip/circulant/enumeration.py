@@ -41,7 +41,6 @@ class CirculantEnumeration(CertifiedMethod, uses=()):
     most_sets: int | None = None
 
     name: ClassVar[str] = "circulant-enumeration"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.circulant.kernels",)
     covers: ClassVar[type[Any]] = CirculantInstance
 

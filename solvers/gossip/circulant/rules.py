@@ -27,7 +27,6 @@ class Powers(Heuristic, uses=()):
     """1, b, b², … with b the root of n as high as there are generators: the digits of a number in base b."""
 
     name: ClassVar[str] = "powers"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
     def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -46,7 +45,6 @@ class GeometricRings(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "geometric-rings"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
     def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -66,7 +64,6 @@ class RandomGenerators(Heuristic, uses=("seed",)):
     """The best of 200 draws."""
 
     name: ClassVar[str] = "random-generators"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
     def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -89,7 +86,6 @@ class GeneratorExchange(Heuristic, uses=("seed",)):
     """Exchange one generator for the best other one while that helps, from powers and from draws."""
 
     name: ClassVar[str] = "generator-exchange"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = CirculantInstance
 
     def answer(self, instance: CirculantInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:

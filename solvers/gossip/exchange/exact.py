@@ -48,7 +48,6 @@ class OptimalTimes(CertifiedMethod, uses=()):
     drift: bool = True
 
     name: ClassVar[str] = "exchange-times"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange.kernels.dynamic_program",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 
@@ -130,7 +129,6 @@ class DynamicProgram(CertifiedMethod, uses=()):
     """
 
     name: ClassVar[str] = "exchange-dynamic"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange.kernels.dynamic_program",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 

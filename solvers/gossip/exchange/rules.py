@@ -124,7 +124,6 @@ class ExchangeRule(Heuristic, uses=("seed",)):
 
     rule: RuleName = "threshold"
 
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange.kernels.rules",)
     covers: ClassVar[type[Any]] = ExchangeInstance
 

@@ -32,7 +32,6 @@ class SemidefiniteMatcha(CertifiedMethod, uses=()):
     per_edge: bool = False
     solver: str = "clarabel"
 
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 

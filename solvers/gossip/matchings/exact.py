@@ -94,7 +94,6 @@ class Matcha(CertifiedMethod, uses=("threads",)):
 
     per_edge: bool = False
 
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 
@@ -142,7 +141,6 @@ class SingleMatching(CertifiedMethod, uses=("threads",)):
     """
 
     name: ClassVar[str] = "single-matching"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 

@@ -19,7 +19,6 @@ class Vanilla(Heuristic, uses=()):
     r"""Decentralized SGD without matchings: all edges in every round, with :math:`w = 2 / (\lambda_2 + \lambda_n)`."""
 
     name: ClassVar[str] = "vanilla"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def answer(self, instance: MatchingsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -38,7 +37,6 @@ class EqualActivation(Heuristic, uses=()):
     """Every matching equally often, as often as budgets allow, with the best weight that all edges can share."""
 
     name: ClassVar[str] = "equal-activation"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def answer(self, instance: MatchingsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:

@@ -62,7 +62,6 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
     starts: int = 3
 
     name: ClassVar[str] = "matchings-search"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = MatchingsInstance
 

@@ -25,7 +25,6 @@ class GeometricProgram(CertifiedMethod, uses=()):
     solver: str = "clarabel"
 
     name: ClassVar[str] = "geometric-program"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 

@@ -32,7 +32,6 @@ class BestPeriods(CertifiedMethod, uses=("threads",)):
     """
 
     name: ClassVar[str] = "best-period"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 

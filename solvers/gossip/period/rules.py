@@ -41,7 +41,6 @@ class Synchronous(Heuristic, uses=()):
     """Communicate after each step; rounds take each matching as often as the others."""
 
     name: ClassVar[str] = "synchronous"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 
@@ -65,7 +64,6 @@ class AdaComm(Heuristic, uses=()):
     """
 
     name: ClassVar[str] = "adacomm"
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = PeriodInstance
 

@@ -28,7 +28,6 @@ class Semidefinite(CertifiedMethod, uses=()):
     most_nodes: int = 75
 
     name: ClassVar[str] = "semidefinite"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = WeightsInstance
 
     def refuses(self, instance: Any) -> str | None:

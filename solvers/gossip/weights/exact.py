@@ -43,7 +43,6 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
     goal: Goal | None = None
     symmetry: bool = True
 
-    family: ClassVar[str] = "gossip"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
     covers: ClassVar[type[Any]] = WeightsInstance
 

@@ -55,7 +55,6 @@ class Rule(Heuristic, uses=()):
 
     rule: str
 
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = WeightsInstance
 
     @property
@@ -83,7 +82,6 @@ class Uniform(Heuristic, uses=()):
     """The same for all: rates that share the budget (goal ``process``), every neighbour as likely (``pairwise``)."""
 
     name: ClassVar[str] = "uniform"
-    family: ClassVar[str] = "gossip"
     covers: ClassVar[type[Any]] = WeightsInstance
 
     def refuses(self, instance: Any) -> str | None:

@@ -79,7 +79,6 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     integer_s: float = 60.0
     most_patterns: int = 5000
 
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.models.scheduling.prices.knapsack_kernels",
         "ddlopt.models.scheduling.prices.lagrangian_kernels",

@@ -67,7 +67,6 @@ class GangSearch(Heuristic, uses=("seed", "start")):
 
     effort: float = 1.0
 
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.scheduling.gangs.kernels",
         "ddlopt.solvers.scheduling.gangs.dispatch",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +53,6 @@ class SjfBco(Heuristic, uses=()):
     """
 
     spare: float = 1.0
-
-    family: ClassVar[str] = "scheduling"
 
     def __post_init__(self) -> None:
         if not self.spare >= 1:

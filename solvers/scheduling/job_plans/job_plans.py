@@ -79,7 +79,6 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     integer_s: float = 30.0
     stalls: int = 100
 
-    family: ClassVar[str] = "scheduling"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     @property

@@ -15,8 +15,6 @@ from ddlopt.solvers.scheduling.slot.rates import Floats
 class Online(Heuristic):
     """A heuristic that is a policy, asked slot by slot."""
 
-    family: ClassVar[str] = "scheduling"
-
     @abstractmethod
     def policy(self, instance: SchedulingInstance) -> Policy:
         """A fresh policy for one simulation."""

@@ -1,7 +1,7 @@
 """An online primal-dual heuristic: every job is planned once, at its arrival, at prices that rise with use."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +46,6 @@ class PrimalDual(Heuristic, uses=()):
     """
 
     fill: bool = False
-
-    family: ClassVar[str] = "scheduling"
 
     @property
     def name(self) -> str:

@@ -52,7 +52,6 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
     rounds: int = 12
     executor: Executor | None = None
 
-    family: ClassVar[str] = "topology"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.branch_and_bound.tree",
         "ddlopt.solvers.topology.branch_and_bound.symmetry",

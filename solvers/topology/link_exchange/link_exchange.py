@@ -60,7 +60,6 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
 
     effort: float = 1.0
 
-    family: ClassVar[str] = "topology"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.balance.kernel",
         "ddlopt.solvers.topology.balance.ring_kernels",

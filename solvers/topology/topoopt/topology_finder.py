@@ -93,7 +93,6 @@ class TopologyFinder(Heuristic, uses=("seed",)):
     allreduce_ports: int | None = None
     generators: tuple[int, ...] | None = None
 
-    family: ClassVar[str] = "topology"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:

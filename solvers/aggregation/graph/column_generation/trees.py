@@ -83,7 +83,6 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
     search: bool = True
 
     name: ClassVar[str] = "graph-trees"
-    family: ClassVar[str] = "aggregation"
     covers: ClassVar[type[GraphInstance]] = GraphInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.aggregation.graph.kernels.messages",

@@ -63,7 +63,6 @@ class LabelSetting(Heuristic, uses=("start",)):
     widths: tuple[int, ...] = WIDTHS
     most_parts: int | None = None
 
-    family: ClassVar[str] = "compression"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.compression.timeline.label_setting.kernels",)
 
     @property

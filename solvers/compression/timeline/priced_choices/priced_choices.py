@@ -55,7 +55,6 @@ class PricedChoices(Heuristic, uses=("start",)):
     work: int = 800_000
 
     name = "priced-choices"
-    family = "compression"
     kernels = (
         "ddlopt.solvers.compression.timeline.priced_choices.kernels",
         "ddlopt.models.compression.timeline.dual.fusion",
