@@ -62,7 +62,6 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
     over: Literal["fitting", "all", "actions"] = "fitting"
     most: int | None = None
 
-    family: ClassVar[str] = "deployment"
     name: ClassVar[str] = "plan-tree"
     proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = (
