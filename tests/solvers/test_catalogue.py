@@ -86,8 +86,17 @@ def test_what_is_no_formulation_is_told_what_is():
 FOR_SEVERAL = {
     "aggregation": {"exact", "milp", "none", "level", "top", "max"},
     "compression": {
-        *("exact", "none", "all", "overlap-timeline", "label-setting", "priced-choices", "espresso"),
-        *("espresso-all-sizes", "secopa", "lgreco"),
+        *(
+            "exact",
+            "none",
+            "all",
+            "overlap-timeline",
+            "label-setting",
+            "priced-choices",
+            "espresso",
+            "secopa",
+            "lgreco",
+        ),
     },
     "deployment": {"exact"},
     "gossip": {"exact"},
