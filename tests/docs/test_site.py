@@ -1,19 +1,20 @@
 """The built documentation in a real browser: mathematics, pictures, search, and nothing from elsewhere."""
 
 import os
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import browser_cases
 import pytest
+from browser_cases import PHONE, visiting
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 pytestmark = pytest.mark.slow
+browser = browser_cases.browser
 
 ROOT = Path(__file__).resolve().parents[2]
-WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
+WIDE = {"width": 1400, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -30,39 +31,13 @@ def site(tmp_path_factory):
     return folder / "html"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    names = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    found = next((name for name in names if name), None)
-    with sync_api.sync_playwright() as playwright:
-        if found is None and not Path(playwright.chromium.executable_path).exists():
-            pytest.skip("needs Chromium: apt-get install chromium, or playwright install chromium")
-        flags = ["--no-sandbox"] if os.getuid() == 0 else []
-        opened = playwright.chromium.launch(executable_path=found, args=flags)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def visit(browser, site):
-    """Opens a page; at the end nothing may have complained or come from elsewhere."""
-    complaints, contexts = [], []
+    def address_of(name):
+        return (site / name).as_uri() if "?" not in name else f"{(site / 'search.html').as_uri()}?{name[1:]}"
 
-    def open_(name, viewport=WIDE, colours="light"):
-        context = browser.new_context(viewport=viewport, color_scheme=colours)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.on("pageerror", lambda problem: complaints.append(str(problem)))
-        page.on("requestfailed", lambda request: complaints.append(request.url))
-        page.on("request", lambda asked: asked.url.startswith(("file:", "data:")) or complaints.append(asked.url))
-        page.goto((site / name).as_uri() if "?" not in name else f"{(site / 'search.html').as_uri()}?{name[1:]}")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    with visiting(browser, address_of, WIDE, only_errors=True) as visited:
+        yield visited
 
 
 def pages(site):

@@ -86,17 +86,8 @@ def test_what_is_no_formulation_is_told_what_is():
 FOR_SEVERAL = {
     "aggregation": {"exact", "milp", "none", "level", "top", "max"},
     "compression": {
-        *(
-            "exact",
-            "none",
-            "all",
-            "overlap-timeline",
-            "label-setting",
-            "priced-choices",
-            "espresso",
-            "secopa",
-            "lgreco",
-        ),
+        *("exact", "none", "all", "overlap-timeline", "label-setting"),
+        *("priced-choices", "espresso", "secopa", "lgreco"),
     },
     "deployment": {"exact"},
     "gossip": {"exact"},

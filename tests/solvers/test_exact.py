@@ -1,6 +1,7 @@
 import dataclasses
 
 import pytest
+from stand_ins import Canned
 
 from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError, SolverMissingError
 from ddlopt.solvers.backends import Highs, Outcome, backend
@@ -10,22 +11,6 @@ from ddlopt.solvers.exact import Exact, lp_relaxation
 
 def exact(formulation, solver=None):
     return Exact("cover-exact", "cover", formulation, solver or Highs())
-
-
-class Canned:
-    """A back end that loads the values it is told to and says what it is told to say."""
-
-    name = "canned"
-    options = {}  # noqa: RUF012
-
-    def __init__(self, outcome, values=()):
-        self.outcome, self.values = outcome, values
-
-    def solve(self, model, limits, seed=0, progress=None, warm=False):
-        self.warm, self.limits = warm, limits
-        for k, value in enumerate(self.values):
-            model.cover.take[k].set_value(value)
-        return self.outcome
 
 
 def test_is_a_method(cover):

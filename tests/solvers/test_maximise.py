@@ -1,13 +1,14 @@
 """Everything that compares objectives does so in the instance's sense: here the larger one is the better one."""
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
 import pyomo.environ as pyo
 import pytest
 from gate_cases import finish
+from stand_ins import Canned, Scripted
 
 from ddlopt.models import catalogue
 from ddlopt.models.contracts import Evaluation, Instance, Solution, Violation
@@ -16,7 +17,6 @@ from ddlopt.solvers.backends import Highs, Outcome
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.contracts import (
     Limits,
-    Result,
     Status,
     TracePoint,
     best_bound,
@@ -88,21 +88,6 @@ class Pack:
 
     def objective_value(self, instance, value):
         return value if self.sense == "maximize" else sum(instance.values) - value
-
-
-class Canned:
-    """A back end that takes what it is told to take and says what it is told to say."""
-
-    name = "canned"
-    options = {}  # noqa: RUF012
-
-    def __init__(self, outcome, values=()):
-        self.outcome, self.values = outcome, values
-
-    def solve(self, model, limits, seed=0, progress=None, warm=False):
-        for k, value in enumerate(self.values):
-            model.pack.take[k].set_value(value)
-        return self.outcome
 
 
 BAG = PackInstance(name="bag")
@@ -275,39 +260,19 @@ def test_a_heuristic_has_an_upper_bound_and_hands_ctrl_c_on():
     assert Taking(SOME, pressed=True).solve(BAG, Limits()).interrupted
 
 
-@dataclass
-class Scripted:
-    """Gives the figures it was made with."""
-
-    name: str
-    figures: dict
-    asked: list = field(default_factory=list)
-    family: str = "pack"
-
-    def refuses(self, instance):
-        return None
-
-    def solve(self, instance, limits, seed=0, progress=None, start=None):
-        self.asked.append(start)
-        for point in self.figures.get("trace", ()):
-            progress(point)
-        own = {"status": Status.FEASIBLE, "solution": f"of {self.name}", "sense": "maximize", "unit": "gold"}
-        return Result(instance.name, instance.digest, "pack", self.name, **{**own, **self.figures})
-
-
 def opened(first, second, progress=None):
-    model = Scripted("slow", second)
-    both = WarmStarted("both", "pack", Scripted("quick", first), lambda instance: model)
+    model = Scripted("slow", second, family="pack")
+    both = WarmStarted("both", "pack", Scripted("quick", first, family="pack"), lambda instance: model)
     return both.solve(BAG, Limits(), progress=progress), model
 
 
 def test_the_larger_solution_and_the_smaller_bound_win():
     result, model = opened({"objective": 4.0, "bound": 9.0}, {"objective": 5.0, "bound": 8.0})
-    assert (result.objective, result.bound, result.solution, result.gap) == (5.0, 8.0, "of slow", 0.6)
+    assert (result.objective, result.bound, result.solution, result.gap) == (5.0, 8.0, "solution of slow", 0.6)
     assert result.status is Status.FEASIBLE
-    assert model.asked == ["of quick"]
+    assert [start for *_, start in model.asked] == ["solution of quick"]
     result, _ = opened({"objective": 5.0, "bound": 8.0}, {"objective": 4.0, "bound": 9.0, "scope": "half"})
-    assert (result.objective, result.bound, result.solution, result.scope) == (5.0, 8.0, "of quick", None)
+    assert (result.objective, result.bound, result.solution, result.scope) == (5.0, 8.0, "solution of quick", None)
 
 
 def test_the_smaller_bound_may_prove_the_larger_solution():

@@ -1,46 +1,20 @@
 """A heuristic and then a model: the better solution, the better bound, and no proof that belongs to another scope."""
 
 import signal
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from stand_ins import Scripted
 from volume import slow
 
 import ddlopt
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.catalogue import method
-from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
+from ddlopt.solvers.contracts import Limits, Method, Status, TracePoint
 from ddlopt.solvers.warm_started import WarmStarted
 
 INSTANCE = ddlopt.load("topology/tiny-n4-d2")
-
-
-@dataclass
-class Scripted:
-    """Gives the figures it was made with, and remembers what it was asked."""
-
-    name: str
-    figures: dict
-    refusal: str | None = None
-    raises: Exception | None = None
-    asked: list = field(default_factory=list)
-    family: str = "topology"
-
-    def refuses(self, instance):
-        return self.refusal
-
-    def solve(self, instance, limits, seed=0, progress=None, start=None):
-        self.asked.append((limits, seed, start))
-        if self.raises:
-            raise self.raises
-        for point in self.figures.get("trace", ()):
-            if progress:
-                progress(point)
-        solution = f"solution of {self.name}" if "objective" in self.figures else None
-        figures = {"status": Status.FEASIBLE, "solution": solution, "runtime_s": 1.0, **self.figures}
-        return Result(instance.name, instance.digest, "topology", self.name, **figures)
 
 
 def opened(first, second, limits=None, progress=None):

@@ -1,33 +1,17 @@
 """The report in a real browser, by mouse and by keyboard; skipped where there is none."""
 
-import os
-import shutil
-from pathlib import Path
-
+import browser_cases
 import pytest
+from browser_cases import PHONE, visiting
 from report_cases import SCRIPT, make_store
 
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.report import cells, write_report
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-
 pytestmark = pytest.mark.slow
+browser = browser_cases.browser
 
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    names = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    found = next((name for name in names if name), None)
-    with sync_api.sync_playwright() as playwright:
-        if found is None and not Path(playwright.chromium.executable_path).exists():
-            pytest.skip("needs Chromium: apt-get install chromium, or playwright install chromium")
-        flags = ["--no-sandbox"] if os.getuid() == 0 else []
-        opened = playwright.chromium.launch(executable_path=found, args=flags)
-        yield opened
-        opened.close()
+WIDE = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -44,25 +28,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, folder):
-    """Opens a page; at the end nothing may have complained or come from elsewhere."""
-    contexts, complaints = [], []
-
-    def open_(name, viewport=WIDE, colours="light", script=True):
-        context = browser.new_context(viewport=viewport, color_scheme=colours, java_script_enabled=script)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda problem: complaints.append(str(problem)))
-        page.on("requestfailed", lambda request: complaints.append(request.url))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        page.on("request", lambda asked: asked.url.startswith(("file:", "data:")) or complaints.append(asked.url))
-        page.goto((folder / name).as_uri())
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    with visiting(browser, lambda name: (folder / name).as_uri(), WIDE, only_errors=False) as visited:
+        yield visited
 
 
 def names(folder):
