@@ -8,6 +8,7 @@ from ddlopt.models.errors import InfeasibleError, OptionError
 from ddlopt.solvers.aggregation.graph.methods import best
 from ddlopt.solvers.contracts import Limits, Status
 
+# Objectives whose methods end at the default relative gap may differ by it.
 _SAME = 1e-4
 
 Count = Literal["connections", "aggregators"]

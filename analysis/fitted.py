@@ -14,6 +14,7 @@ from ddlopt.models.errors import plain
 
 _PADDING, _EDGES = 3, 1
 """Characters that Rich draws beside the text of each column, and beside all columns."""
+# Columns where there is no terminal: enough for every table, so that files have no broken lines.
 _WIDE = 240
 
 

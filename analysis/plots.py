@@ -21,6 +21,7 @@ from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective
 FORMATS = (".png", ".svg", ".pdf")
 
 _COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
+# A bar of four times the best is cut off, so that differences of some percent stay visible.
 _WORST_SHOWN = 4.0
 _LONGEST = 60
 """Characters of a line in a picture."""

@@ -23,15 +23,10 @@ from ddlopt.instances.library.store_best import settle, store_best, store_bound
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import DdloptError, SolutionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, OBJECTIVE_TOL
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status, best_bound, best_objective, better
 from ddlopt.solvers.names import listed
-
-_EQUAL = 1e-9
-"""Relative difference up to which two figures are the same."""
-_CLOSE = 1e-6
-"""Relative difference up to which exact arithmetic is asked whether a solution is better."""
-
 
 _COLUMNS = (
     "rowid AS id", "instance_digest", "family", "instance", "method", "solver", "seed", "status", "objective", "bound",
@@ -157,7 +152,7 @@ def _tightest_run(runs: Iterable[dict[str, Any]], instance: Instance) -> dict[st
 
 
 def _fastest(answers: Iterable[dict[str, Any]], figure: str, value: float) -> dict[str, Any]:
-    alike = (run for run in answers if abs(run[figure] - value) <= _EQUAL * abs(value))
+    alike = (run for run in answers if abs(run[figure] - value) <= IMPROVEMENT_TOL * abs(value))
     return min(alike, key=lambda run: (run["runtime_s"], run["id"]))
 
 
@@ -167,7 +162,7 @@ def _is_worth_it(run: Mapping[str, Any], name: str, instance: Instance) -> bool:
     if known is None or known.found is None:
         return True
     best, found = known.found.objective, run["objective"]
-    close = abs(found - best) <= _CLOSE * abs(best)
+    close = abs(found - best) <= OBJECTIVE_TOL * abs(best)
     return better(found, best, instance.sense) or (close and is_unknown(known))
 
 

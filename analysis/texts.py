@@ -8,6 +8,7 @@ from typing import Any
 NONE = "–"
 """What a table shows where there is no figure."""
 
+# Units of time by what one of them is in seconds.
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -32,6 +33,7 @@ def gap_text(gap: float | None) -> str:
     if gap is None:
         return NONE
     if gap > 0 and gap < 5e-5:
+        # Rounding in a quotient of two objectives.
         return "<0.01 %" if gap > 1e-9 else "0 %"
     return f"{100 * gap:.2f} %" if gap else "0 %"
 

@@ -46,6 +46,7 @@ FormulationName = Annotated[
 ]
 StoreFile = Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")]
 
+# A slip of the pen such as 1-1e9 must not fill the memory before it is refused.
 _MOST_SEEDS = 1_000_000
 _OWN = ("family", "family_name", "kind", "path", "source_format")
 """What ``--set`` cannot set, as the commands have arguments for it."""

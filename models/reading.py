@@ -17,6 +17,7 @@ from typing import IO, Any
 
 MOST_BYTES = 64 * 2**20
 """Unpacked bytes of a file that are read unless :func:`reading_up_to` says otherwise."""
+# A megabyte at a time, so that nothing hostile can fill the memory.
 _CHUNK = 2**20
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 

@@ -10,6 +10,7 @@ from ddlopt.models.errors import OptionError
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Sizes of figures other than 0: products of three of them are numbers still. The universe has 1e80 atoms."""
+# Of 64 bits, as NumPy and most formats have.
 LARGEST_INTEGER = 2**63 - 1
 MOST_MEMORY_BYTES = 2 * 2**30
 """What the arrays of an instance may need."""

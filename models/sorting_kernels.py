@@ -12,6 +12,7 @@ Ints = npt.NDArray[np.int64]
 
 _SMALL = 15
 """Length up to which numbers are inserted one after the other."""
+# The larger part waits: 64 halvings are enough for any array.
 _DEPTH = 100
 
 

@@ -17,6 +17,7 @@ from ddlopt.models.compilation import to_stderr
 
 LARGE_BYTES = 2 * 2**30
 """Memory from which on a process says that it takes much, while there is time to stop it."""
+# Between looks at the limit and at Ctrl-C.
 _TICK_S = 0.1
 _STATM = Path("/proc/self/statm")
 
@@ -59,6 +60,7 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
     for handler in loggers:
         handler.addFilter(_is_no_alarm)
     try:
+        # A timer of 0 would be off; this is its resolution.
         first_s = _TICK_S if time_s is None else min(_TICK_S, max(1e-6, time_s))
         signal.setitimer(signal.ITIMER_REAL, first_s, _TICK_S)
         yield

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ddlopt.models.contracts import Evidence, Sense
-from ddlopt.solvers.certify import CLAIM_TOLERANCE
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.contracts import Result, Status, TracePoint, best_objective, better, relative_gap
 
 _TOLD = frozenset({"method", "message", "runtime_s", "compile_s", "trace", "details", "provenance", "interrupted"})
@@ -86,10 +86,10 @@ def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
     value = math.nextafter(float(bound), -math.inf)  # never more than what is proven
     if result.sense != "minimize" or result.objective is None or value > result.objective:
         return result
-    if result.bound is not None and value < result.bound - CLAIM_TOLERANCE * abs(result.bound):
+    if result.bound is not None and value < result.bound - OBJECTIVE_TOL * abs(result.bound):
         return result
     left = relative_gap(result.objective, value, result.sense)
-    proven = left is not None and left <= max(gap, CLAIM_TOLERANCE)
+    proven = left is not None and left <= max(gap, OBJECTIVE_TOL)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     return replace(result, bound=value, evidence=Evidence.CERTIFICATE, status=status)
 

@@ -17,6 +17,7 @@ import numpy as np
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Bound, Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, SolverError
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.contracts import (
     Limits,
     Result,
@@ -28,8 +29,6 @@ from ddlopt.solvers.contracts import (
     relative_gap,
 )
 
-CLAIM_TOLERANCE = 1e-6
-"""Relative difference up to which a claimed objective counts as the one that ``evaluate`` finds."""
 _ROUNDING = 1e-9
 """Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
 
@@ -109,10 +108,10 @@ class Gate:
             raise SolverError(f"{self._who} gave a solution that fails the check: {first}{more}")
         objective = self._finite(evaluation.objective, "objective")
         rounding = 0.0 if instance.objective_unit else _ROUNDING
-        slack = rounding + CLAIM_TOLERANCE * abs(objective)
+        slack = rounding + OBJECTIVE_TOL * abs(objective)
         if claimed is not None:
             said = self._finite(claimed, "claimed objective")
-            if abs(said - objective) > max(slack, rounding + CLAIM_TOLERANCE * abs(said)):
+            if abs(said - objective) > max(slack, rounding + OBJECTIVE_TOL * abs(said)):
                 raise SolverError(f"{self._who} claims {said:.12g}, but evaluate finds {objective:.12g}")
         try:
             proven = self._bound(kind.bound(instance), Evidence.COMBINATORIAL)
@@ -134,7 +133,7 @@ class Gate:
         # A dual bound may pass the optimum by the solver's tolerance; the checked solution is the better witness.
         value = None if tightest is None else best_objective((tightest.value, objective), sense)
         gap = relative_gap(objective, value, sense)
-        proven_best = gap is not None and gap <= max(self.limits.gap, CLAIM_TOLERANCE)
+        proven_best = gap is not None and gap <= max(self.limits.gap, OBJECTIVE_TOL)
         return Result(
             instance=instance.name,
             instance_digest=instance.digest,

@@ -30,7 +30,9 @@ from ddlopt.solvers.contracts import (
     uses_of,
 )
 
+# A trace from outside must not fill the memory.
 _MOST_POINTS = 100_000
+# Characters of a message from outside.
 _LONGEST = 1000
 _NO_FIGURES = "its figures are no plain data"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 _LOCK = threading.RLock()
+# How many are within: nested ones redirect once.
 _inside = 0
 _own: list[int] = []
 _stream: TextIO | None = None

@@ -36,7 +36,9 @@ from ddlopt.solvers.contracts import (
 
 _SIGNS = ("bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment", "out of memory")
 """What messages of libraries have in them that ran out of memory."""
+# 2^33 gigabytes in bytes are 2^63, beyond which limits of the system are no numbers.
 _MOST_GB = 2**33
+# Between looks at a child's memory, which takes a second to grow by gigabytes.
 _POLL_S = 0.5
 _NOTHING_LEFT = -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL, -signal.SIGBUS
 """How a process ends whose libraries do not look at what they are given; also by the system's own hand."""

@@ -137,7 +137,12 @@ CHECKS = sorted(name_of(file) for file in (ROOT / "models").rglob("evaluate.py")
 def test_a_check_knows_only_its_room(imports, check):
     room = check.removesuffix(".evaluate").removeprefix("ddlopt.models.")
     family = room.partition(".")[0]
-    common = {"ddlopt.models.contracts", "ddlopt.models.errors", f"ddlopt.models.{family}.family"}
+    common = {
+        "ddlopt.models.contracts",
+        "ddlopt.models.errors",
+        "ddlopt.models.tolerances",
+        f"ddlopt.models.{family}.family",
+    }
     usual = common | {f"ddlopt.models.{room}.{name}" for name in ("instance", "solution")}
     others = set(imports.successors(check)) - usual
     allowed = CHECKED_WITH.get(room, set())

@@ -12,6 +12,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.models.files import replacing
 
 FORMATS = (".csv", ".parquet")
+# Rows in memory at once: some tens of megabytes.
 _CHUNK = 20_000
 
 

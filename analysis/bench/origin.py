@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+# Git answers at once; on a network drive that hangs a sweep goes on without it.
 _GIT_S = 10
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ddlopt.models.contracts import Evidence, Sense
 from ddlopt.models.errors import plain
-from ddlopt.solvers.certify import CLAIM_TOLERANCE
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, OBJECTIVE_TOL
 from ddlopt.solvers.contracts import Status, better, relative_gap
 
 _SHOWN = 40
@@ -17,8 +17,6 @@ Check = Callable[[Any], bool]
 
 _CHECKED = (Status.OPTIMAL, Status.FEASIBLE)
 _WITH_OBJECTIVE = (*_CHECKED, Status.REFERENCE)
-_ROUNDING = 1e-9
-"""Difference of gaps that is none."""
 
 
 def _is_text(value: Any) -> bool:
@@ -150,19 +148,19 @@ def _contradiction(row: Mapping[str, Any], sense: Sense) -> str | None:
     if status in _CHECKED and not row["checked"]:
         return f"{status} without a check"
     left = relative_gap(objective, bound, sense)
-    if gap is not None and (left is None or abs(gap - left) > _ROUNDING * max(1.0, left)):
+    if gap is not None and (left is None or abs(gap - left) > IMPROVEMENT_TOL * max(1.0, left)):
         return f"its gap is {gap}, which its objective and bound are not"
     if status not in _CHECKED:
         return None
     if bound is not None and better(objective, bound, sense) and abs(objective - bound) > _beyond(objective):
         return f"its bound {bound:.9g} is beyond its objective {objective:.9g}"
-    if status == Status.OPTIMAL and (left is None or left > max(row["gap_limit"], CLAIM_TOLERANCE) + _ROUNDING):
+    if status == Status.OPTIMAL and (left is None or left > max(row["gap_limit"], OBJECTIVE_TOL) + IMPROVEMENT_TOL):
         return "optimal without a bound that says so"
     return None
 
 
 def _beyond(objective: float) -> float:
-    return CLAIM_TOLERANCE * abs(objective) + _ROUNDING
+    return OBJECTIVE_TOL * abs(objective) + IMPROVEMENT_TOL
 
 
 def fault_of_instance(row: Mapping[str, Any]) -> str | None:

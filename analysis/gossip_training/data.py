@@ -18,6 +18,7 @@ Shards = Literal["iid", "sorted"]
 
 _LOADERS: Mapping[str, str] = {"breast_cancer": "load_breast_cancer", "wine": "load_wine", "iris": "load_iris"}
 DATA = ("digits", *_LOADERS)
+# A fifth, as is usual; the same part as of ``workloads.digits``.
 _HELD_OUT = 0.2
 
 

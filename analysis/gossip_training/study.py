@@ -15,6 +15,7 @@ from ddlopt.analysis.gossip_training.policies import label_of
 from ddlopt.analysis.gossip_training.pushes import Alone, Period
 from ddlopt.analysis.gossip_training.training import Run, Training, train
 from ddlopt.models.errors import OptionError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 DEFAULT = (
     *("none", "period:1", "period:5", "period:12", "period:40"),
@@ -24,6 +25,7 @@ DEFAULT = (
 )
 """Policies that are compared where none are named."""
 
+# Of confidence intervals, the usual one.
 _LEVEL = 0.95
 
 
@@ -132,7 +134,7 @@ class Study:
     def _controls(self, runs: Sequence[Run]) -> Iterator[Policy]:
         """Gossip with the smallest period that sends no more, but in every step at most."""
         steps, workers = self.training.steps, self.training.network.nodes
-        allowed = float(np.mean([run.models for run in runs])) + 1e-9
+        allowed = float(np.mean([run.models for run in runs])) + FEASIBILITY_TOL
         for spread in (False, True):
             periods = (Period(every, spread) for every in range(1, steps + 1))
             found = next((each for each in periods if each.sent(workers, steps) <= allowed), None)

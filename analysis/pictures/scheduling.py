@@ -19,6 +19,7 @@ MOST_BOXES = 20_000
 _COLOURS = (
     "#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8", "#7f9f3f", "#c76aa3",
 )  # fmt: skip
+# A definition.
 _HOUR_S = 3600.0
 
 

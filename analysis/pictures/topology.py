@@ -11,6 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import FancyArrowPatch
 
+from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 
 FEW = 24
@@ -56,7 +57,7 @@ def draw(axes: Any, instance: TopologyInstance, design: TopologyDesign) -> None:
             continue
         shown = max(load, loads[j, i], key=np.sum) if duplex else load
         total = float(shown.sum())
-        paint = colours(shown[0] / total if both else total / busiest) if total > 1e-9 * busiest else _IDLE
+        paint = colours(shown[0] / total if both else total / busiest) if total > ZERO_TOL * busiest else _IDLE
         width = (0.4 if n > FEW else 0.7) + (1.2 if n > FEW else 2.6) * total / busiest
         for copy in range(design.link_counts(instance)[i, j]):
             bend = (0.0 if duplex else 0.09) + 0.13 * copy

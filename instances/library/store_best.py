@@ -30,11 +30,10 @@ from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Number, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, SolutionError
 from ddlopt.models.files import writable, write_whole
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 
 _ROUNDING = Fraction(1, 10**9)
 """What is better must be so by more than what rounding in a solver makes of the same, relative to itself."""
-_TOLERANCE = 1e-6
-"""Part of the objective by which a bound may pass that of a solution, as solvers are exact up to tolerances only."""
 _LARGEST_PLAIN_BYTES = 200_000
 """Best known solutions above this size are stored compressed."""
 
@@ -228,7 +227,7 @@ def _meeting(bound: Bound | None, objective: Number, instance: Instance, finder:
     if passed <= 0:
         return bound
     # An objective without unit may be a sum whose parts cancel.
-    if passed > _TOLERANCE * abs(value) + (0 if instance.objective_unit else _ROUNDING):
+    if passed > OBJECTIVE_TOL * abs(value) + (0 if instance.objective_unit else _ROUNDING):
         raise SolutionError(
             f"'{instance.family}/{instance.name}': a solution of {value:.12g} ({_who(finder)}) is better than the "
             f"bound {bound.value:.12g} ({_who(bound)}); one of the two is wrong, and nothing is stored"

@@ -30,7 +30,9 @@ _READERS = {
 }
 """Module in this folder and function of every format."""
 
+# Whole numbers beyond are not exact as floats.
 _LARGEST_COUNT = 2**53
+# Options of readers are factors and seconds; what is smaller, or larger than its inverse, is a slip of the pen.
 _SMALLEST = 1e-30
 
 FORMATS = tuple(_READERS)

@@ -104,6 +104,7 @@ def read_espresso(
             "source": f"{path.name}: tensors and backward gaps as given there; costs of Espresso's planner, {told}; "
             f"errors assume normal entries, and energies proportional to elements",
             "gradients": [
+                # From microseconds
                 Gradient(name=each, shape=(elements,), ready_s=1e-6 * ready, menu=sizes[elements])
                 for (each, elements, _), ready in zip(tensors, ready_us, strict=True)
             ],

@@ -10,6 +10,7 @@ from ddlopt.instances.workloads.training import ACCELERATORS
 from ddlopt.models.errors import UnknownNameError
 
 _GIBIBYTE = float(1 << 30)
+# A definition.
 _MEGABYTE_PER_S = 1e6
 
 

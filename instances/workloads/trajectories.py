@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.instances.workloads.digits import Floats, Perceptron, images
+from ddlopt.models.tolerances import ROUNDING
 
 
 class Recorded(NamedTuple):
@@ -64,7 +65,7 @@ def _reduced(rng: np.random.Generator, rows: Floats, axes: int) -> Floats:
     along = rows @ first
     beside = rows - np.outer(along, first)
     _, values, vectors = np.linalg.svd(beside, full_matrices=False)
-    vectors = vectors[values > 1e-12 * values.max()] if values.max() > 0 else vectors[:0]
+    vectors = vectors[values > ROUNDING * values.max()] if values.max() > 0 else vectors[:0]
     whole = len(vectors) + (norm > 0) <= axes
     count = len(vectors) if whole else max(0, axes // 2 - (norm > 0))
     # The sign of an axis is arbitrary; its largest entry is positive.

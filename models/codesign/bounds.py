@@ -6,8 +6,7 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.prices.prices import best_prices
 from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import InfeasibleError
-
-_ROUNDING = 1e-12
+from ddlopt.models.tolerances import ROUNDING
 
 _KNOWN: WeakKeyDictionary[Tables, float] = WeakKeyDictionary()
 
@@ -47,7 +46,7 @@ def refuse_too_large(instance: CodesignInstance) -> None:
             strategy.memory_bytes * len(instance.layouts[strategy.writes].servers) for strategy in layer.strategies
         )
     have = limit * instance.servers
-    if total > have * (1 + _ROUNDING):
+    if total > have * (1 + ROUNDING):
         raise InfeasibleError(
             f"codesign instance '{instance.name}': the layers do not fit in memory together: the leanest strategy of "
             f"each takes {total:.6g} bytes in all on {instance.servers} servers that have {have:.6g}; "

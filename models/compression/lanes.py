@@ -5,9 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ddlopt.models.contracts import Number, Violation
-
-TOLERANCE = 1e-9
-"""Relative excess over a budget that counts as rounding."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 NumberType = type[Fraction] | type[float]
 
@@ -34,7 +32,7 @@ def broken_budgets(
         ("error_budget_is_kept", error, error_budget),
         ("time_budget_is_kept", time, time_budget_s),
     ):
-        if budget is not None and used > number(budget) * (1 + number(TOLERANCE)):
+        if budget is not None and used > number(budget) * (1 + number(FEASIBILITY_TOL)):
             wrong.append(Violation(kind, "all gradients", used, number(budget)))
     return wrong
 

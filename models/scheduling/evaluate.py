@@ -14,9 +14,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.sweep import Peak, contention_levels, energy_j, peaks
 from ddlopt.models.scheduling.utility import DONE
-
-TOLERANCE = 1e-9
-"""Relative excess over a capacity or bandwidth that counts as rounding."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 class Piece(NamedTuple):
@@ -159,7 +157,7 @@ class _Checker:
                 self._limit("capacity", f"server {peak.key}, {name}", peak, float(capacity[peak.key, column]))
 
     def _limit(self, kind: str, where: str, peak: Peak, limit: float) -> None:
-        if peak.amount > limit * (1 + TOLERANCE):
+        if peak.amount > limit * (1 + FEASIBILITY_TOL):
             self.fail(kind, f"{where}, slot {peak.slot}", peak.amount, self.number(limit))
 
     def rings(self) -> None:

@@ -173,6 +173,7 @@ def _fit(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> tup
     residuals = wanted - table @ found
     spread = float(((wanted - wanted.mean()) ** 2).sum())
     missed = float((residuals**2).sum())
+    # Squares of 1e-9: what is left of figures that have nine digits.
     rounding = 1e-18 * float((wanted**2).sum())
     quality = 1 - missed / spread if spread > rounding else float(missed <= rounding)
     return found, Fit(quality, tuple(residuals.tolist()))

@@ -13,6 +13,7 @@ from ddlopt.models.contracts import Instance, Part
 from ddlopt.models.scheduling.timing import Timing
 from ddlopt.models.scheduling.utility import Capped, Utility
 from ddlopt.models.sizes import require_memory
+from ddlopt.models.tolerances import ROUNDING
 
 Objective = Literal["utility", "max_min", "makespan", "completion"]
 
@@ -293,7 +294,7 @@ def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float
     if not wanted.any():
         raise ValueError("a worker that takes nothing")
     held: npt.NDArray[np.float64] = (capacity[:, wanted] / demand[wanted]).min(axis=1)
-    return np.floor(held * (1 + 1e-12)).astype(np.int64)
+    return np.floor(held * (1 + ROUNDING)).astype(np.int64)
 
 
 def _check_servers(instance: SchedulingInstance) -> None:

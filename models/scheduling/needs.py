@@ -12,13 +12,13 @@ from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _SCALES = (1, 2, 4, 5, 10, 100, 1000)
 """What amounts are multiplied by, the first that makes all of them whole; else they are rounded down by the last."""
-_HAIR = 1e-9
 
 
 def slots_needed(minibatches: float, per_slot: float) -> int:
@@ -137,11 +137,11 @@ def whole_resources(instance: SchedulingInstance) -> list[WholeResource]:
         scale = next((k for k in _SCALES if _is_whole(demand * k) and demand.max() * k < 2**20), None)
         # A few units of very large amounts, such as bytes, are told apart well enough.
         factor = float(scale) if scale is not None else 1000 / float(demand.max())
-        per_worker = np.floor(demand * factor * (1 + _HAIR)).astype(np.int64)
+        per_worker = np.floor(demand * factor * (1 + FEASIBILITY_TOL)).astype(np.int64)
         if per_worker.any():
-            found.append(WholeResource(per_worker, math.floor(capacity * factor * (1 + 3 * _HAIR))))
+            found.append(WholeResource(per_worker, math.floor(capacity * factor * (1 + 3 * FEASIBILITY_TOL))))
     return found
 
 
 def _is_whole(values: Floats) -> bool:
-    return bool((np.abs(values - values.round()) <= _HAIR * np.maximum(1.0, values)).all())
+    return bool((np.abs(values - values.round()) <= FEASIBILITY_TOL * np.maximum(1.0, values)).all())

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Workers = tuple[tuple[int, int], ...]
 """(server, number of workers) by server."""
@@ -113,7 +114,7 @@ class _Rooms:
 
     def take(self, job: int, width: int) -> Workers | None:
         """The fullest server that holds them all, else the emptiest ones; None if there is too little room."""
-        room = most_workers(self.free + 1e-9, self.demand[job])
+        room = most_workers(self.free + FEASIBILITY_TOL, self.demand[job])
         whole = np.flatnonzero(room >= width)
         order = [whole[np.argmin(room[whole])]] if len(whole) else np.argsort(-room, kind="stable")
         workers, left = [], width

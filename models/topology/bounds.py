@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -29,9 +30,13 @@ Array = npt.NDArray[np.float64]
 
 _ROUNDS = 4
 """Descent steps on the prices of :func:`_bytes_within`; each keeps the bound valid, more of them hardly move it."""
+# Pricing matters near the first levels, where most bytes arrive.
 _PRICED_LEVELS = 3
+# It sorts n figures for each of n servers in every one of its rounds.
 _PRICED_SERVERS = 512
+# Sixty halvings are exact to a double.
 _BISECTIONS = 60
+# Sixteen thousand sets take milliseconds; of more servers some intervals are tried.
 _EXHAUSTIVE_CUTS = 14
 
 
@@ -306,7 +311,7 @@ def _direct_bound(instance: TopologyInstance, pairs: Array) -> float:
             low, high = 0, len(candidates) - 1
             while low < high:
                 middle = (low + high) // 2
-                fits = np.ceil(needed / candidates[middle] * (1 - 1e-12)).sum() <= d
+                fits = np.ceil(needed / candidates[middle] * (1 - ROUNDING)).sum() <= d
                 low, high = (low, middle) if fits else (middle + 1, high)
             known = max(known, float(candidates[low]))
     return known

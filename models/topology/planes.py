@@ -11,7 +11,9 @@ Plane = tuple[tuple[int, int], ...]
 
 EXHAUSTIVE_LINKS = 24
 """Designs of at most so many links get an exhaustive search before they are declared uncolourable."""
+# Each begins in another order of links.
 _RESTARTS = 40
+# Kicks of Kempe chains: an order that does not work out by then begins anew.
 _KICKS_PER_LINK = 60
 
 

@@ -42,15 +42,19 @@ _ENDS: Mapping[str, tuple[Status | None, str]] = {
 }
 _INTERRUPTS = ("kInterrupt", "kHighsInterrupt")
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
+# At most four points a second, so that long solves do not fill the memory.
 _TRACE_STEP_S = 0.25
 _ENUMERATION = 1 << 16
 """The bit of a presolve rule."""
 _DEFAULTS: Mapping[str, Any] = {
     "mip_abs_gap": 0.0,
+    # A tenth of its own default, so that rows with large coefficients (big-M) hold as well.
     "mip_feasibility_tolerance": 1e-7,
     "presolve_rule_off": _ENUMERATION,
 }
+# Between looks at Ctrl-C: people do not notice it.
 _POLL_S = 0.05
+# HiGHS looks at its own limit now and then; after this it is interrupted.
 _GRACE_S = 2.0
 
 

@@ -24,6 +24,7 @@ from pyomo.repn.linear import LinearRepnVisitor
 from scipy import sparse
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _VARIABLES = frozenset({VarData, ScalarVar})
 _SUMS = frozenset({LinearExpression, SumExpression})
@@ -44,7 +45,6 @@ _HANDLED = frozenset(
 )
 
 Vector = npt.NDArray[np.float64]
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def plain_model(linear: LinearModel, values: Vector | None = None) -> pyo.Concre
     """
     matrix, none = linear.matrix, {-np.inf: None, np.inf: None}
     empty = np.diff(matrix.indptr) == 0
-    if (empty & ((linear.row_lower > _TOLERANCE) | (linear.row_upper < -_TOLERANCE))).any():
+    if (empty & ((linear.row_lower > FEASIBILITY_TOL) | (linear.row_upper < -FEASIBILITY_TOL))).any():
         return None
     with PauseGC():
         plain = pyo.ConcreteModel()

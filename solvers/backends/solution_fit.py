@@ -7,11 +7,13 @@ wide, as printed tables have six digits: the answer itself goes through ``evalua
 
 import numpy as np
 
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.solvers.backends.matrix import LinearModel, Vector
 from ddlopt.solvers.backends.solution_files import Answer
 
-_INTEGRALITY = 1e-4
+# As little as four digits of a side or an objective: some write figures with six.
 _RELATIVE = 1e-4
+# As the default tolerance of most solvers.
 _ABSOLUTE = 1e-6
 _HINT = "the file is cut off, or of another model"
 
@@ -27,7 +29,7 @@ def misfit(linear: LinearModel, values: Vector, answer: Answer | None = None) ->
 
 
 def _fraction(linear: LinearModel, values: Vector) -> str | None:
-    bad = linear.integer & (np.abs(values - np.round(values)) > _INTEGRALITY)
+    bad = linear.integer & (np.abs(values - np.round(values)) > INTEGRALITY_TOL)
     if not bad.any():
         return None
     j = int(np.argmax(bad))
@@ -84,6 +86,7 @@ def _claim(linear: LinearModel, values: Vector, answer: Answer | None) -> str | 
         return None
     objective = float(linear.cost @ values + linear.offset)
     size = float(np.abs(linear.cost) @ np.abs(values)) + abs(linear.offset)
+    # The absolute part is for objectives of value 0.
     slack = 1e-8 + _ABSOLUTE * float(np.abs(linear.cost).max(initial=0.0)) + _RELATIVE * size
     claims = (answer.objective, -answer.objective) if linear.maximise else (answer.objective,)
     if min(abs(claim - objective) for claim in claims) <= slack:

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
@@ -10,9 +11,6 @@ from ddlopt.solvers.catalogue import default_method
 from ddlopt.solvers.catalogue import method as method_named
 from ddlopt.solvers.contracts import Limits, Method, Status
 from ddlopt.solvers.heuristic import Clock
-
-_CANCELLED = 1e-12
-"""Relative error of a time of which the compute time is taken away again."""
 
 
 def answer_topology(
@@ -83,4 +81,4 @@ def load_of_time(job: TopologyInstance, bound_s: float | None) -> float:
     if bound_s is None or bound_s <= job.compute_s:
         return 0.0
     hidden = job.compute_s if job.overlap == "none" else 0.0
-    return (bound_s - hidden - _CANCELLED * bound_s) * job.link_bandwidth_bytes_per_s
+    return (bound_s - hidden - ROUNDING * bound_s) * job.link_bandwidth_bytes_per_s

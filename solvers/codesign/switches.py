@@ -13,6 +13,7 @@ from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import built
@@ -216,7 +217,7 @@ class _Reference(ABC):
             return without_figure(instance, self.name, problem, time.perf_counter() - began, limits, seed)
         compute_s = tables_of(instance).compute_of(best.choices)
         gap = relative_gap(best.time_s, best.bound_s)
-        proven = gap is not None and gap <= max(limits.gap, 1e-6)
+        proven = gap is not None and gap <= max(limits.gap, OBJECTIVE_TOL)
         described = f"reference: ports of {network.links_per_port:.3g} times d link bandwidths"
         if network.racks:
             described += f", racks of {len(network.racks[0])} oversubscribed {network.oversubscription:g}:1"

@@ -93,6 +93,7 @@ class BandwidthSharing(CertifiedMethod, uses=("seed", "start")):
         if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
             return _Found(None, bound, {"rings": rings}, outcome.solver, outcome.message)
         dear = sorted((p for p in model.prices(problem, instance, given) if p.price > 0), key=lambda p: -p.price)
+        # An interior point method leaves such prices where there are none.
         full = [[*p.arc, p.start, p.end, p.price] for p in dear if p.price > 1e-6 * dear[0].price]
         details = {"rings": rings, "link_prices": full, **outcome.figures}
         return _Found(model.read(problem, instance, given), bound, details, outcome.solver, outcome.message)

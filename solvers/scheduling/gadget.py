@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.contracts import best_bound
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
@@ -82,7 +83,7 @@ class Gadget(Heuristic, uses=("seed",)):
         found = simulate(instance, policy, clock, self.name)
         details: dict[str, Any] = {"slots_simulated": found.slots}
         if policy.bound is not None and found.slots and not found.cut_short and _is_one_slot(instance):
-            clock.report(None, policy.bound * (1 + 1e-9))
+            clock.report(None, policy.bound * (1 + BOUND_MARGIN))
         if instance.contention is None and not found.cut_short:
             details["smallest_beta"] = policy.smallest_beta
             part = guarantee(instance, policy.smallest_beta)

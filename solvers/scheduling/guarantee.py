@@ -5,12 +5,10 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.sweep import contention_levels
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints, in_company
 from ddlopt.solvers.scheduling.slot.worth import Gains, Utilities
-
-_SAFETY = 1e-9
-"""Relative margin for the rounding of floats."""
 
 
 def refusal(instance: SchedulingInstance) -> str | None:
@@ -86,7 +84,7 @@ def certified_bound(instance: SchedulingInstance, schedule: Schedule) -> float |
     relaxed = PoolBound(instance)
     for here, slots in _stretches(instance, gains):
         bound += slots * relaxed.best(here)[0]
-    return bound + _SAFETY * max(1.0, abs(bound))
+    return bound + BOUND_MARGIN * max(1.0, abs(bound))
 
 
 def minibatches_done(instance: SchedulingInstance, schedule: Schedule) -> Floats:

@@ -17,6 +17,7 @@ from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
+# Of a utility: the linear program is a guide, and need not be exact.
 _TANGENTS = 40
 _LARGEST = 400_000
 """Choices of a width in a slot beyond which the relaxation is left out."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.tolerances import WHOLE_TOL
 from ddlopt.models.topology import Path, TopologyInstance
 from ddlopt.models.topology.permutations import coset, is_coset, ring, totient_perms, totients
 from ddlopt.solvers.topology.draft import Draft, RingOrder, hops_of
@@ -79,7 +80,7 @@ def paper_rings(draft: Draft, budget: int, primes_only: bool = False, generators
     for place, index in enumerate(sorted(range(len(groups)), key=lambda g: (-groups[g].hop_bytes, g))):
         members, k = groups[index].members, len(groups[index].members)
         ports = 2 if draft.duplex and k > 2 else 1
-        due = math.ceil(budget * groups[index].hop_bytes / reduced[list(members)].max() - 1e-9)
+        due = math.ceil(budget * groups[index].hop_bytes / reduced[list(members)].max() - WHOLE_TOL)
         count = min(math.ceil(due / ports), int(left[list(members)].min()) // ports)
         # A duplex ring and its reverse are the same links.
         pool = [p for p in totient_perms(k, primes_only) if not draft.duplex or 2 * p <= k]

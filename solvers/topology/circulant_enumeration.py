@@ -23,6 +23,7 @@ from ddlopt.solvers.heuristic import Clock
 
 Array = npt.NDArray[np.float64]
 
+# Sets that are priced between looks at the clock.
 _CHUNK = 20_000
 
 

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ddlopt.analysis.bench.figures.statistics import Floats
-
-TIE = 1e-6
-"""Costs that differ by less, relative to the larger one or to 1, are a tie."""
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 
 
 class Pair(NamedTuple):
@@ -20,7 +18,7 @@ class Pair(NamedTuple):
     p_value: float
 
 
-def compare(costs: ArrayLike, others: ArrayLike, tie: float = TIE) -> Pair:
+def compare(costs: ArrayLike, others: ArrayLike, tie: float = OBJECTIVE_TOL) -> Pair:
     r"""Wins, ties and losses, and the Wilcoxon signed-rank test of the paired differences.
 
     The test ranks :math:`|d_p|`, :math:`d_p = a_p - b_p`, over the problems that are no ties, and asks whether the sum
@@ -87,7 +85,7 @@ def holm(p_values: ArrayLike) -> Floats:
     return corrected
 
 
-def wins(costs: ArrayLike, tie: float = TIE) -> NDArray[Any]:
+def wins(costs: ArrayLike, tie: float = OBJECTIVE_TOL) -> NDArray[Any]:
     """On how many problems each method is best, ties included; costs are problems × methods, infinite for failures."""
     table = np.asarray(costs, float)
     best = table.min(axis=1, keepdims=True, initial=np.inf)

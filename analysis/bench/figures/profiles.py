@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ddlopt.analysis.bench.figures.statistics import Floats
+from ddlopt.models.tolerances import ROUNDING
 
 
 class Profile(NamedTuple):
@@ -124,7 +125,7 @@ def _ratio(costs: Floats) -> Floats:
 def _share(values: Floats, at: Floats) -> Floats:
     """Methods × abscissae: the part of the rows of each column that is at most the abscissa."""
     ordered = np.sort(values, axis=0)
-    slack = at * (1 + 1e-12)  # 0.3 / 0.1 is a ratio of 3
+    slack = at * (1 + ROUNDING)  # 0.3 / 0.1 is a ratio of 3
     counts = [np.searchsorted(ordered[:, method], slack, side="right") for method in range(values.shape[1])]
     return np.array(counts, float).reshape(values.shape[1], at.size) / max(1, len(values))
 

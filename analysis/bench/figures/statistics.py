@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ddlopt.models.errors import OptionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 
 Floats = NDArray[np.float64]
 
@@ -167,7 +168,7 @@ def best_known(runs: pd.DataFrame) -> pd.Series:
 
 def within(gaps: ArrayLike, target: float) -> NDArray[np.bool_]:
     """Which gaps are at most ``target``, but for rounding; NaN is not."""
-    return np.asarray(np.asarray(gaps, float) <= target * (1 + 1e-9) + 1e-12)
+    return np.asarray(np.asarray(gaps, float) <= target * (1 + IMPROVEMENT_TOL) + ROUNDING)
 
 
 def solved(runs: pd.DataFrame, target: float | None = None) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from ddlopt.models.errors import OptionError
 
+# Whoever types an address of a scheduler waits no longer to be told that nobody answers.
 _WAIT_S = 10
 
 

@@ -24,6 +24,7 @@ GRACE = 0.25, 15.0
 """Part of the time limit, and seconds, that a solve may take beyond its limit before it is killed."""
 _START_S = 300.0
 """What a process may take to begin, the compiling of kernels not counted; its limit counts from then on."""
+# Between looks at a child: hardly any work, and Ctrl-C is noticed at once.
 _POLL_S = 0.2
 _BEGUN = "begun"
 _OF_RESULT = (

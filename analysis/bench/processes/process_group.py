@@ -20,6 +20,7 @@ GRACE_S = 1.0
 """What processes that are asked to end may take before they are killed."""
 _KILL_S = 10.0
 """After which processes that cannot be killed, as they wait for a disk, are left alone."""
+# Between looks at processes that are ending, which takes some hundredths of a second.
 _PAUSE_S = 0.01
 _ADOPT_ORPHANS = 36
 """``PR_SET_CHILD_SUBREAPER`` of Linux."""

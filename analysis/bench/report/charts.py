@@ -9,11 +9,14 @@ import numpy as np
 
 from ddlopt.analysis.bench.figures.statistics import Floats
 from ddlopt.analysis.tables import time_text
+from ddlopt.models.tolerances import WHOLE_TOL
 
 COLOURS, DASHES = 8, ("", "7 3", "2 3", "9 3 2 3")
 """How many colours the style sheet has, and the dashes that tell lines of one colour apart."""
 
+# Units of the drawing: two charts stand side by side on a usual screen.
 _WIDTH, _HEIGHT = 560, 340
+# Margins: room for the numbers and names of the axes in the size of type of the style sheet.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 26, 12, 46
 
 
@@ -53,15 +56,17 @@ class Axis:
     def ticks(self) -> list[float]:
         """Round values on the axis, at most eight."""
         if self.logarithmic:
-            first, last = math.floor(math.log10(self.low) + 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            first, last = math.floor(math.log10(self.low) + WHOLE_TOL), math.floor(math.log10(self.high) + WHOLE_TOL)
             every = max(1, math.ceil((last - first + 1) / 8))
             among = (1, 2, 5) if last - first < 2 else (1,)
             ticks = [factor * 10.0**power for power in range(first, last + 1, every) for factor in among]
-            return [tick for tick in ticks if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
+            return [tick for tick in ticks if self.low * (1 - WHOLE_TOL) <= tick <= self.high * (1 + WHOLE_TOL)]
         rough = (self.high - self.low) / 5
         power = 10.0 ** math.floor(math.log10(rough))
-        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
-        return [tick * step for tick in range(math.ceil(self.low / step - 1e-9), int(self.high / step + 1e-9) + 1)]
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - WHOLE_TOL))
+        return [
+            tick * step for tick in range(math.ceil(self.low / step - WHOLE_TOL), int(self.high / step + WHOLE_TOL) + 1)
+        ]
 
 
 def seconds(title: str, low: float, high: float) -> Axis:

@@ -11,6 +11,7 @@ from ddlopt.analysis.bench.figures import anytime, statistics
 from ddlopt.analysis.bench.figures.statistics import Floats
 from ddlopt.analysis.bench.store import Store
 
+# Eight a decade over the usual six decades of time, and the end.
 POINTS = 49
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.store import Store
 from ddlopt.models.errors import StoreError
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.aliases import present
 
 _WORDS = (
@@ -104,9 +105,9 @@ def _wrong(runs: pd.DataFrame, maximise: np.ndarray) -> pd.Series:
     An objective that is optimal within the gap asked for may be that far, relative to itself, from the best known.
     """
     behind = statistics.gap_to_bound(runs["objective"], runs["best_objective"], maximise)
-    worse = (runs["status"] == "optimal") & (np.nan_to_num(behind) > runs["gap_limit"] + 1e-6)
+    worse = (runs["status"] == "optimal") & (np.nan_to_num(behind) > runs["gap_limit"] + OBJECTIVE_TOL)
     beyond = statistics.gap_to_bound(runs["best_objective"], runs["bound"], ~maximise)
-    bound = (np.nan_to_num(beyond) > 1e-6) & (runs["status"] != statistics.REFERENCE)
+    bound = (np.nan_to_num(beyond) > OBJECTIVE_TOL) & (runs["status"] != statistics.REFERENCE)
     return worse | bound
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _TOLD = 5
 """Of how many methods a chart says in words how they do."""
 
+# The default gap of methods: what is less counts as none.
 _SMALLEST_GAP = 1e-4
 
 Styles = Mapping[str, int]

@@ -12,6 +12,7 @@ MOST_LINES = 1500
 """Parameters of a job that are drawn; of more, some at even distances on the log scale."""
 
 _NONE = "#d0d0d0"
+# Of a row of height 1, so that rows do not touch.
 _HEIGHT = 0.9
 
 

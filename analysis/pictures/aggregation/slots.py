@@ -7,6 +7,7 @@ import matplotlib as mpl
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 
 _FREE = "#e6e6e6"
+# Part of a bar in which a name fits.
 _LEAST_NAMED = 0.1
 _COLOURS = [k for k in range(20) if k not in (14, 15)]
 """Of the palette all but greys, which mean that nobody has it."""
@@ -61,5 +62,6 @@ def _links(instance: SlotsInstance, solution: SlotPlan) -> list[_Row]:
             for j, (job, rate) in enumerate(zip(instance.jobs, solution.rates_bytes_per_s, strict=True))
             if rate is not None and e in job.links
         ]
+        # 8 bits a byte, in giga
         rows.append((f"{link.name}\n{8e-9 * link.bandwidth_bytes_per_s:.3g} Gb/s", shares))
     return rows

@@ -13,6 +13,7 @@ from ddlopt.models.aggregation.tree.evaluate import evaluate_tree, messages
 _BLUE, _GREY, _EDGE = "#1f6fb4", "#a6a6a6", "#444444"
 _LABELLED = 40
 """Switches up to which each has its number or name, and each link its messages."""
+# Points: as wide as a node, and as thin as can still be seen.
 _WIDEST, _THINNEST = 9.0, 0.3
 
 Floats = npt.NDArray[np.float64]

@@ -8,6 +8,7 @@ from matplotlib.collections import LineCollection
 from ddlopt.analysis.pictures.gossip.weights import places
 from ddlopt.models.gossip import MatchingPlan, MatchingsInstance, evaluate
 
+# Dark grey; points of width as for weights; numbers as long as they fit into their circles.
 _NODE, _WIDEST, _LABELLED = "#333333", 5.0, 24
 
 

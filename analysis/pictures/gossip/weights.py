@@ -8,9 +8,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
 from ddlopt.models.gossip import Network, WeightsInstance, evaluate
+from ddlopt.models.tolerances import TINY
 
 _POSITIVE, _NEGATIVE, _NODE = "#1f6fb4", "#d95f02", "#333333"
+# Points, narrower than a node.
 _WIDEST = 5.0
+# Nodes up to which numbers beside links do not overlap.
 _LABELLED = 14
 
 
@@ -33,7 +36,7 @@ def draw(axes: Any, instance: WeightsInstance, solution: Any) -> None:
         if instance.goal == "pairwise":
             weights = weights[0::2] + weights[1::2]
     at = places(network)
-    widths = _WIDEST * np.abs(weights) / max(np.abs(weights).max(), 1e-300)
+    widths = _WIDEST * np.abs(weights) / max(np.abs(weights).max(), TINY)
     colours = [_POSITIVE if weight >= 0 else _NEGATIVE for weight in weights]
     axes.add_collection(LineCollection(list(at[network.ends]), linewidths=np.maximum(widths, 0.2), colors=colours))
     axes.scatter(*at.T, s=60 if network.nodes <= _LABELLED else 14, color=_NODE, zorder=3)

@@ -17,6 +17,7 @@ from ddlopt.instances.options import at_least, positive
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.errors import OptionError
 
+# Bytes per second: a definition.
 _GIGABIT = 1.25e8
 _LINK = 100 * _GIGABIT
 _WHERE = "gradients drawn from ResNet-50, ResNet-101, VGG-16, VGG-19, BERT-base and GPT-2"

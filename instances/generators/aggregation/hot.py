@@ -7,6 +7,7 @@ from ddlopt.instances.options import at_least, positive
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, ZipfModel, zipf_frequencies
 from ddlopt.models.aggregation.hot.instance import HotInstance, HotJob, HotSwitch
 from ddlopt.models.errors import OptionError
+from ddlopt.models.tolerances import TINY
 
 
 def zipf(
@@ -95,6 +96,6 @@ def _job(
 
 def _rounded(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """To four significant digits."""
-    scale = 10.0 ** (3 - np.floor(np.log10(np.maximum(values, 1e-300))))
+    scale = 10.0 ** (3 - np.floor(np.log10(np.maximum(values, TINY))))
     rounded = np.round(values * scale) / scale
     return np.asarray(np.minimum(rounded, 1.0))

@@ -114,6 +114,7 @@ def _job(
         "compute_s": _rounded(model.forward_s_per_sample * model.batch_samples + model.backward_s),
         "gradient_bytes": model.gradient_bytes,
         "nic_bytes_per_s": nic,
+        # From microseconds
         "rtt_s": _rounded(1e-6 * rtt_us * 2 ** rng.uniform(-1, 1)),
         "switches": [*own, racks] if wide else own,
         "links": own if wide else [],

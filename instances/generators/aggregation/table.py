@@ -9,6 +9,7 @@ from ddlopt.instances.options import at_least, one_of
 from ddlopt.models.aggregation.table.instance import TableInstance
 from ddlopt.models.errors import OptionError
 
+# A million operands, each with its value.
 _MOST_BITS = 20
 _TAIL = 2
 """Beyond as many more than the fraction bits, f is less than half of the last of them."""

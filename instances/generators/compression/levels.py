@@ -57,6 +57,7 @@ from ddlopt.models.compression import ExponentialCurve, GradedGradient, LevelIns
 from ddlopt.models.compression.levels.arrays import LevelArrays
 from ddlopt.models.compression.levels.uniform import uniform_coordinates, uniform_places
 from ddlopt.models.errors import OptionError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _NETWORKS: dict[str, Callable[[], Workload]] = {
     "vgg16": lambda: vgg16(32),
@@ -69,13 +70,19 @@ _NETWORKS: dict[str, Callable[[], Workload]] = {
 NETWORKS, COMPRESSORS = tuple(_NETWORKS), ("powersgd", "top_k", "qsgd")
 
 _LIKE = {"powersgd": 4.0, "top_k": 0.01, "qsgd": 5.0}
+# Ten microseconds each, as for the timelines (``workloads.compression.costs``).
 _MESSAGE_S, _KERNEL_S = 10e-6, 10e-6
+# The size that coding times are given for, and QSGD's usual bucket.
 _MEGA, _BUCKET = 2**20, 512
 _CODING_S = {"top_k": (356e-6, 34e-6), "qsgd": (130e-6, 140e-6)}
 """Encoding and decoding of 2^20 numbers."""
+# Of QSGD: an assumption; 3 bits are a sign and 4 levels.
 _FEWEST_BITS, _MOST_BITS = 3, 10
+# A tenth of DGC's density of a thousandth, and a rank beyond which messages are hardly smaller: assumptions.
 _LEAST_KEPT, _HIGHEST_RANK = 1e-4, 128
+# Exponent of singular values squared, drawn evenly around 1.5: an assumption, as of ``compressors``.
 _DECAY, _DECAY_SPREAD = 1.5, 0.4
+# Shape of the distribution of entries, drawn evenly around Laplace's 1: an assumption.
 _TAIL, _TAIL_SPREAD = 1.0, 0.4
 
 
@@ -219,7 +226,7 @@ def _with_budget(
     arrays, table = LevelArrays(draft), uniform_coordinates(draft)
     largest = max(each.curve.allowed[-1] / _counted_in(each) for each in gradients if len(each.curve.allowed) > 1)
     graded = arrays.counts > 1
-    places = uniform_places(arrays, table, like / largest * float(table[graded].max()) * (1 + 1e-9))
+    places = uniform_places(arrays, table, like / largest * float(table[graded].max()) * (1 + FEASIBILITY_TOL))
     if goal == "time":
         budget = {"error_budget": math.fsum(arrays.errors_at(places).tolist())}
     else:

@@ -21,8 +21,11 @@ _WORDS = (
 _RANKS = 4
 """Of powersgd, which makes no sense for every shape."""
 MOST_OPTIONS = len(_WORDS) + 1
+# Widths of layers that networks have.
 _SIDES = (16, 32, 64, 128, 256, 512, 768, 1024, 2048, 3072, 4096)
+# Sides of convolutions that networks have.
 _KERNELS = (1, 3, 5, 7)
+# About the share of biases and norms among the gradients of a network: an assumption.
 _VECTORS = 0.4
 _CONVOLUTIONS = 0.3
 """Parts of the gradients; the others are matrices."""

@@ -21,7 +21,7 @@ def network(
     network_gigabit_per_s: float = 25.0,
     cost_model: str = "per_link",
     broadcast: str = "per_tensor",
-    duplication_penalty_s: float = 1e-6,
+    duplication_penalty_s: float = 1e-6,  # as in the released code of TAG
     memory_budget_bytes: float | None = None,
     compute_budget_s: float | None = None,
     accelerator: str = "v100",

@@ -19,7 +19,9 @@ _COST_MODELS = get_args(CostModel)
 _BROADCASTS = ("per_tensor", "per_edge")
 _FLOPS = 4e12
 """Of a device at small batches."""
+# Five microseconds, as launching a kernel takes on GPUs.
 _LAUNCH_S = 5e-6
+# Operators of networks read one to three tensors.
 _MOST_READ = 3
 
 
@@ -35,7 +37,7 @@ def random_graph(
     fixed_part: float = 0.05,
     cost_model: str = "per_link",
     broadcast: str = "per_tensor",
-    penalty_s: float = 1e-6,
+    penalty_s: float = 1e-6,  # as in the released code of TAG
     memory_part: float | None = None,
     compute_part: float | None = None,
 ) -> SfbInstance:

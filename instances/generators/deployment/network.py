@@ -19,7 +19,9 @@ from ddlopt.instances.workloads.operator_groups import (
 from ddlopt.instances.workloads.training import ACCELERATORS, V100, Accelerator
 from ddlopt.models.deployment import DeploymentInstance
 
+# Halvings down to an eighth: times are interpolated between them.
 _SHARES = (1.0, 0.5, 0.25, 0.125)
+# Of a message within a data centre: an assumption.
 _LATENCY_S = 12e-6
 _KEPT = 3
 """A weight and the two moments of Adam."""

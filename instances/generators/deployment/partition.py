@@ -8,7 +8,9 @@ from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import OptionError
 
+# A unit: a node computes a millisecond in the mean.
 _MEAN_S = 1e-3
+# A unit: a node holds 100 megabytes in the mean.
 _MEAN_BYTES = 1e8
 
 

@@ -8,6 +8,7 @@ from ddlopt.instances.options import at_least
 from ddlopt.models.deployment import DeploymentInstance
 
 _SPEEDS = {"fast": 1.0, "slow": 2.0, "slower": 3.5}
+# Halvings down to an eighth: times are interpolated between them.
 _SHARES = (1.0, 0.5, 0.25, 0.125)
 
 

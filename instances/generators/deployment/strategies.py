@@ -15,7 +15,9 @@ from ddlopt.models.deployment.strategies.instance import StrategyInstance
 
 Floats = npt.NDArray[np.float64]
 
+# A unit; usages are drawn from a twentieth of it up.
 _LARGEST_BYTES = 2000
+# Of the cost of a size; collectives cost about as much, so that neither decides alone.
 _COMPUTE = 3.0
 _COLLECTIVE = 0.5, 8.0
 """Time for each unit of memory of what is made: to compute it on one device, and to exchange it between many."""

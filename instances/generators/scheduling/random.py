@@ -20,11 +20,13 @@ from ddlopt.instances.options import at_least, part, positive
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import Contention, Job, Network, RingTiming, ServerGroup
 
+# A definition.
 GIGABYTE = 1e9
 CAPACITY = {"gpu": 8.0, "cpu": 32.0, "memory_bytes": 128 * GIGABYTE, "storage_bytes": 200 * GIGABYTE}
 """Of a server with four resources."""
 _MIX = {1: 80, 2: 14, 4: 26, 8: 30, 16: 8, 32: 2}
 """Jobs by width, of 160."""
+# Accelerators of a server as they are sold.
 _SIZES = (4, 8, 16, 32)
 _NOTE = "Networks and iteration times are those of ddlopt's cluster models, a roofline: synthetic"
 

@@ -10,6 +10,7 @@ from ddlopt.instances.generators.aggregation.graph import hosts_at_switches
 from ddlopt.instances.generators.aggregation.jobs import JobOptions, instance_on
 from ddlopt.models.aggregation import AggregationProblem, GraphInstance
 
+# 100 Gb/s in bytes per second.
 _LINK = 1.25e10
 
 _INSTANCES: dict[str, tuple[str, int, dict[str, Any]]] = {

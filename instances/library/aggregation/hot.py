@@ -6,6 +6,7 @@ from typing import Any
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import AggregationProblem, HotInstance
 
+# Registers that a parameter takes: embeddings of small widths.
 _DIMENSIONS = (1, 2, 4, 8)
 
 _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {

@@ -6,6 +6,7 @@ from typing import Any
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import AggregationProblem
 
+# A definition.
 _KB = 1024
 _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     "table-integers-b8": (0, {"bits": 8, "budget_bytes": 8 * _KB}),

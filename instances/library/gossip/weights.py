@@ -8,8 +8,11 @@ from ddlopt.models.gossip import GossipProblem, Network, WeightsInstance
 from ddlopt.models.gossip.weights.instance import Goal
 
 _BOYD = "Figure 1 of S. Boyd, P. Diaconis, L. Xiao, SIAM Review 46 (2004)"
+# Graphs of the paper's examples, as lists of edges.
 _PENDANT = ((0, 1), (1, 2), (1, 3), (2, 3))
+# As above.
 _K23 = ((0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4))
+# As above.
 _WHEEL = ((0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4), (1, 4))
 _CVX = "graph of the examples 'graph_laplacian' of CVX (M. Grant, S. Boyd)"
 

@@ -34,6 +34,7 @@ OPERATORS = (
 """Types of operators in the published files."""
 GPUS_PER_PART = 4
 """Of a dense layer, as the memory in the files shows."""
+# Milliseconds in seconds.
 _MS = 1e-3
 
 

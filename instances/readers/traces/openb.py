@@ -32,6 +32,7 @@ COLUMNS = (
     "scheduled_time",
 )
 NODE_COLUMNS = ("cpu_milli", "memory_mib", "gpu")
+# A definition.
 MEBIBYTE = 2**20
 USUAL_NODE = {"gpu": 8.0, "cpu": 96.0, "memory_bytes": 393216.0 * MEBIBYTE}
 """The most frequent node with 8 GPUs in the list of nodes."""

@@ -18,8 +18,10 @@ from ddlopt.instances.generators.scheduling.jobs import enough_slots, utility_of
 from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.scheduling import Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
+from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 
 GPU = {"gpu": 1.0}
+# A definition.
 HOUR_S = 3600.0
 OBJECTIVES = ("utility", "max_min", "makespan", "completion")
 
@@ -193,7 +195,7 @@ class Setting:
     def _slots(self, last_end_s: float, last_arrival: int) -> int:
         if self.hours is not None:
             return math.ceil(self.hours * HOUR_S / self.slot_s)
-        return max(last_arrival + 1, math.ceil(last_end_s / self.slot_s - 1e-9))
+        return max(last_arrival + 1, math.ceil(last_end_s / self.slot_s - WHOLE_TOL))
 
     def _servers(self, jobs: Sequence[TraceJob], start_s: float, length_s: float) -> tuple[ServerGroup, ...]:
         widest = max(jobs, key=lambda job: job.gpus)
@@ -225,7 +227,7 @@ class Setting:
         if due_s is None and self.slack is not None:
             due_s = job.arrival_s + self.slack * job.duration_s
         if due_s is not None:
-            due = max(arrival + 1, math.ceil((due_s - start_s) / self.slot_s - 1e-9))
+            due = max(arrival + 1, math.ceil((due_s - start_s) / self.slot_s - WHOLE_TOL))
         return Job(
             name=job.name,
             arrival=arrival,
@@ -283,7 +285,7 @@ def busy_quantile(
     held_s = np.diff(times[order])
     by_level = np.argsort(level, kind="stable")
     until_s = np.cumsum(held_s[by_level])
-    place = int(np.searchsorted(until_s, quantile * horizon_s * (1 - 1e-12)))
+    place = int(np.searchsorted(until_s, quantile * horizon_s * (1 - ROUNDING)))
     return float(level[by_level[min(place, len(level) - 1)]])
 
 

@@ -16,6 +16,7 @@ import networkx as nx
 from ddlopt.instances.readers.text_files import text_of
 from ddlopt.models.errors import InstanceError
 
+# A byte.
 _BITS = 8
 
 

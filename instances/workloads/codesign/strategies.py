@@ -58,6 +58,7 @@ from ddlopt.instances.workloads.training import PASSES
 Owners = Literal["round_robin", "all"]
 Fields = dict[str, Any]
 """Fields of a strategy, a layer or an instance."""
+# A tenth: an assumption.
 _UNEVEN = 1.1
 
 

@@ -40,6 +40,7 @@ _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _SPARSE = ("top_k", "dgc", "random_k")
 _ADDED_UP = ("none", "fp16", "random_k", "powersgd")
 _PARAMETER = {**dict.fromkeys(_SPARSE, "ratio"), "qsgd": "levels", "powersgd": "rank"}
+# Of squared singular values, which fall as a power of their rank: an assumption.
 _SPECTRUM = 1.5
 
 ON_CPU = ("random_k", "dgc", "sign", "onebit")

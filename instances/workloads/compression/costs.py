@@ -42,6 +42,7 @@ INTRA_BYTES_PER_S = {"nvlink": 150e9, "pcie": 12.5e9}
 LATENCY_S = 10e-6
 """Of a message: an assumption."""
 
+# The size that times are given for.
 _MEGA = 2**20
 _GPU_S = {
     "none": (0.0, 0.0),

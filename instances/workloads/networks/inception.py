@@ -7,6 +7,7 @@ from ddlopt.instances.workloads.networks.layers import Layer, dense, normalisati
 from ddlopt.instances.workloads.networks.training_graph import GraphOperator, Need, Tape
 from ddlopt.instances.workloads.training import Workload
 
+# Side of an image, as in the paper.
 _IMAGE = 299
 
 Kernel = tuple[int, int]

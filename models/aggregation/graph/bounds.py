@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
 from ddlopt.models.errors import InfeasibleError
-
-_HAIR = 1e-12
-"""By which sums in floating point may be off."""
+from ddlopt.models.tolerances import ROUNDING
 
 
 def graph_bound(instance: GraphInstance) -> float:
@@ -34,11 +32,11 @@ def graph_bound(instance: GraphInstance) -> float:
                 f"for it, and connections is {instance.connections}"
             )
     if instance.goal == "rates":
-        return _most_rates(instance) * (1 + _HAIR)
+        return _most_rates(instance) * (1 + ROUNDING)
     if instance.goal == "congestion":
-        return _least_congestion_s(instance, idle) * (1 - _HAIR)
+        return _least_congestion_s(instance, idle) * (1 - ROUNDING)
     pairs = zip(instance.jobs, idle, strict=True)
-    return math.fsum(_least_utilization_s(instance, job, alone) for job, alone in pairs) * (1 - _HAIR)
+    return math.fsum(_least_utilization_s(instance, job, alone) for job, alone in pairs) * (1 - ROUNDING)
 
 
 def _cannot_aggregate(instance: GraphInstance, job: GraphJob) -> bool:
@@ -102,7 +100,7 @@ def _dual_ascent_s(cost_s: dict[tuple[int, int], float], job: GraphJob) -> float
         step = min(left[arc] for arc in cut)
         total.append(step)
         for arc in cut:
-            left[arc] = 0.0 if left[arc] <= step * (1 + _HAIR) else left[arc] - step
+            left[arc] = 0.0 if left[arc] <= step * (1 + ROUNDING) else left[arc] - step
         waiting = list(sizes)
     return math.fsum(total)
 

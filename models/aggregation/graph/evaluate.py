@@ -7,9 +7,7 @@ from itertools import pairwise
 
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.contracts import Evaluation, Number, Violation
-
-_HAIR = 1e-12
-"""Relative difference of loads that counts as none where rates are raised in floating point."""
+from ddlopt.models.tolerances import ROUNDING
 
 
 def evaluate_graph(instance: GraphInstance, solution: AggregationTrees, exact: bool = False) -> Evaluation:
@@ -203,7 +201,7 @@ class _Check:
                     taken = sum((counts[j] * rates[j] for j in counts if j in rates), self._number(0))
                     levels.append(((capacity - taken) / load, counts))
             level = min(each for each, _ in levels)
-            limit = level if isinstance(level, Fraction) else level + abs(level) * _HAIR
+            limit = level if isinstance(level, Fraction) else level + abs(level) * ROUNDING
             full = {j for each, counts in levels if each <= limit for j in counts} & growing
             rates.update(dict.fromkeys(full, level))
             growing -= full

@@ -126,6 +126,7 @@ def best_prices(instance: HotInstance) -> Prices:
 def _bisected(market: Market, highest: float) -> tuple[Reals, float]:
     low, high = 0.0, highest
     tried = []
+    # Until neighbouring floats, but for a few.
     while high - low > 1e-15 * high:
         price = (low + high) / 2 if low else high / 16
         offers = market.offers(np.array([price]))
@@ -134,6 +135,7 @@ def _bisected(market: Market, highest: float) -> tuple[Reals, float]:
             high = price
         else:
             low = price
+        # Sixty bits below the highest price: the optimum has no price.
         if price < 1e-18 * highest or offers.slope[0] == 0:
             break
     bound, price = min([*tried, (market.offers(np.zeros(1)).value, 0.0)])

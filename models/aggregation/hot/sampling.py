@@ -109,11 +109,13 @@ def samples_for_share(
     values = ranked if value is None else value(ranked)
     break_even = _Break(ranked, values, size)
     allowed = (1 - share) * float(values[:size].sum())
+    # A factor this narrow loses nothing that floats could show.
     low, high = 1e-12, _WIDEST
     if break_even.loss(high) <= allowed:
         return 0
     if break_even.loss(low) > allowed:
         return samples_for_set(frequencies, size, delta, bound)
+    # Six digits of the factor, of which the number of samples has fewer.
     while high / low > 1 + 1e-6:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if break_even.loss(middle) <= allowed else (low, middle)

@@ -10,6 +10,7 @@ from ddlopt.models.aggregation.hot.instance import HotInstance, HotJob, Reals, W
 
 _FEW = 0.1
 """Expected messages below which the difference of the formula cancels digits, and its series is short."""
+# Terms shrink by a factor of the largest argument at least, so that the last is below the last bit of the sum.
 _TERMS = 13
 
 

@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
-
-_HAIR = 1e-12
-"""Relative margin that keeps sums of floats within limits in exact arithmetic too."""
 
 
 class SlotArrays:
@@ -90,15 +88,15 @@ class SlotArrays:
         if not self.instance.whole:
             return needed
         # A rate that fills its slots exactly needs no further one.
-        return np.ceil(needed * (1 - _HAIR))
+        return np.ceil(needed * (1 - ROUNDING))
 
     def plan(self, rates: Floats, aggregated: npt.NDArray[np.bool_], slots: Floats | None = None) -> SlotPlan:
         """The answer with (n,) rates of jobs that are ``aggregated``; the others fall back.
 
         Slots are as few as do, or those given. Rates are taken back by a hair, so that no sum passes its limit.
         """
-        lowered = rates * (1 - 4 * _HAIR)
-        given = self.slots_for(rates) * (1.0 if self.instance.whole else 1 - 2 * _HAIR) if slots is None else slots
+        lowered = rates * (1 - 4 * ROUNDING)
+        given = self.slots_for(rates) * (1.0 if self.instance.whole else 1 - 2 * ROUNDING) if slots is None else slots
         jobs = self.instance.jobs
         return SlotPlan(
             instance=self.instance.name,

@@ -6,10 +6,11 @@ from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.aggregation.slots.slowest import least_slowest_s
+from ddlopt.models.tolerances import ROUNDING
 
 _MOST = 20
 """Rows that are tried."""
-_ROUNDING = 1e-11
+_ROUNDING = 10 * ROUNDING
 """Relative margin for what floats make of the rows."""
 
 

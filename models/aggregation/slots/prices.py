@@ -19,9 +19,7 @@ import math
 import numpy as np
 
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
-
-_SAFETY = 1e-12
-"""Relative margin for the rounding of floats in a sum over all jobs and rows."""
+from ddlopt.models.tolerances import ROUNDING
 
 
 def price_bound(arrays: SlotArrays, prices: Floats, whole: bool = True) -> float:
@@ -37,7 +35,7 @@ def price_bound(arrays: SlotArrays, prices: Floats, whole: bool = True) -> float
     least = np.minimum(_least_whole(arrays, prices) if counted else _least(arrays, prices), _back(arrays))
     paid = prices * arrays.limits
     terms = [arrays.compute_total_s, *least.tolist(), *(-paid).tolist()]
-    return math.fsum(terms) - _SAFETY * math.fsum(map(abs, terms))
+    return math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
 
 
 def rates_at(arrays: SlotArrays, prices: Floats) -> Floats:

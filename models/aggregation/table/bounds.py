@@ -7,6 +7,7 @@ import numpy as np
 from ddlopt.models.aggregation.table.instance import LookupFunction, TableInstance
 from ddlopt.models.aggregation.table.trie import block_errors, split_errors
 from ddlopt.models.aggregation.table.values import Floats, best_values
+from ddlopt.models.tolerances import ROUNDING
 
 _ROUNDS = 60
 """Of the search for the best price of memory; every price gives a bound."""
@@ -109,7 +110,7 @@ def _at_best_price(bounds: list[Floats], sizes: list[int], budget: int) -> float
         left, right = (_priced(bounds, sizes, budget, math.exp(each)) for each in (one, other))
         best = max(best, left, right)
         low, high = (low, other) if left > right else (one, high)
-    return best * (1 - 1e-12)
+    return best * (1 - ROUNDING)
 
 
 def _priced(bounds: list[Floats], sizes: list[int], budget: int, price: float) -> float:

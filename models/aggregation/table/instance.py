@@ -14,7 +14,9 @@ Entries = Literal["ranges", "prefixes"]
 
 MOST_OPERANDS = 2**22
 """Operands of a table beyond which an instance is taken for a mistake."""
+# 2^1024 is no double any more.
 _LARGEST_EXPONENT = 1000
+# Products of three figures are numbers still (``models.sizes``).
 _LARGEST_SAMPLE = 1e100
 _FINEST_STEP = 2.0**-50
 """Of values, relative to the largest one: what floating-point numbers still tell apart."""

@@ -5,6 +5,7 @@ import numpy as np
 from ddlopt.models.aggregation.tree.evaluate import messages
 from ddlopt.models.aggregation.tree.instance import TreeInstance
 from ddlopt.models.aggregation.tree.tables import budgets, tables
+from ddlopt.models.tolerances import ROUNDING
 
 
 def tree_bound(instance: TreeInstance) -> float:
@@ -22,7 +23,7 @@ def tree_bound(instance: TreeInstance) -> float:
     least = np.array([messages(instance, job, np.flatnonzero(each)) for job, each in enumerate(figures.useful)])
     busy = rates * (sizes @ least)
     # Sums of rounded numbers: a bound must not be above what is calculated in another order.
-    hair = 1 - 1e-12
+    hair = 1 - ROUNDING
     if instance.goal == "congestion":
         return hair * float(busy.max())
     nothing = sum(job.message_size * float(figures.path_s @ job.loads) for job in instance.jobs)

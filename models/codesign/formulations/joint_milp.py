@@ -16,12 +16,11 @@ from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import OptionError
+from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
 
-_SLACK = 1e-6
-"""What a known time is exceeded by, so that its own plan is feasible."""
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
 _FAINT_CONGESTION = 1e-4
@@ -121,6 +120,7 @@ class JointStrategyTopology:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def __post_init__(self) -> None:
+        # Finer tangents than a solver's tolerance (``SOLVER_TOL``) cannot be told apart.
         if not 1e-7 <= self.tangent_gap < 1:
             raise OptionError(f"tangent_gap is {self.tangent_gap:g}; expected 1e-7 or more, and less than 1")
 
@@ -213,7 +213,7 @@ class JointStrategyTopology:
         most = all_bytes(template)
         if known is not None:
             spared = _least_compute_s(instance) if instance.overlap == "none" else 0.0
-            left = known * (1 + _SLACK) - spared
+            left = known * (1 + SOLVER_TOL) - spared
             most = min(most, max(left, _LEAST_PART * known) * instance.link_bandwidth_bytes_per_s)
         return min(least_congestion(tables_of(instance)), most), most
 

@@ -9,11 +9,12 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.codesign.formulations.rows.coupling import add_bytes
-from ddlopt.models.codesign.formulations.rows.strategy_choice import FAINT, add_strategies
+from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies
 from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyProgram
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
 
 _SAME = 12
 """Loads that agree in so many digits, relative to the largest, are taken for the same row."""
@@ -83,7 +84,7 @@ class StrategiesOnRoutes(StrategyProgram):
         for column in np.flatnonzero(np.isinf(loads).any(axis=0)):
             variables[column].setub(0)
         loads[:, np.isinf(loads).any(axis=0)] = 0
-        loads[loads < FAINT] = 0
+        loads[loads < NEGLIGIBLE_COEFFICIENT] = 0
         rows = heaviest_rows(loads)
         block.BUSIEST = pyo.RangeSet(0, len(rows) - 1, doc="arcs that may be the busiest")
 

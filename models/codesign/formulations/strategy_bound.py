@@ -16,8 +16,7 @@ from ddlopt.models.codesign.formulations.strategies_on_routes import heaviest_ro
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.tables import tables_of
-
-_ROUNDING = 1e-9
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Floats = npt.NDArray[np.float64]
 
@@ -205,7 +204,7 @@ def _add_rows(block: pyo.Block, name: str, rows: Floats) -> None:
 
 def _add_volume(block: pyo.Block, demand: Demand, weights: Floats) -> None:
     surplus = (demand.received - demand.sent) / weights
-    uneven = np.flatnonzero((surplus > _ROUNDING).any(axis=1)).tolist()
+    uneven = np.flatnonzero((surplus > FEASIBILITY_TOL).any(axis=1)).tolist()
     block.UNEVEN = pyo.Set(initialize=uneven, doc="servers that may receive more than they send")
     block.excess = pyo.Var(block.UNEVEN, bounds=(0, None), doc="what a server receives beyond what it sends")
 

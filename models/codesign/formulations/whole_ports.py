@@ -13,8 +13,7 @@ from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import time_unit_s
 from ddlopt.models.codesign.tables import Tables, tables_of
-
-_ROUNDING = 1e-6
+from ddlopt.models.tolerances import SOLVER_TOL
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class WholePorts(StrategyBound):
         super().build(block, instance)
         if self.most_s is None or math.isinf(self.most_s):
             return
-        largest = self.most_s * (1 + _ROUNDING) / time_unit_s(instance)
+        largest = self.most_s * (1 + SOLVER_TOL) / time_unit_s(instance)
         block.time.setub(largest)
         if self.network == "any" and instance.host_forwarding and tables_of(instance).groups_of:
             _add_ports(block, instance, largest, self.detour_hops - 1)

@@ -10,6 +10,7 @@ Floats = npt.NDArray[np.float64]
 Factor = tuple[tuple[int, ...], Floats]
 """Variables, increasing, and a table with one axis for each."""
 
+# Entries of 8 bytes: two megabytes; larger tables are bounded instead.
 LARGEST_TABLE = 200_000
 
 

@@ -10,12 +10,15 @@ from scipy.sparse import coo_array, csr_array
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.prices.min_sum import Elimination
 from ddlopt.models.codesign.tables import Floats, Ints, Tables
+from ddlopt.models.tolerances import BOUND_MARGIN
 
+# The ascent ends earlier where it stalls; each step costs one elimination.
 STEPS = 120
+# A step that gains less has stalled; a tenth of the gap at which methods stop by default.
 _CLOSE = 1e-5
-_SAFE = 1e-9
 _AMBITION = 0.5
 """How far above the best bound a step aims at first, as a part of it."""
+# Steps without a gain before the ambition shrinks: a few, as steps of a subgradient need not ascend.
 _PATIENCE = 6
 
 
@@ -192,7 +195,7 @@ def best_prices(tables: Tables, steps: int = STEPS) -> PricedBound:
         if not 0 < target_s < inf:
             break
         prices = priced.ascended(prices, slope, target_s - value_s, target_s)
-    return replace(best, value_s=max(0.0, best.value_s * (1 - _SAFE)))
+    return replace(best, value_s=max(0.0, best.value_s * (1 - BOUND_MARGIN)))
 
 
 def _server_sets(tables: Tables) -> tuple[Ints, Floats]:

@@ -15,8 +15,11 @@ from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup, abelian_groups
 from ddlopt.models.topology.symmetry.collapse import Collapse, collapse
 
+# The search is exponential in the worst case; larger instances have the symmetry of their groups alone.
 SEARCHED_SERVERS = 32
+# A symmetry that is not found makes a model larger, never wrong.
 _MOST_STEPS = 20_000
+# Figures that differ in less came from sums in another order (``ROUNDING``).
 _DIGITS = 12
 
 

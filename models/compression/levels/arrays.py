@@ -9,13 +9,12 @@ import numpy.typing as npt
 from ddlopt.models.compression.levels.instance import ExponentialCurve, LevelInstance, error_at
 from ddlopt.models.compression.timeline.choices import paths
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 _LOG4 = float(np.log(4.0))
-_ROUNDING = 1e-12
-"""Relative excess over a budget that comes from the order of additions."""
 
 
 class Affine(NamedTuple):
@@ -93,7 +92,7 @@ class LevelArrays:
 
     def fits(self, used: float) -> bool:
         """Whether an error, or a time where the error is minimised, is within the budget."""
-        return used <= self.budget * (1 + _ROUNDING)
+        return used <= self.budget * (1 + ROUNDING)
 
     def least_time_s(self) -> float:
         """The time with every level at its lowest; no choice takes less."""

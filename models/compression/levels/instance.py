@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
 from ddlopt.models.contracts import Part
+from ddlopt.models.tolerances import ROUNDING
 
 
 class PointCurve(Part):
@@ -31,7 +32,7 @@ class PointCurve(Part):
             raise ValueError(f"errors has {len(self.errors)} entries, but levels has {len(self.levels)}")
         if self.levels[0] < 0 or min(self.errors) < 0:
             raise ValueError("a level or an error is negative")
-        slack = 1e-12 * max(self.errors)
+        slack = ROUNDING * max(self.errors)
         slope = -math.inf
         for place in range(1, len(self.levels)):
             step, rise = self.levels[place] - self.levels[place - 1], self.errors[place] - self.errors[place - 1]

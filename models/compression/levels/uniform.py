@@ -6,6 +6,7 @@ import numpy as np
 
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, Places
 from ddlopt.models.compression.levels.instance import GradedGradient, LevelInstance
+from ddlopt.models.tolerances import TINY
 
 
 def uniform_coordinates(instance: LevelInstance) -> Floats:
@@ -15,7 +16,7 @@ def uniform_coordinates(instance: LevelInstance) -> Floats:
     compressors = np.array([each.compressor for each in instance.gradients])
     for compressor in np.unique(compressors):
         rows = compressors == compressor
-        counted[rows] /= max(float(counted[rows].max()), 1e-300)
+        counted[rows] /= max(float(counted[rows].max()), TINY)
     return counted
 
 

@@ -4,9 +4,7 @@ from fractions import Fraction
 
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.contracts import Evaluation, Number, Violation
-
-TOLERANCE = 1e-9
-"""Relative excess over a budget that counts as rounding."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 def evaluate_sfb(instance: SfbInstance, solution: SfbSelection, exact: bool = False) -> Evaluation:
@@ -46,7 +44,7 @@ def evaluate_sfb(instance: SfbInstance, solution: SfbSelection, exact: bool = Fa
         ("memory_budget_is_kept", memory, instance.memory_budget_bytes),
         ("compute_budget_is_kept", extra, instance.compute_budget_s),
     ):
-        if budget is not None and used > number(budget) * (1 + number(TOLERANCE)):
+        if budget is not None and used > number(budget) * (1 + number(FEASIBILITY_TOL)):
             violations.append(Violation(kind, "duplicated operators", used, number(budget)))
     details: dict[str, Number] = {
         "duplicated_operators": len(chosen),

@@ -9,13 +9,12 @@ import numpy.typing as npt
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.units import excess_room
+from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Key = tuple[int, int, int]
 """First and last gradient, and the place of the option in the first one's menu."""
-
-_ROUNDING = 1e-12
 
 
 class Messages(NamedTuple):
@@ -93,9 +92,9 @@ def replacements(
     while pending:
         first, last = pending.pop()
         options = [instance.option(i, choices[i]) for i in range(first, last + 1)]
-        encode = sum(option.encode_s for option in options) * (1 + _ROUNDING)
+        encode = sum(option.encode_s for option in options) * (1 + ROUNDING)
         occupation = sum(option.occupation_s - option.launch_s for option in options)
-        occupation = (occupation + max(option.launch_s for option in options)) * (1 + _ROUNDING)
+        occupation = (occupation + max(option.launch_s for option in options)) * (1 + ROUNDING)
         fitting = [
             k
             for k in spans.get((first, last), [])

@@ -4,11 +4,11 @@ from ddlopt.models.compression.levels.bounds import level_bound
 from ddlopt.models.compression.levels.instance import GradedGradient, LevelInstance, error_at
 from ddlopt.models.compression.timeline.bounds import timeline_bound
 from ddlopt.models.compression.timeline.instance import CompressionInstance
+from ddlopt.models.tolerances import ROUNDING
 
-HAIR = 1e-12
-"""Relative room in budgets for sums that differ in their last digits."""
-
+# Solvers hold rows to 1e-6, so to 1e-9 and better of such figures, and none is so large that it drowns the others.
 TIME_BUDGET, LEAST_TIME, LARGEST_TIME = 1e4, 1e3, 1e7
+# As for times; errors need fewer digits, as the check allows 1e-9 of a budget only.
 ERROR_BUDGET, LARGEST_EXCESS = 1e3, 1e5
 
 
@@ -32,7 +32,7 @@ def excess_room(instance: CompressionInstance | LevelInstance) -> float | None:
     """How far the error may exceed the least there is; None without a budget."""
     if instance.error_budget is None:
         return None
-    return instance.error_budget - instance.least_error + HAIR * instance.error_budget
+    return instance.error_budget - instance.least_error + ROUNDING * instance.error_budget
 
 
 def _most_s(instance: CompressionInstance | LevelInstance) -> float:

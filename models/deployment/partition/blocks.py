@@ -13,9 +13,8 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 
-_FRACTIONAL = 1e-4
-_NEGLIGIBLE = 2e-9
 FULL_MEMORY = 1e4
 """Memory of an accelerator in rows: the tolerance of a solver is relative to it."""
 
@@ -192,7 +191,7 @@ def load_unit_s(instance: PartitionInstance) -> float:
 
 def weighted(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
     """A sum of variables with coefficients, without those so small that solvers drop them; loads are 1e3 or so."""
-    kept = [(value, variable) for value, variable in terms if abs(value) > _NEGLIGIBLE]
+    kept = [(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE_COEFFICIENT]
     return LinearExpression(
         constant=0.0, linear_coefs=[value for value, _ in kept], linear_vars=[variable for _, variable in kept]
     )
@@ -209,7 +208,7 @@ def rounded_devices(on: Any, count: int, instance: PartitionInstance) -> tuple[i
     devices = [-1] * count
     for (v, d), variable in on.items():
         value = variable.value or 0.0
-        if _FRACTIONAL < value < 1 - _FRACTIONAL:
+        if INTEGRALITY_TOL < value < 1 - INTEGRALITY_TOL:
             raise SolverError(f"'{instance.name}': {v} is on device {d} in part: {value:g}")
         if value > 0.5:
             devices[v] = d

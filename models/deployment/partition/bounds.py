@@ -7,9 +7,7 @@ from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.deployment.partition.latency_sets import critical_path_s
 from ddlopt.models.deployment.partition.packing import crowd_of
 from ddlopt.models.errors import InfeasibleError
-
-_HAIR = 1e-12
-"""By which sums in floating point may be too large."""
+from ddlopt.models.tolerances import ROUNDING, TINY
 
 
 def partition_bound(instance: PartitionInstance) -> float:
@@ -28,7 +26,7 @@ def partition_bound(instance: PartitionInstance) -> float:
     blocks = blocks_of(instance)
     _refuse_what_does_not_fit(instance, blocks)
     if instance.goal == "latency":
-        return critical_path_s(instance) * (1 - _HAIR)
+        return critical_path_s(instance) * (1 - ROUNDING)
     accelerator_s = blocks.accelerator_s.sum(axis=0) if instance.accelerators else np.full(blocks.count, np.inf)
     processor_s = blocks.processor_s.sum(axis=0) if instance.processors else np.full(blocks.count, np.inf)
     least_s = np.minimum(accelerator_s, processor_s)
@@ -37,7 +35,7 @@ def partition_bound(instance: PartitionInstance) -> float:
     # What takes a processor longer than the bound may still be there in partitions that are worse than it.
     must = ~np.isfinite(processor_s)
     crowd = crowd_of(np.where(must, accelerator_s, 0.0), instance.accelerators) if instance.accelerators else None
-    return max(low_s, 0.0 if crowd is None else crowd.load_s) * (1 - _HAIR)
+    return max(low_s, 0.0 if crowd is None else crowd.load_s) * (1 - ROUNDING)
 
 
 def _balanced_s(
@@ -55,7 +53,7 @@ def _balanced_s(
         return float(free.sum()) / instance.accelerators
     capacity_used = float(processor_s[must_stay].sum())
     movable = np.isfinite(processor_s) & ~must_stay & (accelerator_s > 0)
-    gain, cost = accelerator_s[movable], np.maximum(processor_s[movable], 1e-300)
+    gain, cost = accelerator_s[movable], np.maximum(processor_s[movable], TINY)
     order = np.argsort(-gain / cost, kind="stable")
     gains, costs = np.concatenate(([0.0], np.cumsum(gain[order]))), np.concatenate(([0.0], np.cumsum(cost[order])))
 

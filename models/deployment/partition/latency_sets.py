@@ -12,7 +12,9 @@ from ddlopt.models.deployment.partition.ideals import kernels
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of, ideals_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 
+# With more of them there are more sets than below anyway.
 MOST_IDEALS = 20_000
+# A binary variable each. Many pairs of ideals are the same set: forty times as many are looked at.
 MOST_SETS = 60_000
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.tolerances import FEASIBILITY_TOL
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_HAIR = 1e-9
 
 
 class Crowd(NamedTuple):
@@ -49,12 +49,12 @@ def packing_rows(sizes: Floats, most: int) -> list[tuple[Floats, float]]:
     """
     found: dict[tuple[float, ...], tuple[Floats, float]] = {}
     for size in np.unique(sizes[sizes > 1 / (most + 1)]).tolist():
-        count = int((1 + _HAIR) / size)
+        count = int((1 + FEASIBILITY_TOL) / size)
         if count:
-            row = np.where(sizes >= size * (1 - _HAIR), 1.0, 0.0)
+            row = np.where(sizes >= size * (1 - FEASIBILITY_TOL), 1.0, 0.0)
             found.setdefault(tuple((row / count).tolist()), (row, float(count)))
     for q in range(1, most + 1):
-        row = np.floor((q + 1) * sizes * (1 - _HAIR))
+        row = np.floor((q + 1) * sizes * (1 - FEASIBILITY_TOL))
         if row.any():
             found.setdefault(tuple((row / q).round(9).tolist()), (row, float(q)))
     return list(found.values())

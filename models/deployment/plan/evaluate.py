@@ -7,9 +7,7 @@ from ddlopt.models.deployment.plan.check import misfits
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.simulator.simulate import Timeline, simulate
 from ddlopt.models.deployment.plan.solution import Deployment
-
-TOLERANCE = 1e-9
-"""Relative excess over a memory that counts as rounding."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 def evaluate_plan(instance: DeploymentInstance, solution: Deployment, exact: bool = False) -> Evaluation:
@@ -31,7 +29,7 @@ def evaluate_plan(instance: DeploymentInstance, solution: Deployment, exact: boo
 def _too_little_memory(instance: DeploymentInstance, timeline: Timeline) -> Iterator[Violation]:
     for device, peak in enumerate(timeline.peak_bytes):
         group = instance.device_groups[instance.device_group_of[device]]
-        if peak > type(peak)(group.memory_bytes) * (1 + type(peak)(TOLERANCE)):
+        if peak > type(peak)(group.memory_bytes) * (1 + type(peak)(FEASIBILITY_TOL)):
             yield Violation("memory", f"device {device} ({group.type})", peak, group.memory_bytes)
 
 

@@ -15,6 +15,7 @@ from ddlopt.models.contracts import Matrix, Part
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.sizes import require_memory
 
+# The whole mini-batch only.
 _SHARES = (1.0,)
 
 

@@ -9,10 +9,11 @@ import numpy.typing as npt
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
 from ddlopt.models.deployment.plan.solution import Mode, Split
+from ddlopt.models.tolerances import BOUND_MARGIN
 
 Floats = npt.NDArray[np.float64]
 
-_ROUNDING = 1 - 1e-9
+_ROUNDING = 1 - BOUND_MARGIN
 """Parts within a device group differ by a unit, times by the last digits."""
 
 

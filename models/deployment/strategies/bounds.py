@@ -6,6 +6,7 @@ from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.dual import Dual
 from ddlopt.models.deployment.strategies.instance import StrategyInstance
 
+# Fewer where the core is large, so that a bound stays cheap.
 _SWEEPS = 60
 _MOST_ENTRIES = 5e7
 """Entries of tables that are looked at in all sweeps, which takes a second or so."""

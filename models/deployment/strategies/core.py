@@ -21,11 +21,9 @@ from ddlopt.models.deployment.strategies.kernels.tables import (
 )
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Flags = npt.NDArray[np.bool_]
-
-_ROUNDING = 1e-9
-"""Relative excess over the limit that may come from adding what is no whole number."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ class Core:
     def rounding(self) -> float:
         """What usage may exceed a limit by, relative to it, because of rounding."""
         use = self.memory.use
-        return 0.0 if bool((use == np.floor(use)).all()) else _ROUNDING
+        return 0.0 if bool((use == np.floor(use)).all()) else FEASIBILITY_TOL
 
 
 def core_of(instance: StrategyInstance) -> Core:
@@ -328,7 +326,7 @@ def _binding(name: str, memory: Memory) -> Memory:
     least = np.minimum.reduceat(memory.use, memory.start[:-1])
     certain = memory.load(least)
     worst = int(np.argmax(certain - memory.limit))
-    if certain[worst] > memory.limit[worst] + _ROUNDING * max(abs(memory.limit[worst]), certain[worst]):
+    if certain[worst] > memory.limit[worst] + FEASIBILITY_TOL * max(abs(memory.limit[worst]), certain[worst]):
         raise InfeasibleError(
             f"'{name}': at time {memory.times[worst]} any strategies use at least "
             f"{certain[worst] - memory.limit[worst]:.12g} more memory than the limit"

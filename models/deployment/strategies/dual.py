@@ -44,7 +44,9 @@ from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 
 _WHOLE = 1e-6
 """A bound this little above a whole number is rounded down, relative to itself or absolutely: a matter of caution."""
+# A tenth of the bound for the most exceeded row.
 _FIRST_STEP = 0.1
+# Steps of this part of the bound gain no more than the gap that is asked for.
 _LEAST_STEP = 3e-4
 _SHRINKS = (0.92, 0.97, 0.98)
 """Of prices: a part of the bound, and what it is multiplied by in every round, in turn from restart to restart."""

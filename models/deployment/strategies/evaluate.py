@@ -9,9 +9,7 @@ import numpy as np
 
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
-
-_ROUNDING = 1e-9
-"""Relative excess over the limit that may come from adding what is no whole number."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 def evaluate_strategies(instance: StrategyInstance, solution: StrategyAssignment, exact: bool = False) -> Evaluation:
@@ -89,7 +87,7 @@ def _memory(instance: StrategyInstance, chosen: tuple[int, ...], exact: bool) ->
     limit = instance.usage_limit
     if limit is None:
         return peak, []
-    slack = 0.0 if exact or whole else _ROUNDING * limit
+    slack = 0.0 if exact or whole else FEASIBILITY_TOL * limit
     return peak, [
         Violation("memory", f"time {time}", usage, limit)
         for time, usage in zip(moments, load, strict=True)

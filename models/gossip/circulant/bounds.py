@@ -3,10 +3,11 @@
 from math import ceil, comb, cos, pi
 
 from ddlopt.models.gossip.circulant.instance import CirculantInstance
+from ddlopt.models.tolerances import ROUNDING
 
 _HERMITE = (1.0, 2 / 3**0.5, 2 ** (1 / 3), 2**0.5, 8 ** (1 / 5), (64 / 3) ** (1 / 6), 64 ** (1 / 7), 2.0)
 """Hermite's constants of dimensions 1..8."""
-_ABOVE = 1.0 + 1e-12
+_ABOVE = 1.0 + ROUNDING
 
 
 def circulant_bound(instance: CirculantInstance) -> float:

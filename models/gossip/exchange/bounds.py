@@ -3,9 +3,10 @@
 import numpy as np
 
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, Floats
+from ddlopt.models.tolerances import BOUND_MARGIN
 
+# Four a decade of sixteen: neighbouring prices give bounds within some percent.
 _MULTIPLIERS = 64
-_ROUNDING = 1e-9
 
 
 def exchange_bound(instance: ExchangeInstance) -> float:
@@ -25,14 +26,15 @@ def exchange_bound(instance: ExchangeInstance) -> float:
     """
     values = _window_values(instance.points, instance.plain)
     if instance.send_cost is not None:
-        return max(0.0, _dyadic(values, instance.send_cost)) * (1 - _ROUNDING)
+        return max(0.0, _dyadic(values, instance.send_cost)) * (1 - BOUND_MARGIN)
     most = float(values[-1].sum())
     if not most > 0:
         return 0.0
+    # Below 1e-16 of the largest value a price is lost in rounding.
     prices = most * np.geomspace(1e-16, 1.0, _MULTIPLIERS)
     m = instance.most_sends
     found = max(_dyadic(values, float(price)) - float(price) * m for price in prices)
-    return max(0.0, found) * (1 - _ROUNDING)
+    return max(0.0, found) * (1 - BOUND_MARGIN)
 
 
 def _window_values(points: Floats, plain: bool) -> list[Floats]:

@@ -9,9 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.spectral.verified import largest_below
-
-_ROUNDING = 1e-9
-"""What sums of rounded probabilities may exceed."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 def evaluate_matchings(instance: MatchingsInstance, solution: MatchingPlan, exact: bool = False) -> Evaluation:
@@ -25,7 +23,7 @@ def evaluate_matchings(instance: MatchingsInstance, solution: MatchingPlan, exac
     broken = tuple(_unreadable(instance, solution))
     if broken:
         return Evaluation(None, broken)
-    violations = tuple(_violations(instance, solution, 0 if exact else _ROUNDING))
+    violations = tuple(_violations(instance, solution, 0 if exact else FEASIBILITY_TOL))
     second = _second_moment(instance, solution)
     details: dict[str, Number] = {
         "time": float(_time(instance, solution)),

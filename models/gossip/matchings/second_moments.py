@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from ddlopt.models.gossip.spectral.laplacians import Floats, Ints, between, centred, laplacian, on_edges
+from ddlopt.models.tolerances import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class SecondMoment:
         if mixing is not None:
             b, quadratic = mixing.T @ b, mixing.T @ quadratic @ mixing
             most = (mixing * most[:, None]).max(axis=0)
+        # As numpy's own default for some fifty columns; the bound holds whatever is found.
         found: Floats = np.linalg.lstsq(quadratic, b, rcond=1e-14)[0].astype(np.float64)
         left = b - quadratic @ found
         value = 1.0 - 2.0 * b @ found + found @ quadratic @ found
@@ -130,7 +132,7 @@ def unit_positive(matrix: Floats) -> tuple[Floats, float]:
     values, vectors = np.linalg.eigh(centred(matrix))
     positive = centred((vectors * np.maximum(values, 0.0)) @ vectors.T)
     scale = float(np.trace(positive))
-    if scale <= 1e-12 * np.abs(values).sum():  # nothing but rounding
+    if scale <= ROUNDING * np.abs(values).sum():  # nothing but rounding
         n = len(matrix)
         return (np.eye(n) - 1.0 / n) / (n - 1.0), 1.0
     return positive / scale, scale

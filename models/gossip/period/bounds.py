@@ -7,7 +7,9 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
+# Parts of the range of periods: the bound is within a sixty-fourth power of the range.
 _PARTS = 64
+# A tenth a case: thereby 1e-3 is reached in 73 cases.
 _STEP = 1.1
 
 

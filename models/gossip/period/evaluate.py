@@ -8,9 +8,7 @@ import numpy as np
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.gossip.period.instance import PeriodInstance, PeriodPlan, Rounds
 from ddlopt.models.gossip.spectral.verified import largest_below
-
-_ROUNDING = 1e-9
-"""What sums of rounded probabilities may exceed."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 def evaluate_period(instance: PeriodInstance, solution: PeriodPlan, exact: bool = False) -> Evaluation:
@@ -19,7 +17,7 @@ def evaluate_period(instance: PeriodInstance, solution: PeriodPlan, exact: bool 
     With ``exact`` a rational number; where rounds are designed, one that is proven to be no better than the plan is,
     as the eigenvalue behind it is none. Details: ``steps``, ``mixing`` (ρ), ``communication_s`` (C).
     """
-    violations = list(_violations(instance, solution, 0 if exact else _ROUNDING))
+    violations = list(_violations(instance, solution, 0 if exact else FEASIBILITY_TOL))
     period, step = Fraction(solution.period), Fraction(solution.step_size)
     if violations and (period <= 0 or step <= 0 or violations[0].kind == "number of probabilities"):
         return Evaluation(None, tuple(violations))

@@ -6,8 +6,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.tolerances import TINY
+
 Floats = npt.NDArray[np.float64]
 
+# Rounding of one operation, relative: half a unit in the last place of a double.
 _UNIT = 2.0**-53
 _DIGITS = 32
 """Binary digits of a result."""
@@ -41,7 +44,7 @@ def largest_below(matrix: Floats, taken: float, error: float = 0.0) -> Fraction:
     formed = 4.0 * _UNIT * n * scale + error
     value = float(np.linalg.eigvalsh(beside)[-1])
     # Whole multiples of a power of two, so that other libraries of linear algebra end at the same number.
-    grid = 2.0 ** (math.frexp(max(abs(value), 2.0**-28 * scale, 1e-300))[1] - _DIGITS)
+    grid = 2.0 ** (math.frexp(max(abs(value), 2.0**-28 * scale, TINY))[1] - _DIGITS)
     steps = 1
     while True:
         candidate = (math.floor(value / grid) + steps) * grid

@@ -13,6 +13,7 @@ Ints = npt.NDArray[np.int64]
 
 MOST_NODES = 400
 """Of graphs whose automorphisms are looked for."""
+# Symmetry that is not found makes a program larger, never wrong.
 _MOST_REFINEMENTS = 4_000
 
 

@@ -6,6 +6,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from ddlopt.models.gossip.spectral.certificates import spectral_bound
 from ddlopt.models.gossip.weights.instance import WeightsInstance
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 
 
 def weights_bound(instance: WeightsInstance) -> float:
@@ -25,7 +26,7 @@ def weights_bound(instance: WeightsInstance) -> float:
     adjacency = csr_array((np.ones(len(ends)), tuple(ends.T)), shape=(n, n))
     laplacian = np.diag(instance.network.degrees.astype(float)) - (adjacency + adjacency.T).toarray()
     values, vectors = np.linalg.eigh(laplacian)
-    slow = vectors[:, 1:][:, values[1:] <= values[1] * (1 + 1e-9)]
+    slow = vectors[:, 1:][:, values[1:] <= values[1] * (1 + IMPROVEMENT_TOL)]
     found = [spectral_bound(instance, np.eye(n)), spectral_bound(instance, slow @ slow.T)]
     if instance.goal == "process":
         return min(found)

@@ -10,11 +10,9 @@ import numpy.typing as npt
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.gossip.spectral.verified import largest_below
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Floats = npt.NDArray[np.float64]
-
-_ROUNDING = 1e-9
-"""What sums of rounded weights may exceed."""
 
 
 def evaluate_weights(instance: WeightsInstance, solution: GossipWeights, exact: bool = False) -> Evaluation:
@@ -30,7 +28,7 @@ def evaluate_weights(instance: WeightsInstance, solution: GossipWeights, exact: 
     values, broken = _weights_by_edge(instance, solution)
     if broken:
         return Evaluation(None, tuple(broken))
-    violations = tuple(_violations(instance, values, 0 if exact else _ROUNDING))
+    violations = tuple(_violations(instance, values, 0 if exact else FEASIBILITY_TOL))
     matrix = _matrix(instance, [float(value) for value in values])
     spectrum = np.linalg.eigvalsh(matrix)
     goal, n = instance.goal, instance.size
@@ -78,7 +76,7 @@ def _weights_of_matrix(instance: WeightsInstance, matrix: Floats) -> tuple[list[
         if i < j
     ]
     for i, total in enumerate(matrix.sum(axis=1).tolist()):
-        if abs(total - 1) > _ROUNDING:
+        if abs(total - 1) > FEASIBILITY_TOL:
             broken.append(Violation("sum of a row", f"node {i}", total, 1))
     return [Fraction(float(matrix[i, j])) for i, j in edges], broken
 

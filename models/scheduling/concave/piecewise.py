@@ -17,7 +17,9 @@ Vector = npt.NDArray[np.float64]
 
 ERROR = 1e-5
 """Over-estimate that tangents are chosen for, relative to what the utility can still gain."""
+# Tangents of one utility, each a row for every job that has it; the error reached is told.
 _MOST = 4000
+# Pieces shorter than this part of the range cannot be told apart by solvers (``ZERO_TOL``).
 _SHORTEST = 1e-9
 
 

@@ -11,9 +11,7 @@ from ddlopt.models.scheduling.concave.concave import largest_less_price, sum_of_
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings_on_links import Arc, Floats, RingsOnLinks
 from ddlopt.models.scheduling.solution import Schedule
-
-_SAFETY = 1e-12
-"""Relative margin for the rounding of floats in sums."""
+from ddlopt.models.tolerances import ROUNDING
 
 
 class LinkPrice(NamedTuple):
@@ -138,8 +136,8 @@ class BandwidthShares:
             most = sum(float(job.utility.of(part)) for job, part in zip(instance.jobs, alone.tolist(), strict=True))
             energy = instance.energy_price_per_j * _energy_j(instance, schedule)
         terms = np.concatenate([links, worth, parts * rings.fixed, _largest_progress(rings, parts, links)])
-        best = min(float(terms.sum() + _SAFETY * np.abs(terms).sum()), most * (1 + _SAFETY))
-        return best - energy + _SAFETY * energy
+        best = min(float(terms.sum() + ROUNDING * np.abs(terms).sum()), most * (1 + ROUNDING))
+        return best - energy + ROUNDING * energy
 
 
 def _energy_j(instance: SchedulingInstance, schedule: Schedule) -> float:

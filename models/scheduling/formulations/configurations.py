@@ -15,12 +15,13 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool, schedule_of_widths
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Pattern = tuple[tuple[int, int], ...]
 """(job, positive width) of the jobs that run in a slot, by job."""
 
+# Columns that are listed rather than generated.
 _MOST_PATTERNS = 20_000
-_FRACTIONAL = 1e-4
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,7 @@ class Configurations:
         counts: list[dict[Pattern, int]] = [{} for _ in plan.spans]
         for (k, p), variable in block.times.items():
             value = variable.value or 0.0
-            if abs(value - round(value)) > _FRACTIONAL:
+            if abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"pattern {p} of interval {k} has {value:.6g} slots")
             if round(value):
                 counts[k][patterns[k][p]] = round(value)

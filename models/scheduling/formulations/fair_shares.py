@@ -16,6 +16,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,7 +103,7 @@ class FairShares:
         if value is None:
             raise SolverError("the problem has no values; solve it first")
         found = zip(Columns(instance).shares, np.clip(value, 0.0, 1.0).tolist(), strict=True)
-        return [one._replace(share=share) for one, share in found if share > 1e-6]
+        return [one._replace(share=share) for one, share in found if share > SOLVER_TOL]
 
     def prices(self, problem: cp.Problem, instance: SchedulingInstance) -> Floats:
         """(T, R) what a unit of each of the pool's resources is worth in each slot; zeros if unsolved."""
@@ -163,7 +164,9 @@ class Columns:
         self.energy: Floats = workers * length * instance.energy_price_per_j * least_energy_j(instance)
         """(columns,) least price of the energy."""
         alone = np.bincount(job_of, np.array(rates) * (workers == _widest(job_of, workers)), minlength=len(jobs))
-        self.hopeful = [i for i, job in enumerate(jobs) if job.utility.concave or alone[i] >= float(DONE) * (1 - 1e-9)]
+        self.hopeful = [
+            i for i, job in enumerate(jobs) if job.utility.concave or alone[i] >= float(DONE) * (1 - FEASIBILITY_TOL)
+        ]
         """Jobs that some schedule may make worth something."""
         pairs, row = np.unique(np.stack([job_of, intervals]), axis=1, return_inverse=True)
         self.at_once = sparse.csr_array((np.ones(len(every)), (row.ravel(), every)), shape=(pairs.shape[1], len(every)))

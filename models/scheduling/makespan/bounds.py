@@ -12,17 +12,18 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.dual_feasible import Transformed, sampled, transformed
 from ddlopt.models.scheduling.needs import Floats, Ints, Needs, needs, whole_resources
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
 
 _TRANSFORMED_JOBS = 3000
 """Beyond so many jobs sizes are only taken as they are."""
 _INTERVAL_WORK = 1e6
 """Jobs times intervals that are looked at for one makespan."""
+# Beginnings of windows that are tried, among them the first and the last: each costs a pass over the jobs.
 _WINDOWS = 8
 _MOST_TRIED = 60
 """Makespans tried in one bound; more of them would be refuted one by one only where deadlines are hard to keep."""
+# Sums must stay below the largest 64-bit integer, with a bit to spare.
 _LARGEST = 2**62
-_SAFETY = 1e-9
-"""Relative margin for the rounding of floats in sums over all jobs."""
 
 
 def makespan_bound(instance: SchedulingInstance) -> float:
@@ -99,7 +100,7 @@ def completion_bound(instance: SchedulingInstance) -> float:
     for view in _views(instance, jobs, most=12):
         for row in range(len(view.capacity)):
             best = max(best, _mean_busy_bound(jobs, view, row))
-    best *= 1 - _SAFETY
+    best *= 1 - BOUND_MARGIN
     if (jobs.weight == jobs.weight.round()).all():
         best = math.ceil(best)
     return best * instance.slot_s
@@ -169,7 +170,7 @@ def _view(jobs: Needs, found: Transformed, starts: Ints) -> _View:
 
 def _up(amounts: Floats) -> Ints:
     """Rounded up, but never because of a rounding error."""
-    return np.ceil(amounts * (1 - 1e-12) - 1e-9).astype(np.int64)
+    return np.ceil(amounts * (1 - ROUNDING) - WHOLE_TOL).astype(np.int64)
 
 
 def _raised(jobs: Needs, views: Sequence[_View], bound: int, most: int) -> int:

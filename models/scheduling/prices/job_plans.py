@@ -11,12 +11,12 @@ from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices import plan_kernels as kernels
 from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
+from ddlopt.models.tolerances import BOUND_MARGIN
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_SAFETY = 1e-9
-"""Relative margin for the rounding of floats in sums over all jobs and slots."""
+# Beginnings of plans kept in memory for one job.
 _ROOM = 50_000
 
 
@@ -65,6 +65,7 @@ class PlanPricing:
         """Least cost of a worker's energy in a slot."""
         self._jobs = _plan_jobs(instance)
 
+    # The slack is a thousandth of the gap that exact methods end at by default, so that it costs them nothing.
     def answer(self, prices: Floats, slack: float = 1e-8, room: int = _ROOM) -> PlanAnswer:
         """Bound and plans at ``prices`` (T, R) >= 0; each plan may be off by ``slack`` times the worth of its job.
 
@@ -83,7 +84,7 @@ class PlanPricing:
         widths = np.zeros((len(instance.jobs), instance.slots), dtype=np.int64)
         widths[owner, where] = plans
         income, total = float(prices.sum(axis=0) @ self.capacity), float(bounds.sum())
-        margin = _SAFETY * (total + 2 * income + float((costs[owner, where] * plans).sum()))
+        margin = BOUND_MARGIN * (total + 2 * income + float((costs[owner, where] * plans).sum()))
         return PlanAnswer(total + income + margin, values, widths)
 
 

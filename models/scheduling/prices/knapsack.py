@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ddlopt.models.scheduling.pool import Pool
 from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths
+from ddlopt.models.tolerances import ROUNDING
 
 _FINEST = 1000
 """Amounts are taken for multiples of a part of the unit, 1/1000 at the finest."""
@@ -83,7 +84,7 @@ def whole_costs(cluster: Pool) -> tuple[npt.NDArray[np.int64], int] | str:
     amounts = [Fraction(float(amount)).limit_denominator(_FINEST) for amount in cluster.demand[:, 0]]
     parts = math.lcm(*(amount.denominator for amount in amounts))
     exact = all(math.isclose(amount, given) for amount, given in zip(amounts, cluster.demand[:, 0], strict=True))
-    capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + 1e-12))
+    capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + ROUNDING))
     if not exact or capacity > _LARGEST:
         return "workers take amounts that are no multiples of a common part"
     return np.array([int(amount * parts) for amount in amounts], np.int64), capacity
@@ -91,5 +92,5 @@ def whole_costs(cluster: Pool) -> tuple[npt.NDArray[np.int64], int] | str:
 
 def scarce_resources(cluster: Pool, widest: npt.NDArray[np.int64]) -> Pool:
     """The pool without the resources that are not used up even if every job has its ``widest`` (I,) width."""
-    scarce = widest @ cluster.demand > cluster.capacity * (1 + 1e-12)
+    scarce = widest @ cluster.demand > cluster.capacity * (1 + ROUNDING)
     return Pool(cluster.demand[:, scarce], cluster.capacity[scarce], cluster.exact)

@@ -11,11 +11,10 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.prices.priced_jobs import jobs_as_arrays
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 Floats = npt.NDArray[np.float64]
 
-_SAFETY = 1e-9
-"""Relative margin for the rounding of floats in sums over all jobs and slots."""
 _FIRST_STEP, _LAST_STEP = 0.05, 1e-6
 """What is hoped to be gained on the bound, relative to it: at first, and when the descent ends."""
 _PATIENCE, _SHRINK = 10, 0.7
@@ -87,7 +86,7 @@ class PricedJobs:
         if self._by_part:
             return self._largest_part(prices, worker_prices, income)
         found = kernels.respond(self._jobs, worker_prices, -1.0)
-        margin = _SAFETY * (found.total + 2 * found.costs + income)
+        margin = BOUND_MARGIN * (found.total + 2 * found.costs + income)
         return Answer(found.total + income + margin, prices, self.capacity - found.used.T @ self.demand)
 
     def _largest_part(self, prices: Floats, worker_prices: Floats, income: float) -> Answer:
@@ -96,12 +95,12 @@ class PricedJobs:
         part, bound = self._highest * (1 - 1e-7), self._highest
         found = kernels.respond(self._jobs, worker_prices, part)
         slope = float(found.ends.sum())
-        while found.costs > income * (1 + 1e-12) and math.isfinite(slope):
+        while found.costs > income * (1 + ROUNDING) and math.isfinite(slope):
             bound = part = part - (found.costs - income) / slope
             found = kernels.respond(self._jobs, worker_prices, part)
             slope = float(found.ends.sum())
         scaled = prices / slope if 0 < slope < math.inf else prices
-        return Answer(bound * (1 + _SAFETY), scaled, self.capacity - found.used.T @ self.demand)
+        return Answer(bound * (1 + BOUND_MARGIN), scaled, self.capacity - found.used.T @ self.demand)
 
     def worth_of_progress(self, answer: Answer) -> Floats:
         """(I,) what progress of each job is worth at the prices of an ``answer``, for all its mini-batches.
@@ -109,7 +108,8 @@ class PricedJobs:
         That is what it last paid, or what more would be worth to it; 0 for jobs that are worth nothing.
         """
         worker_prices = self.demand @ answer.prices.T + self._energy_price
-        goal = answer.bound / (1 + _SAFETY) * (1 - 1e-7) if self._by_part else -1.0
+        # At the very end a job has bought all that it can, and the last of it has no price.
+        goal = answer.bound / (1 + BOUND_MARGIN) * (1 - 1e-7) if self._by_part else -1.0
         found = kernels.respond(self._jobs, worker_prices, goal)
         worth = np.zeros(len(self._instance.jobs))
         for place, part, end in zip(self._places, found.parts, found.ends, strict=True):

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.scheduling.prices.lagrangian_kernels import part_worth, utility
 from ddlopt.models.sorting_kernels import stable_order
+from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_ROUNDING = 1e-12
 _JOBS = "record(PlanJobs, i8[::1], i8[::1], f8[::1], b1[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
 
 
@@ -42,7 +42,7 @@ class PlanJobs(NamedTuple):
 @inner()
 def _worth(jobs: PlanJobs, i: int, part: float) -> float:
     if jobs.needed[i] > 0:
-        return jobs.worths[i] if part >= jobs.needed[i] * (1 - _ROUNDING) else 0.0
+        return jobs.worths[i] if part >= jobs.needed[i] * (1 - ROUNDING) else 0.0
     return utility(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], min(part, 1.0))
 
 
@@ -190,7 +190,7 @@ def _completed(
     """Worth less further cost with progress in fractions, the cheapest first, for as long as it pays."""
     if jobs.needed[i] > 0:
         missing = whole - part
-        if parts_before[pieces] < missing - whole * _ROUNDING:
+        if parts_before[pieces] < missing - whole * ROUNDING:
             return 0.0
         low, high = 0, pieces
         while low < high:

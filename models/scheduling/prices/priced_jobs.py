@@ -11,11 +11,10 @@ from ddlopt.models.scheduling.fastest import fastest_rates, upper_envelope
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing, Capped, Fair, Logarithmic, LossCurve, Utility
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Floats = npt.NDArray[np.float64]
 Row = tuple[tuple[int, int, int], int, Job, Floats, Floats]
-
-_HAIR = 1e-9
 
 
 def jobs_as_arrays(
@@ -41,7 +40,7 @@ def jobs_as_arrays(
         start, end = job.arrival, instance.last_slot(place)
         alone = min(1.0, speed.fastest / job.minibatches) * (end - start)
         highest = min(highest, alone)
-        if not (hopeless and isinstance(job.utility, AllOrNothing) and alone < float(DONE) - _HAIR):
+        if not (hopeless and isinstance(job.utility, AllOrNothing) and alone < float(DONE) - FEASIBILITY_TOL):
             rows.append(((int(kind_of[place]), start, end), place, job, progress, workers))
     rows.sort(key=lambda row: row[:2])
     return _as_arrays(rows), [row[1] for row in rows], highest

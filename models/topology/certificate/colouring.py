@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+# The search is exponential in the links; larger designs have planes in nearly all cases.
 MOST_LINKS = 64
+# So that a hostile file does not hold the checker up.
 MOST_STEPS = 200_000
 
 

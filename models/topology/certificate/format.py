@@ -56,22 +56,30 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import replacing
 from ddlopt.models.reading import UnreadableError, opened, parsed, refuse_larger
 
+# Words of the format; servers are 0 and up, so that commands are negative. They never change.
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE, FIRST_WEIGHT = -1, -2, -3, -4, -5, -6, -10
 MOST_UNITS = 2**30
 """All bytes of the instance together are at most so many units of 2^e bytes, and so is z."""
+# With all units, 2^30, a product of 46 bits: see ``MOST_PRICE``.
 MOST_LENGTH = 2**16 - 1
+# A length times all units: 2^16 2^30.
 MOST_PRICE = 2**46
+# A checker's tables have sets times servers entries: 20 megabytes. With 2^46 for a price sums stay below 2^63.
 MOST_SERVERS, MOST_LINKS, MOST_SETS = 128, 2048, 20_000
 LEAST_EXPONENT, MOST_EXPONENT = -1074, 990
 """Of the unit: z 2^e is then a double-precision number, exactly."""
+# More than a search of hours writes; the table of their places takes 128 megabytes.
 MOST_PARTS = 2**24
 
+# Of the first line; the version rises when an old checker could no longer read it.
 FORMAT, VERSION = "ddlopt topology certificate", 1
 _FIELDS = {
     "format": str, "version": int, "instance": str, "instance_digest": str, "servers": int, "price_columns": int,
     "unit_exponent": int, "bound_units": int, "words": int, "parts": int, "weights": int, "images": int,
 }  # fmt: skip
+# A header is some 300 bytes.
 _LONGEST_HEADER = 4096
+# A megabyte at a time, so that nothing hostile can fill the memory.
 _CHUNK = 2**20
 
 

@@ -29,6 +29,7 @@ FAR = 2**28
 LONGEST_RING = 12
 """Members of a group up to which the shortest ring is found, once all servers have one set left."""
 
+# Answers of the kernel; faults are other numbers.
 DONE, MORE, COLOUR = 0, 1, 2
 CUT_OFF, SURPLUS, NOT_THERE, NOT_REFUTED, LEFT_OUT, TWICE, LATER, NO_MEANING, DECIDED, NOT_ONE = range(3, 13)
 FAULTS = {

@@ -7,12 +7,11 @@ from typing import ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.topology.symmetry.collapse import Collapse, collapse
-
-_INTEGRAL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ class CirculantDesign:
         for g in block.GENERATORS:
             value = pyo.value(block.links[g])
             links[g] = round(value)
-            if abs(value - links[g]) > _INTEGRAL:
+            if abs(value - links[g]) > INTEGRALITY_TOL:
                 raise SolverError(f"links[{g}] = {value:.9f} is not an integer; solve to integrality")
         scale = this.least_load_bytes / throughput
         flow = {arc: scale * pyo.value(block.flow[arc]) for arc in block.ARCS}

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.topology.instance import TopologyInstance
 
 Pair = tuple[int, int]
@@ -149,7 +150,7 @@ class ConcaveMatching:
         links = {}
         for i, j in block.PAIRS:
             laid = sum(pyo.value(block.copy[i, j, c]) for c in block.COPIES)
-            if abs(laid - round(laid)) > 1e-6:
+            if abs(laid - round(laid)) > INTEGRALITY_TOL:
                 raise SolverError(f"links[{i}, {j}] = {laid:.9f} is not an integer; solve to a vertex")
             if round(laid):
                 links[i, j] = round(laid)

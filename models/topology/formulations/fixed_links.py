@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
 from ddlopt.models.topology.formulations.rows.throughput import (
     RingChoice,
@@ -107,7 +108,7 @@ class FixedLinks:
             add_open_demand(block, instance, orders, self.scale_bytes or scale_bytes(instance), 1.0)
         else:
             # Simple paths never load a link with more than everything: a lower throughput means no route at all.
-            least = unit_bytes(instance) / all_bytes(instance) * (1 - 1e-9)
+            least = unit_bytes(instance) / all_bytes(instance) * (1 - BOUND_MARGIN)
             block.throughput = pyo.Var(bounds=(least, None), doc="unit over the busiest link's load")
             block.objective = pyo.Expression(expr=-block.throughput)
             add_demand(block, instance, orders, block.throughput)

@@ -121,6 +121,7 @@ def _ascend(network: "_Network", rounds: int, gap: float) -> Array:
         if best_value >= (1 - gap) * attained:
             break
         weights = weights * np.exp(step * (relative - relative.max()))
+        # An arc that once had next to no weight can still come back.
         weights = np.maximum(weights / weights.sum(), 1e-12)
         weights /= weights.sum()
     return np.asarray(np.maximum(best / best.max(), _SMALLEST))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
@@ -147,7 +148,7 @@ class MinCongestion:
         lowest = self._proven_bytes(instance) / unit
         highest = min(self.achievable_bytes or inf, float(instance.traffic_bytes.sum())) / unit
         # A hair of room on both sides: figures that come from solvers are right up to their tolerance.
-        lowest, highest = lowest * (1 - 1e-9), highest * (1 + 1e-9)
+        lowest, highest = lowest * (1 - BOUND_MARGIN), highest * (1 + BOUND_MARGIN)
         add_links(block, instance)
         block.congestion = pyo.Var(bounds=(lowest, highest), doc="bytes on the busiest link, in units")
         block.objective = pyo.Expression(expr=block.congestion)

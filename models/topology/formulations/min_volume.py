@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.min_congestion import NEGLIGIBLE, unit_bytes
 from ddlopt.models.topology.formulations.rows.hop_layers import add_hop_layers
@@ -70,7 +71,7 @@ class MinVolume:
         add_links(block, instance)
         lowest = max(congestion_bounds(instance).values()) / unit
         block.congestion = pyo.Var(
-            bounds=(lowest * (1 - 1e-9), None), doc="bytes on the busiest link at least, in units"
+            bounds=(lowest * (1 - BOUND_MARGIN), None), doc="bytes on the busiest link at least, in units"
         )
         block.objective = pyo.Expression(expr=block.congestion)
         add_hop_layers(block, instance, between=self.hops == "between")

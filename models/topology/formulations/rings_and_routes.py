@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import OptionError, SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
 from ddlopt.models.topology.formulations.rows.levels import add_levels, add_servers_between
 from ddlopt.models.topology.formulations.rows.link_choice import add_degrees
@@ -187,7 +188,7 @@ class RingsAndRoutes:
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
         """Fill ``block`` with links, rings, routes and strengthenings."""
         unit, is_open = self.unit_bytes(instance), self.demand == "open"
-        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit * (1 + 1e-9)
+        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit * (1 + BOUND_MARGIN)
         most_rate = 1.0 if not is_open else unit / self.least_bytes if self.least_bytes else None
         orders = orders_of(instance, self.rings)
         _add_links(block, instance)

@@ -11,6 +11,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.contracts import Sense
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.formulations.rows.throughput import refuses_faint_traffic
 from ddlopt.models.topology.instance import TopologyInstance
@@ -18,8 +19,6 @@ from ddlopt.models.topology.solution import TopologyDesign
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def max_min_circuits(demand: Floats, degree: int) -> tuple[Ints, float] | None:
         return np.zeros(demand.shape, dtype=np.int64), 0.0
 
     def circuits(busiest: float) -> Ints:
-        return np.ceil(demand / busiest * (1 - _ROUNDING)).astype(np.int64)
+        return np.ceil(demand / busiest * (1 - ROUNDING)).astype(np.int64)
 
     candidates = np.unique(demand[wanted][:, None] / np.arange(1, degree + 1))
     low, high = 0, len(candidates) - 1

@@ -20,6 +20,7 @@ from ddlopt.solvers.aggregation.graph.kernels.forest import (
 from ddlopt.solvers.aggregation.graph.kernels.messages import Net, Prices, Rules
 
 _GOALS = {"utilization": UTILIZATION, "congestion": CONGESTION, "rates": RATES}
+# More than any count of trees: no limit.
 _ANY = 2**31
 
 

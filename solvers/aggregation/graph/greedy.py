@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.contracts import Solution
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.graph.arrays import Case, case_of
 from ddlopt.solvers.aggregation.graph.kernels import forest as kernels
 from ddlopt.solvers.aggregation.graph.kernels.forest import Forest
@@ -17,7 +18,6 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _SHARPNESS = 8
 """Power of 1 / rate that an arc costs: the slowest one decides, shorter ways count among equals."""
-_HAIR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class WaterFilling(Heuristic, uses=("seed",)):
                 kernels.take(case.net, case.demand, forest, j)
                 if _widest(case, forest, j, rng):
                     value = kernels.objective(case.net, case.demand, forest)
-                    if value < best - _HAIR * abs(best):
+                    if value < best - IMPROVEMENT_TOL * abs(best):
                         best = value
                         clock.report(-best)
                         continue
@@ -139,7 +139,7 @@ def max_min(case: Case, forest: Forest) -> npt.NDArray[np.float64]:
         load = counts[growing].sum(axis=0)
         room = np.divide(left, load, out=np.full(len(left), np.inf), where=load > 0)
         level = room.min()
-        full = counts[:, room <= level * (1 + _HAIR)].any(axis=1) & growing
+        full = counts[:, room <= level * (1 + IMPROVEMENT_TOL)].any(axis=1) & growing
         rates[full] = level
         left = left - level * counts[full].sum(axis=0)
         growing &= ~full

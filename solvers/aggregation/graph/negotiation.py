@@ -9,13 +9,13 @@ import numpy as np
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.contracts import Solution
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.aggregation.graph.arrays import Case, case_of, objective_of
 from ddlopt.solvers.aggregation.graph.column_generation.pricing import Floats, Tree, tree_of
 from ddlopt.solvers.aggregation.graph.routers import Router, routers
 from ddlopt.solvers.aggregation.graph.search import first_trees
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-_HAIR = 1e-9
 _PARTS = (0.5, 0.75, 0.9, 0.97, 1.0)
 """Of the way from the bound to the best, where targets are."""
 _STILL = 0.2
@@ -94,7 +94,7 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
         for _ in range(self.rounds):
             parts = iter(_PARTS)
             while (part := next(parts, None)) is not None and high_s > low_s * (1 + clock.gap) and not clock.expired:
-                target_s = min(low_s + part * (high_s - low_s), high_s * (1 - 2 * _HAIR))
+                target_s = min(low_s + part * (high_s - low_s), high_s * (1 - 2 * FEASIBILITY_TOL))
                 targets += 1
                 negotiator.begin(best if targets % 2 else None, target_s)
                 found = negotiator.agreed(sweeps, clock)
@@ -119,7 +119,7 @@ class _Negotiator:
 
     def begin(self, answer: AggregationTrees | None, target_s: float) -> None:
         """Start from an answer or from an empty network, towards a target."""
-        self._target_s = target_s * (1 + _HAIR)
+        self._target_s = target_s * (1 + FEASIBILITY_TOL)
         jobs = self._instance.jobs
         trees = [()] * len(jobs) if answer is None else answer.trees
         self._trees = [tree_of(routes, jobs[j].server) for j, routes in enumerate(trees)]

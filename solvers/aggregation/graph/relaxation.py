@@ -11,9 +11,7 @@ from scipy.sparse import csr_array
 from ddlopt.models.aggregation.graph.bounds import may_pass
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
 from ddlopt.models.errors import SolverError
-
-_HAIR = 1e-9
-"""Of a bound, against rounding in sums."""
+from ddlopt.models.tolerances import BOUND_MARGIN
 
 Shares = dict[tuple[int, int], dict[int, float]]
 
@@ -123,12 +121,13 @@ class Program:
         return Relaxed(
             self._flows(found.x),
             {key: float(found.x[column]) for key, column in self.aggregates.items()},
-            max(0.0, bound * (1 - _HAIR)) if known else None,
+            max(0.0, bound * (1 - BOUND_MARGIN)) if known else None,
         )
 
     def _flows(self, values: npt.NDArray[np.float64]) -> Shares:
         flows: Shares = {}
         for (j, start, arc), column in self.flow.items():
+            # Where an interior point method ends, zeros are smaller.
             if values[column] > 1e-7:
                 flows.setdefault((j, start), {})[arc] = float(values[column])
         return flows

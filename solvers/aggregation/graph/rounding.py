@@ -19,6 +19,7 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _LARGEST = 150_000
 """Columns of the relaxation beyond which it takes minutes."""
+# Exponent of the load in prices, as the largest of the search.
 _SHARPNESS = 8
 _DRAWS = 8
 """Trees of a job, of which the best is taken."""

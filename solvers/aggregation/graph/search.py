@@ -24,7 +24,9 @@ _LUCK = 11
 """Random numbers of a round besides those for arcs and workers."""
 _DEAR = 1e3
 """Price of an aggregator, in those of arcs, where few are to be used."""
+# Part by which a solution may be worse than the one before it, at first.
 _HEAT = 0.005
+# More than for the other goals: a sum of rates falls at once where one job moves.
 _RATES_HEAT = 0.02
 _SHARPNESS = 4.0
 """Of the prices for the first trees."""

@@ -14,10 +14,10 @@ from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance, GraphJob
 from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 STRATEGIES = ("none", "first-switch", "level", "top", "max")
-_HAIR = 1e-9
 
 Route = tuple[int, ...]
 
@@ -130,7 +130,7 @@ class Paths:
             for arc in self._leaving[node]
             for head in [self._instance.arcs[arc][1]]
             if (head == server or self._instance.nodes[head].forwards)
-            and self._link_s[arc] + far[head] <= far[node] * (1 + _HAIR)
+            and self._link_s[arc] + far[head] <= far[node] * (1 + IMPROVEMENT_TOL)
         ]
         return min(tight, key=lambda arc: (self._load_s[arc], self._luck[arc]))
 

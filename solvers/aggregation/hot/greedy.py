@@ -11,12 +11,12 @@ from ddlopt.models.aggregation.hot.kernels import place
 from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import groups_of
 from ddlopt.models.contracts import Solution
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.hot.knapsack import best_choice
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _MOST_CELLS = 30_000_000
 """Of the table of a switch's choice."""
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _with_best_choice(instance: HotInstance, items: Items, placed: Whole, switch
     values = np.ascontiguousarray(items.values[free, switch])
     taken, _, _ = best_choice(items.width[free], values, instance.switches[switch].registers, _MOST_CELLS)
     before = float(values[placed[free] == switch].sum())
-    if float(values[taken].sum()) <= before * (1 + _ROUNDING):
+    if float(values[taken].sum()) <= before * (1 + ROUNDING):
         return None
     changed = placed.copy()
     changed[free] = np.where(taken, switch, -1)

@@ -9,12 +9,10 @@ import numpy.typing as npt
 from ddlopt.models.aggregation.hot.instance import HotInstance, Reals, Whole
 from ddlopt.models.aggregation.hot.items import items_of
 from ddlopt.models.aggregation.hot.values import groups_of
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
-
-_ROUNDING = 1e-12
-"""Of sums, relative."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class HotKnapsack(CertifiedMethod, uses=()):
         taken, core, cells = best_choice(items.width, values, instance.switches[0].registers, self.most_cells)
         solution = items.answer(instance, np.where(taken, 0, -1))
         proven = cells <= self.most_cells
-        bound = float(values[taken].sum()) * (1 + _ROUNDING) if proven else None
+        bound = float(values[taken].sum()) * (1 + ROUNDING) if proven else None
         details = {"core_parameters": float(core), "table_cells": float(cells)}
         return MethodOutput(
             solution, details, bound, message="" if proven else "too many cells for the dynamic program"
@@ -93,7 +91,7 @@ def best_choice(widths: Whole, values: Reals, capacity: int, most_cells: int) ->
     left = capacity - int(used[fits - 1] if fits else 0)
     price = worth[fits] / own[fits]
     filled = _filled(own, fits, left)
-    spare = price * left - worth[filled].sum() + _ROUNDING * worth[:fits].sum()
+    spare = price * left - worth[filled].sum() + ROUNDING * worth[:fits].sum()
     core = _near_the_break(own, fits, 2 * int(own.max()) - 1) & (np.abs(worth - price * own) <= spare)
     room = left + int(own[:fits][core[:fits]].sum())
     cells = int(core.sum()) * (room + 1)

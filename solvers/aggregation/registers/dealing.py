@@ -9,6 +9,7 @@ import numpy as np
 from ddlopt.models.aggregation.registers.batches import heat, hottest_first
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 
@@ -84,7 +85,7 @@ class GreedyCooccurrence(Heuristic, uses=()):
         room = np.array(instance.capacities)
         for parameter in hottest_first(instance):
             shared = np.where(held < room, weighted[:, parameter] @ counts, np.inf)
-            best = np.flatnonzero(shared <= shared.min() + 1e-9)
+            best = np.flatnonzero(shared <= shared.min() + IMPROVEMENT_TOL)
             chosen = int(best[np.argmin(held[best])])
             arrays[parameter] = chosen
             held[chosen] += 1

@@ -11,6 +11,7 @@ from ddlopt.models.aggregation.registers.batches import Merged, merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.registers.dealing import placement
 from ddlopt.solvers.aggregation.registers.kernels import enumeration as kernels
 from ddlopt.solvers.aggregation.registers.kernels.annealing import Work, state_of, value_of
@@ -24,6 +25,7 @@ from ddlopt.solvers.warm_started import OPENING_SHARE
 
 _NODES = 500
 """Between looks at the clock."""
+# A short search first: the enumeration goes on from there, and prunes with what it found.
 _OPENING_STEPS = 1_000_000
 _LEAP = 0.1
 """Part of what lies between bound and objective by which goals rise at least, where weights are not whole."""
@@ -105,7 +107,7 @@ class _Run:
         """Raise the bound until it meets the best placement, or the time is up."""
         while not self._clock.expired:
             distance = relative_gap(self._value + self._constant, self.bound + self._constant)
-            if self._value <= self.bound + 1e-9 or (distance is not None and distance <= gap):
+            if self._value <= self.bound + IMPROVEMENT_TOL or (distance is not None and distance <= gap):
                 return
             if not self._enumerate() or once:
                 return
@@ -115,14 +117,14 @@ class _Run:
         goal = self.bound
         if not self._step:
             goal += _LEAP * (self._value - self.bound)
-        goal = min(goal, self._value - max(self._step, 1e-9))
+        goal = min(goal, self._value - max(self._step, IMPROVEMENT_TOL))
         tree, depth, left = kernels.empty_tree(self._work, self._rising, self._least), 0, goal
         found = self.best.copy()
         while depth >= 0:
             if self._clock.expired:
                 break
             depth, left = kernels.explore(
-                self._work, tree, depth, left, found, max(self._step, 1e-9 * self._value), _NODES
+                self._work, tree, depth, left, found, max(self._step, IMPROVEMENT_TOL * self._value), _NODES
             )
             self.nodes += _NODES
         if left < goal:

@@ -95,6 +95,7 @@ def whole(bound: float, batches: Merged) -> float:
     if not all(weight.is_integer() for weight in batches.weights.tolist()) or not batches.constant.is_integer():
         return bound
     unit = math.gcd(*map(int, batches.weights.tolist()))
+    # The bound is a solver's, right to ``SOLVER_TOL``: just above a multiple it proves no more than that multiple.
     return batches.constant + unit * math.ceil((bound - batches.constant) / unit - 1e-6)
 
 

@@ -10,6 +10,7 @@ from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.registers.dealing import by_heat, placement
 from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
 from ddlopt.solvers.aggregation.registers.work import work_of
@@ -17,6 +18,7 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _FIRST = 50_000
 """Steps of the first walk; each later one has twice as many, up to :data:`_LONGEST`."""
+# Between looks at the clock; a walk twice as long is hardly better then.
 _LONGEST = 3_200_000
 _LARGEST = 120
 """Parameters up to which the relaxation takes seconds."""
@@ -62,15 +64,17 @@ class RegisterSearch(Heuristic, uses=("seed", "start")):
         value, done, length, walk = np.inf, 0, _FIRST, 0
         while True:
             work = work_of(instance, batches, _SURPLUS[walk % len(_SURPLUS)])
-            found, found_value = kernels.anneal(work, best, length, _HOT * scale, _COLD * scale, target + 1e-9, rng)
-            if found_value < value - 1e-9:
+            found, found_value = kernels.anneal(
+                work, best, length, _HOT * scale, _COLD * scale, target + IMPROVEMENT_TOL, rng
+            )
+            if found_value < value - IMPROVEMENT_TOL:
                 best, value = found, found_value
                 clock.report(float(value) + batches.constant)
             done, walk = done + length, walk + 1
             length = min(2 * length, _LONGEST)
             if math.isfinite(clock.left_s):
                 length = min(length, max(_FIRST, int(clock.left_s * done / clock.elapsed_s)))
-            if value <= target + 1e-9 or clock.expired or done >= self.steps:
+            if value <= target + IMPROVEMENT_TOL or clock.expired or done >= self.steps:
                 return placement(instance, best.tolist()), {"steps": float(done)}
 
     def certificate(self, instance: RegisterInstance, solution: Any, clock: Clock) -> float | None:

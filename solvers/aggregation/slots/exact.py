@@ -59,6 +59,7 @@ class Tangents:
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         compile_s = compiled(self, instance)
+        # Coarser tangents leave too much to add, finer ones than a solver's tolerance cannot be told apart.
         tolerance = min(1e-3, max(1e-7, _SHARE * limits.gap))
         formulation = SlotTangents(tolerance)
         known = known_objective(instance, start)

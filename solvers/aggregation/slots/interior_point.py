@@ -9,10 +9,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ddlopt.models.aggregation.slots.arrays import Floats
 
+# Interior point methods take some 20 to 40; its prices are a bound whenever it ends.
 _STEPS = 150
 _GAP = 1e-10
 """Relative gap at which it stops, between the costs of rates and what the prices prove."""
+# Part of the way to the boundary that a step goes, and of the largest equal rates that it begins at.
 _BACK_OFF, _START = 0.99, 0.9
+# Divisors for 0; least curvature against singular systems; step length at which nothing moves any more.
 _SMALLEST, _FLATTEST, _STUCK = 1e-300, 1e-14, 1e-12
 
 

@@ -13,6 +13,7 @@ from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.aggregation.slots.slowest import least_slowest_s, needed_for
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.slots.interior_point import Rates, best_rates
 from ddlopt.solvers.aggregation.slots.rates import Flags
 from ddlopt.solvers.aggregation.slots.rounding import Rounding
@@ -23,9 +24,13 @@ from ddlopt.solvers.names import spelled
 
 _LEAST = 1e-6
 """Part of a job that counts as none."""
+# Each solves a convex program: a bound on its time for many jobs.
 _MOST_FLIPS = 200
+# The dearest rows first: each costs a search over one price.
 _PRICED_ROWS = 40
+# Prices are scaled by up to e^0.5 either way: they come from a convex program that was nearly solved.
 _WIDTH = 0.5
+# Golden sections: 0.618^40 of the width is below any rounding.
 _SECTIONS = 40
 
 
@@ -243,7 +248,7 @@ class _Choice:
                 chosen = plan.aggregated.copy()
                 chosen[j] = not chosen[j]
                 other = self._plan(chosen, None)
-                if other is not None and other.cost < plan.cost * (1 - 1e-9):
+                if other is not None and other.cost < plan.cost * (1 - IMPROVEMENT_TOL):
                     plan, improved = other, True
         return plan
 

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.slots.interior_point import best_rates
 
 Flags = npt.NDArray[np.bool_]
@@ -25,8 +26,8 @@ def max_min_rates(rows: Floats, limits: Floats, caps: Floats) -> Floats:
         own = np.where(growing, caps - rates, np.inf)
         step = max(0.0, min(float(room.min(initial=np.inf)), float(own.min())))
         rates = rates + step * growing
-        full = room <= step * (1 + 1e-12)
-        growing = growing & (own > step * (1 + 1e-12)) & ~((rows[full] > 0).any(axis=0))
+        full = room <= step * (1 + ROUNDING)
+        growing = growing & (own > step * (1 + ROUNDING)) & ~((rows[full] > 0).any(axis=0))
     return rates
 
 

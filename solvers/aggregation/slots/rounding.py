@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING, TINY
 from ddlopt.solvers.aggregation.slots.rates import Flags, cheapest_rates, held, other_rows
 from ddlopt.solvers.heuristic import Clock
-
-_WORTH, _HAIR = 1e-12, 1e-9
 
 
 class Rounded(NamedTuple):
@@ -35,7 +34,8 @@ class Rounding:
         self._on = (arrays.per_slot > 0) & aggregated
         self._aggregated = aggregated
         memory = prices[: len(arrays.slots)]
-        self._price: Floats = memory + max(1e-6 * float(memory.max()), 1e-300)
+        # Memory without a price decides between what costs the same.
+        self._price: Floats = memory + max(1e-6 * float(memory.max()), TINY)
         self._rows, self._limits = other_rows(arrays)
 
     def round(self, rates: Floats, exchange: bool = True) -> Rounded | None:
@@ -73,15 +73,15 @@ class Rounding:
         arrays, rates, slots = self._arrays, start.rates.copy(), start.slots
         able = self._aggregated & self._on.any(axis=0) & (np.arange(arrays.count) != barred)
         while not self._clock.expired:
-            full = self._on & (arrays.per_slot * slots <= rates * (1 + _HAIR))
+            full = self._on & (arrays.per_slot * slots <= rates * (1 + IMPROVEMENT_TOL))
             target = np.minimum(held(arrays, slots + full), rates + self._room(rates))
             extra = np.where(self._on, np.maximum(self._needed(target) - slots, 0.0), 0.0)
             fits = (slots.sum(axis=1)[:, None] + extra <= arrays.slots[:, None]).all(axis=0)
-            gains = able & fits & (target > rates * (1 + _HAIR))
+            gains = able & fits & (target > rates * (1 + IMPROVEMENT_TOL))
             if not gains.any():
                 break
             gain = arrays.cost / np.where(gains, rates, 1.0) - arrays.cost / np.where(gains, target, 1.0)
-            worth = np.where(gains, gain / (self._price @ extra + _WORTH * self._price.min()), -np.inf)
+            worth = np.where(gains, gain / (self._price @ extra + ROUNDING * self._price.min()), -np.inf)
             j = int(np.argmax(worth))
             rates[j], slots = target[j], slots + np.where(np.arange(arrays.count) == j, extra, 0.0)
         return Rounded(rates, slots)
@@ -111,6 +111,6 @@ class Rounding:
                 rates[j] = min(rates[j], fewer)
                 slots[own, j] = self._needed(rates)[own, j]
                 trial = self._raised(Rounded(rates, slots), barred=j)
-                if self._cost(trial.rates) < self._cost(best.rates) * (1 - _WORTH):
+                if self._cost(trial.rates) < self._cost(best.rates) * (1 - ROUNDING):
                     best, improved = trial, True
         return best

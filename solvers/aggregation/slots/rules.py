@@ -7,6 +7,7 @@ import numpy as np
 
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.slots.rates import Flags, held, max_min_rates, other_rows, whole_shares
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
@@ -110,6 +111,6 @@ def _first_come(arrays: SlotArrays, aggregated: Flags) -> Floats:
         free = np.maximum(0.0, left - reserved)
         rate = min(float(arrays.cap[j]), float((free[own] * arrays.per_slot[own, j]).min(initial=np.inf)))
         need = arrays.memory[own, j] * rate
-        found[own, j] = np.minimum(np.ceil(need * (1 - 1e-12)) if arrays.instance.whole else need, free[own])
+        found[own, j] = np.minimum(np.ceil(need * (1 - ROUNDING)) if arrays.instance.whole else need, free[own])
         left -= found[:, j]
     return found

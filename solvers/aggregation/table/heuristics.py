@@ -9,6 +9,7 @@ import numpy as np
 
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.contracts import Solution
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.table.exact import most_entries, tables_of
 from ddlopt.solvers.aggregation.table.kernels import Floats, Ints, split_ranges
 from ddlopt.solvers.aggregation.table.staircase import function_of, staircase
@@ -162,7 +163,7 @@ def _quantiles(table: LookupFunction, climb: Floats, count: int) -> Starts:
 def _cut_at(climb: Floats, levels: int) -> Ints:
     """First operands, each once, of entries with so many levels."""
     # A hair less, as the last operand is in the last level and begins none.
-    reached = np.floor(climb * (levels / climb[-1] * (1 - 1e-12))) if climb[-1] > 0 else climb
+    reached = np.floor(climb * (levels / climb[-1] * (1 - ROUNDING))) if climb[-1] > 0 else climb
     return np.concatenate(([0], 1 + np.flatnonzero(np.diff(reached))))
 
 

@@ -8,11 +8,13 @@ import numpy as np
 from ddlopt.models.aggregation.tree.evaluate import messages
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, Ints, budgets, tables
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.tree.kernels.congestion import fewest
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+# Width at which two congestions are one: far less than of two different counts of messages.
 _NARROW = 1e-9
 
 
@@ -78,7 +80,7 @@ class TreeCongestion(CertifiedMethod, uses=()):
                 low = max(low, target)
             target = (low + value) / 2
         answer = AggregatingSwitches(instance=instance.name, switches=(chosen,))
-        return MethodOutput(answer, {"tests": float(tests)}, bound=low * (1 - 1e-12))
+        return MethodOutput(answer, {"tests": float(tests)}, bound=low * (1 - ROUNDING))
 
 
 def _within(limit: float, rates: Floats) -> Ints:

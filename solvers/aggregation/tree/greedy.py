@@ -10,6 +10,7 @@ import numpy as np
 from ddlopt.models.aggregation.tree.evaluate import messages
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance
 from ddlopt.models.aggregation.tree.tables import TreeTables, tables
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.tree.limits import Spans, least_congestion
 from ddlopt.solvers.aggregation.tree.strategies import Filling, Pair
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -54,7 +55,7 @@ class TreeGreedy(Heuristic, uses=()):
         gains = Gains(instance, figures, solution)
         left = np.sort([gains.gain(pair) for pair in all_pairs(figures)])[::-1]
         most = gains.pairs_at_most
-        return max(0.0, (gains.value - float(left[:most].sum())) * (1 - 1e-12))
+        return max(0.0, (gains.value - float(left[:most].sum())) * (1 - ROUNDING))
 
 
 def all_pairs(figures: TreeTables) -> list[Pair]:

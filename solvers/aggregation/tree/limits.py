@@ -7,11 +7,15 @@ import numpy as np
 
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import TreeTables, tables
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.tree.strategies import Filling
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
+# Thirty halvings are a billionth of the range.
 _BISECTIONS = 30
+# So that orders change, but the small gains do not come first; not tuned.
 _LEAST_WEIGHT = 0.4
+# Least part by which a congestion is to become smaller at once.
 _STEP = 1e-3
 
 
@@ -64,7 +68,7 @@ def least_congestion(spans: "Spans", clock: Clock) -> Filling:
             low = limit
         else:
             best, high = found, found.objective()
-        if clock.expired or high - low <= 1e-9 * high:
+        if clock.expired or high - low <= IMPROVEMENT_TOL * high:
             break
     return best
 

@@ -9,6 +9,7 @@ from ddlopt.models.aggregation.tree.bounds import tree_bound
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, budgets, coupled, tables
 from ddlopt.models.errors import NoSolutionError, NotApplicableError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.tree.greedy import Gains, all_pairs
 from ddlopt.solvers.aggregation.tree.soar import job_program
 from ddlopt.solvers.certify import MethodOutput
@@ -17,6 +18,7 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _PATIENCE = 8
 """Steps without a better bound before they become half as long."""
+# A step of this part of the first ones does not move prices any more.
 _SHORTEST = 2e-3
 
 
@@ -65,6 +67,7 @@ class TreePrices(CertifiedMethod, uses=()):
                 worth, wanted = prices.answer(clock)
             except NoSolutionError:
                 break
+            # Less than a millionth of what is left to prove is no progress.
             if worth > bound + 1e-6 * (value - bound):
                 bound, waited = worth, 0
             else:
@@ -113,7 +116,7 @@ class _Prices:
             worth += float(program.run(price, clock)[0])
             wanted[job, program.nodes(0)] = 1.0
         taken = self._memory @ self._room + self._all * self._total + self._job @ self._each
-        return (worth - float(taken)) - 1e-12 * (worth + float(taken)), wanted
+        return (worth - float(taken)) - ROUNDING * (worth + float(taken)), wanted
 
     def move(self, wanted: Floats, distance: float) -> bool:
         """A subgradient step towards a bound larger by ``distance``; False if there is no direction."""
@@ -156,7 +159,7 @@ def _placed_anew(instance: TreeInstance, figures: TreeTables, filling: Gains, cl
         answer = AggregatingSwitches(instance=instance.name, switches=tuple(switches))
         changed = Gains(instance, figures, answer)
         since += 1
-        if changed.value < value * (1 - 1e-12):
+        if changed.value < value * (1 - ROUNDING):
             filling, value, since = changed, changed.value, 0
         job = (job + 1) % len(instance.jobs)
     return filling

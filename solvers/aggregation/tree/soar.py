@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, budgets, coupled, tables
 from ddlopt.models.errors import NoSolutionError, NotApplicableError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.tree.dynamic_program import JobTree, TreeProgram
 from ddlopt.solvers.aggregation.tree.greedy import TreeGreedy
 from ddlopt.solvers.certify import MethodOutput
@@ -91,7 +92,7 @@ class Soar(CertifiedMethod, uses=("seed",)):
             "parts": float(max(p.parts for p in programs)),
         }
         return MethodOutput(
-            AggregatingSwitches(instance=instance.name, switches=switches), details, bound=value * (1 - 1e-12)
+            AggregatingSwitches(instance=instance.name, switches=switches), details, bound=value * (1 - ROUNDING)
         )
 
 

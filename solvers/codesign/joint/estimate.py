@@ -17,10 +17,13 @@ from ddlopt.solvers.heuristic import Clock
 
 Choices = tuple[int, ...]
 
+# Estimates are calculated for all of them at once; the rarest kinds of rings are left out beyond.
 _MOST_COMPOSITIONS = 400
+# To a ten-thousandth of the range: an estimate is no more exact.
 _BISECTIONS = 14
 _SLACK = 1.1
 """Hops of traffic over the least possible number, about."""
+# Relative gain of an estimate that is worth another start; estimates are coarser than this.
 _BETTER = 1e-5
 
 

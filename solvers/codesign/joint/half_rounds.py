@@ -23,6 +23,7 @@ from ddlopt.solvers.heuristic import Clock
 StrategyPlane = Literal["mcmc", "exact"]
 TopologyPlane = Literal["topology-finder", "exact"]
 
+# What is left of a limit that has passed; none of the methods takes 0.
 _LEAST_S = 1e-3
 _OF_REST = 0.85
 """Part of the time left that a half-round may use, for its plan has to be laid out and checked."""

@@ -28,9 +28,11 @@ _POLISHED_SERVERS = 24
 
 _FAMILIES = 3
 """Families of groups, the heaviest ones, that may have columns of their own; fewer where there are many columns."""
+# Compositions grow as families to the power of columns: with more columns there is one family less.
 _MANY_COLUMNS = 5
 _RANDOM_HOPS = 1.05
 """Mean distance in random links over the least possible one, about."""
+# Thirty halvings are a billionth of the range.
 _BISECTIONS = 30
 
 Kind = tuple[str, int]

@@ -19,6 +19,7 @@ from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.joint.descent import Step, descend
@@ -40,9 +41,9 @@ _NEAR = 1.02
 """Candidates this close to the best are worth a better design."""
 _DIGITS = 9
 """Candidates whose bytes and compute time agree in so many digits are the same."""
-_TIGHTER = 1e-9
 _FINER = 20.0
 """Programs on strategies are solved to the gap that is left over this, and finer where that is not enough."""
+# An eighth of the gap asked for is left to each part, so that all of them together keep it.
 _ACCURATE = 8
 _DETOURS = (None, 3.0, None, 2.0)
 """Programs in turn: without whole ports, and with them, by the hops of what finds no link; see ``WholePorts``."""
@@ -173,7 +174,7 @@ class Search:
         detour = _DETOURS[place] if self.best is not None else None
         proposal = self._proposal(detour)
         self._report()
-        if proposal.bound_s >= self.target_s * (1 - _TIGHTER):
+        if proposal.bound_s >= self.target_s * (1 - IMPROVEMENT_TOL):
             self.exhausted = True
             return True
         if self.clock.expired:
@@ -253,7 +254,7 @@ class Search:
         for each in self.candidates.values():
             wanted = each.bytes_for(target)
             value = wanted if math.isinf(each.answer.bound_bytes) else max(wanted, each.answer.bound_bytes)
-            if value > each.least_bytes * (1 + _TIGHTER):
+            if value > each.least_bytes * (1 + IMPROVEMENT_TOL):
                 cuts[each.choices] = value
         return cuts
 

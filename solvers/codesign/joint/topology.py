@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.catalogue import method_names
@@ -25,7 +26,6 @@ _SEARCHED_RINGS = 2000
 """Beyond so many servers times groups each trial of a search over links takes too long."""
 SEARCHED_SERVERS = 160
 """Beyond so many servers a search over links takes too long; designs are constructed."""
-_ROOM = 1e-9
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Answer:
     @property
     def proven(self) -> bool:
         """Whether nothing better is possible."""
-        return self.bound_bytes >= self.busiest_bytes * (1 - _ROOM)
+        return self.bound_bytes >= self.busiest_bytes * (1 - FEASIBILITY_TOL)
 
 
 def first_answer(job: TopologyInstance | None) -> Answer:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -15,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 Serve = Callable[[Floats], tuple[Floats, int]]
 """From the (n, n) bytes left: seconds that each pair takes on the circuits set for them, and windows they are kept."""
 
-_ROUNDING = 1e-12
+# So that a demand that is far too large for the windows ends.
 _PATIENCE = 1_000_000
 
 
@@ -53,12 +54,12 @@ class Windows:
             times, kept = serve(left)
             settings += 1
             last = float(times[left > 0].max())
-            if last <= kept * self.live_s * (1 + _ROUNDING):
-                pauses = math.ceil(last / self.live_s * (1 - _ROUNDING)) - 1
+            if last <= kept * self.live_s * (1 + ROUNDING):
+                pauses = math.ceil(last / self.live_s * (1 - ROUNDING)) - 1
                 return Delivery(seconds + last + pauses * self.pause_s, settings)
             waiting = left > 0
             left[waiting] *= np.maximum(0.0, 1 - kept * self.live_s / times[waiting])
-            left[left <= _ROUNDING * demand] = 0.0
+            left[left <= ROUNDING * demand] = 0.0
             seconds += kept * (self.live_s + self.pause_s)
         return Delivery(seconds, settings)
 

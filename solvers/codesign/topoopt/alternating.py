@@ -12,6 +12,7 @@ from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import NoSolutionError, NotApplicableError, OptionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
@@ -29,8 +30,6 @@ from ddlopt.solvers.names import spelled
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
-_BETTER = 1e-9
-"""Relative improvement of the iteration time that counts as one."""
 _FREE_ROUTES = 16
 """Servers up to which the exact strategy plane also chooses rings and routes anew."""
 
@@ -132,7 +131,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
                 break
             if is_late(clock) or not run.improve_links():
                 break
-            if run.best_s >= before * (1 - _BETTER):
+            if run.best_s >= before * (1 - IMPROVEMENT_TOL):
                 break
         assert run.plan is not None  # begin() has made one
         return run.plan, run.details()
@@ -214,6 +213,7 @@ class _Run:
         if self.method.strategies == "mcmc":
             figures["proposals"] = self.proposed
             figures["acceptance"] = self.accepted / max(1, self.proposed)
+            # No time at all is a tick of the clock.
             figures["proposals_per_s"] = self.proposed / max(self.walked_s, 1e-9)
         return figures
 
@@ -237,7 +237,7 @@ class _Run:
 
     def _report(self, time_s: float) -> None:
         """Tell the clock of a better plan; a choice that a walk meets on fixed routes is one, too."""
-        if time_s < self.reported_s * (1 - _BETTER):
+        if time_s < self.reported_s * (1 - IMPROVEMENT_TOL):
             self.reported_s = time_s
             self.clock.report(time_s)
 

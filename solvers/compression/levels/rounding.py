@@ -11,6 +11,7 @@ from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, Places
 from ddlopt.models.compression.levels.instance import LevelInstance, LevelPlan
 from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels
 from ddlopt.models.errors import SolutionError
+from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 from ddlopt.solvers.heuristic import Clock
 
 _REACH, _TRIES = 3, 30
@@ -71,9 +72,9 @@ class Rounding:
 
     def starts(self, levels: Floats) -> list[Places]:
         """Places just below (n,) fractional levels, nearest, and just above."""
-        below = (self.arrays.levels <= levels[:, None] + 1e-9).sum(axis=1) - 1
+        below = (self.arrays.levels <= levels[:, None] + WHOLE_TOL).sum(axis=1) - 1
         below = np.clip(below, 0, self.arrays.counts - 1)
-        above = np.minimum(below + (self.arrays.levels_at(below) < levels - 1e-9), self.arrays.counts - 1)
+        above = np.minimum(below + (self.arrays.levels_at(below) < levels - WHOLE_TOL), self.arrays.counts - 1)
         middle = (self.arrays.levels_at(below) + self.arrays.levels_at(above)) / 2
         return [below, np.where(levels > middle, above, below), above]
 
@@ -153,7 +154,7 @@ class Rounding:
                 moved[one] += step
                 moved = self._fill(self._mend(moved, one), one)
                 reached, used = self._measures(moved)
-                if reached < value * (1 - 1e-12) and self.arrays.fits(used):
+                if reached < value * (1 - ROUNDING) and self.arrays.fits(used):
                     places, value, better = moved, reached, True
         return places
 

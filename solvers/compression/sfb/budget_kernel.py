@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression import SfbInstance, SfbSelection
-from ddlopt.models.compression.sfb.evaluate import TOLERANCE
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.compression.sfb.nested_cuts import Contraction, CostGraph, Costs, contract, costs_of
 
 Floats = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ def kernel(instance: SfbInstance) -> Kernel:
     """
     graph, costs = CostGraph(instance), costs_of(instance)
     use, budgets = budgets_of(instance)
-    large: Bools = np.logical_or.reduce(use > budgets[:, None] * (1 + TOLERANCE), axis=0)
+    large: Bools = np.logical_or.reduce(use > budgets[:, None] * (1 + FEASIBILITY_TOL), axis=0)
     taking: Bools = np.logical_or.reduce(use > 0, axis=0)
     most = graph.cheapest(_without(costs, large)).duplicated
     least = graph.cheapest(_without(costs, large | taking)).duplicated & most

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from ddlopt.models.compression.sfb.evaluate import TOLERANCE
+from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 from ddlopt.solvers.compression.sfb.budget_kernel import Kernel
 from ddlopt.solvers.compression.sfb.moves import Moves
 from ddlopt.solvers.compression.sfb.nested_cuts import Costs
@@ -23,8 +23,6 @@ _OVERHEAD = 1_000
 """A minimum cut takes as long as if there were so many operators more."""
 _MOST_MET = 100
 """Selections that are remembered: a new part begins with those of them that are its own."""
-_SAME = 1e-12
-"""Relative difference of values that counts as none."""
 _TIGHT = 1e-7
 """Relative distance from the best value within which a selection counts as optimal at the prices."""
 _ROUNDING = 1e-15
@@ -80,7 +78,7 @@ class BudgetSearch:
         self._costs, self._use, budgets = kernel.costs, kernel.use, kernel.budgets
         self._reading = self._graph.alone(self._costs) - self._costs.extra
         # Whatever counts as keeping a budget is above the bounds; what is found keeps it in any order of addition.
-        self._limits, self._within = budgets * (1 + TOLERANCE), budgets * (1 + TOLERANCE / 2)
+        self._limits, self._within = budgets * (1 + FEASIBILITY_TOL), budgets * (1 + FEASIBILITY_TOL / 2)
         self._cost_unit = float(self._costs.sync.sum()) or 1.0
         self._use_unit = np.where(budgets > 0, budgets, 1.0)
         self._weight = (self._use / self._use_unit[:, None]).sum(axis=0)
@@ -180,7 +178,7 @@ class BudgetSearch:
             value, line = self._cut(part, prices)
             bound = max(bound, value)
             known = any((line.duplicated == each.duplicated).all() for each in lines)
-            if known or line.at(prices) > top - _SAME * abs(top) or self._clock.expired:
+            if known or line.at(prices) > top - ROUNDING * abs(top) or self._clock.expired:
                 break
             lines.append(line)
         tight = [each for each in lines if each.at(prices) <= top + _TIGHT * max(1.0, abs(top))]

@@ -16,6 +16,7 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Bools = npt.NDArray[np.bool_]
 
+# A microsecond, as in the released code of TAG.
 TAG_PENALTY_S = 1e-6
 
 

@@ -15,6 +15,7 @@ from ddlopt.models.compression import (
 )
 from ddlopt.models.compression.timeline.choices import Choices, answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 
@@ -24,8 +25,6 @@ HALVED = 2**17
 """Elements above which Espresso takes fp16."""
 COMPRESSED = {"pcie": (2**20, 2**23), "nvlink": (2**19, 2**22)}
 """Elements above which it compresses between nodes, and on both levels."""
-_ROUNDING = 1e-12
-"""Relative gain that counts as none."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,7 @@ class Espresso(Heuristic, uses=()):
         return wanted
 
 
+# Kinds of options as numbers; those below 0 are never wanted.
 _ABSENT, _OTHER, _NONE, _FP16, _BETWEEN, _BOTH = -2, -1, 0, 1, 2, 3
 
 
@@ -157,7 +157,7 @@ class _State:
 
     def last_gap(self) -> int:
         """The last gradient that does not wait for the wire."""
-        return int(np.flatnonzero(self._ends >= np.maximum(self._before, self._after) * (1 - _ROUNDING))[-1])
+        return int(np.flatnonzero(self._ends >= np.maximum(self._before, self._after) * (1 - ROUNDING))[-1])
 
     def improve(self, j: int, wanted: npt.NDArray[np.bool_], always: bool = False) -> None:
         """Take the best of the wanted options of gradient j within the budget, if it improves (or always)."""
@@ -171,7 +171,7 @@ class _State:
         before, after = self._before[j] + busier, self._after[j] + longer
         times = np.maximum(np.maximum(before, after), self._ends[j] + longer + busier)
         best = int(times.argmin())
-        if not always and times[best] >= self.time_s * (1 - _ROUNDING):
+        if not always and times[best] >= self.time_s * (1 - ROUNDING):
             return
         self.chosen[j] = choices[best]
         self._spent += float(self._error[j, choices[best]] - self._error[j, old])

@@ -11,6 +11,7 @@ from ddlopt.models.deployment.partition.ideals import kernels
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.heuristic import Clock
 
 FAMILY = "deployment"
@@ -20,8 +21,6 @@ Order = Sequence[tuple[int, int]]
 
 _PORTION = 2000
 """Ideals between looks at the clock."""
-HAIR = 1e-12
-"""Relative difference of loads that counts as none: sums are rounded in another order."""
 
 
 class Chain(NamedTuple):
@@ -96,7 +95,7 @@ def spared_s(blocks: Blocks, limit_s: float) -> float:
         left -= part * processor[block]
         if left <= 0:
             break
-    return spared * (1 + HAIR)
+    return spared * (1 + ROUNDING)
 
 
 def _devices(instance: PartitionInstance, blocks: Blocks, bits: Ints, back: Ints) -> tuple[int, ...]:

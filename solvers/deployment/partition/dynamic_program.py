@@ -8,9 +8,10 @@ from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.partition.chains import HAIR, best_chain, no_limit_s
+from ddlopt.solvers.deployment.partition.chains import best_chain, no_limit_s
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -85,7 +86,7 @@ class IdealProgram(CertifiedMethod, uses=("seed",)):
         bits = ideals_of(blocks.count, blocks.order, self.most_ideals)
         assert bits is not None
         details = {"ideals": float(len(bits))}
-        limit_s = no_limit_s(blocks) if value is None else value * (1 - HAIR)
+        limit_s = no_limit_s(blocks) if value is None else value * (1 - ROUNDING)
         try:
             chain = best_chain(ordered, blocks, bits, limit_s, clock)
         except NoSolutionError as late:

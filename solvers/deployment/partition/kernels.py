@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_EPSILON = 1e-9
 
 
 class Work(NamedTuple):
@@ -130,7 +129,7 @@ def improve(work: Work, state: State, scale: float, most: int) -> float:
         better = False
         for p in range(len(state.load)):
             d = _critical(state, p)
-            best, best_v, best_w, best_e = value - _EPSILON * scale, -1, -1, -1
+            best, best_v, best_w, best_e = value - IMPROVEMENT_TOL * scale, -1, -1, -1
             for v in range(n):
                 if state.device[v] != d:
                     continue
@@ -193,7 +192,7 @@ def kicked(work: Work, start: Ints, devices: int, scale: float, chances: Floats)
             if d != state.device[v] and may(work, state, v, d):
                 put(work, state, v, d)
         value = improve(work, state, scale, 10 * n)
-        if value < best_value * (1 - _EPSILON):
+        if value < best_value * (1 - IMPROVEMENT_TOL):
             best_value = value
             best[:] = state.device
     return best, best_value

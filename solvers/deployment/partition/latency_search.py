@@ -16,9 +16,11 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition.linear import along, lines, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
+# The dynamic program takes their square; on larger graphs lines are used instead.
 _MOST_IDEALS = 6000
 _PORTION = 200
 """Ideals between looks at the clock."""
+# Orders that are tried, each a dynamic program.
 _LINES = 8
 
 

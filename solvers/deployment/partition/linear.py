@@ -14,12 +14,12 @@ from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.deployment.partition.chains import best_chain, no_limit_s
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
+# Orders that are tried, each a dynamic program.
 _LINES = 6
-_CLOSER = 1e-9
-"""Part by which a load must be smaller to count as better."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Linear(Heuristic, uses=("seed",)):
             if solution is None:
                 continue
             value = objective_of(instance, solution)
-            if value is not None and (found is None or value < found[0] * (1 - _CLOSER)):
+            if value is not None and (found is None or value < found[0] * (1 - IMPROVEMENT_TOL)):
                 found = value, solution
                 clock.report(value)
         if found is None:

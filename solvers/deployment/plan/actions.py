@@ -17,6 +17,7 @@ from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan, Mode, 
 
 Ints = npt.NDArray[np.int64]
 
+# Fifty halvings are exact to a double, but for a few bits.
 _HALVINGS = 50
 
 

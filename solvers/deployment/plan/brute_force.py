@@ -15,6 +15,7 @@ from ddlopt.solvers.deployment.plan.choices import Choices, Ints, fewest
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+# Plans that are simulated between looks at the clock.
 _CHUNK = 4096
 
 

@@ -123,6 +123,7 @@ def fewest(instance: DeploymentInstance, most: float) -> Choices | None:
     """All choices if they make at most ``most`` plans, else those by the rule, else None."""
     for every in (True, False):
         choices = Choices(instance, every)
+        # Sums of logarithms are rounded.
         if choices.log_plans <= math.log(most) + 1e-9:
             return choices
     return None

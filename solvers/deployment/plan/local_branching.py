@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 from ddlopt.models.deployment import Deployment, DeploymentInstance, DeploymentProblem
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
@@ -32,8 +33,6 @@ _BOUND_SHARE = 0.4
 """Part of the time left then for the program of all plans."""
 _GAP = 0.01
 """Within which a neighbourhood's program is solved: the simulator judges anyway."""
-_LESS = 1e-6
-"""Part of the best time that a plan must save."""
 _PATIENCE = 3
 """Plans in vain before the radius grows."""
 
@@ -100,7 +99,7 @@ class Neighbourhood:
         for (g, a), variable in self.block.decided.items():
             variable.unfix() if g in free else variable.fix(int(chosen[g] == a))
         # A row, as the presolve of HiGHS 1.15.1 was seen to crash on a variable whose bounds differ by 1e-9.
-        most = (1 - _LESS) * below_s / self.formulation.objective_value(self.instance, 1.0)
+        most = (1 - OBJECTIVE_TOL) * below_s / self.formulation.objective_value(self.instance, 1.0)
         self.model.cap = pyo.Constraint(expr=self.block.time <= most, doc="less time than the best plan")
         stayed = sum(self.block.decided[g, chosen[g]] for g in sorted(free))
         self.model.ball = pyo.Constraint(expr=stayed >= len(free) - radius, doc="few decisions change")

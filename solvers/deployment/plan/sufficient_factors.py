@@ -48,6 +48,7 @@ def factor_instance(instance: DeploymentInstance, deployment: Deployment) -> Sfb
         Tensor(producer=tensor.producer, consumers=tensor.consumers, size_bytes=tensor.size_bytes)
         for tensor in instance.tensors
     )
+    # The penalty is the microsecond of TAG's released code.
     return SfbInstance(name=instance.name, operators=tuple(operators), tensors=tensors, duplication_penalty_s=1e-6)
 
 

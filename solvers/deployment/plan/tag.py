@@ -90,6 +90,7 @@ class TreeSearch:
         if depth == len(self.order):
             return _Node(reward, np.empty(0), np.empty(0, dtype=np.int64), np.empty(0))
         prior = self.prior(int(self.order[depth]))
+        # Noise that decides between equals alone.
         shuffled = prior * (1 + 1e-9 * self.rng.random(len(prior)))
         return _Node(reward, shuffled, np.zeros(len(prior), dtype=np.int64), np.zeros(len(prior)))
 

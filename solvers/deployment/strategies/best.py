@@ -30,6 +30,7 @@ _SEARCH_SHARE = 0.3
 """Part of the time for the search where the program may follow."""
 _PATIENCE = 400
 """Of the search; it lets prices start again several times."""
+# Messages before any price; the ascent goes on from there.
 _SWEEPS = 40
 _SMALLER = 0.95
 """Narrowing goes on as long as it leaves at most this part."""

@@ -13,6 +13,7 @@ from ddlopt.solvers.deployment.strategies.state import SearchState
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 
+# Between looks at the clock.
 _TREES_AT_ONCE_S = 0.5
 
 

@@ -15,6 +15,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+# Every fourth round also fixes nodes one by one, which takes longer.
 _ROUNDS_TO_THOROUGH = 4
 _ROUNDS_TO_RESTART = 30
 """Rounds without a better choice after which prices take large steps again."""
@@ -95,6 +96,7 @@ class StrategySearch(CertifiedMethod, uses=("seed", "start")):
             if since == _ROUNDS_TO_RESTART or state.dual.settled:
                 state.dual.restart()
                 since = 0
+            # Less of the bound is no progress: it would never be idle, as the ascent always gains a little.
             if state.cost < known[0] or state.dual.best > known[1] + 1e-5 * abs(known[1]):
                 known, idle = (state.cost, state.dual.best), 0
                 clock.report(state.cost if state.best is not None else None, max(0.0, state.dual.proven))

@@ -17,17 +17,23 @@ from ddlopt.solvers.heuristic import Clock
 KERNELS = tuple(f"ddlopt.solvers.deployment.strategies.kernels.{name}" for name in ("fixing", "forest", "local"))
 """Modules whose kernels a search may call, besides those of the instance."""
 
+# Nodes of a tree that is solved at once: small ones, so that many different ones are.
 _LARGEST_TREE = 60
+# Random forests that a choice is settled with in a round.
 _FORESTS = 4
 _PARTS = 24
 """In which nodes are fixed, each larger than the one before."""
 _BAD = 0.1
 """Relative distance from the bound, at the same prices."""
+# Sweeps that gain less than a thousandth of the bound are left to the rounds.
 _MUCH = 1e-3
+# Rounds of sweeps before prices, where these gain so much.
 _MOST_BEGINNINGS = 40
 _BEGINNINGS_WITH_MEMORY = 2
 """Messages that converged without prices hinder the search for prices."""
+# Each node is in about so many trees when a polish ends.
 _TREES_PER_NODE = 10
+# On small instances, where a tree takes microseconds.
 _FEWEST_TREES = 200
 _PENALTY = 1.0
 """Of a forbidden pair, as a part of the bound."""

@@ -10,12 +10,13 @@ from ddlopt.models.deployment.strategies.dual import rounded_up
 from ddlopt.models.deployment.strategies.elimination import eliminate
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_ROUNDING = 1e-11
+_ROUNDING = 10 * ROUNDING
 """Relative excess of a sum over the true one."""
 
 

@@ -12,6 +12,7 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.circulant.bounds import circulant_bound
 from ddlopt.models.gossip.circulant.instance import CirculantGraph, CirculantInstance
 from ddlopt.models.gossip.circulant.symmetry import leaders, unit_images
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 from ddlopt.models.topology.symmetry.cayley import smallest_images
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
@@ -21,7 +22,6 @@ from ddlopt.solvers.gossip.circulant.weights import best_weights, graph_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST = {"gap": 20_000_000_000, "averaging": 60_000}
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _gaps(instance: CirculantInstance, clock: Clock) -> tuple[CirculantGraph | N
     best: tuple[int, ...] = exchanged(instance, 0, clock)
     least = float(characters[:, [g - 1 for g in best]].sum(axis=1).min())
     clock.report(least)
-    sets, ceiling = 0, circulant_bound(instance) * (1.0 - 1e-9)
+    sets, ceiling = 0, circulant_bound(instance) * (1.0 - BOUND_MARGIN)
     for leader, rest, count, half in _cases(instance):
         base = characters[:, leader - 1] + (characters[:, -1] if half else 0.0)
         fixed = (leader, instance.nodes // 2) if half else (leader,)
@@ -111,7 +111,7 @@ def _gaps(instance: CirculantInstance, clock: Clock) -> tuple[CirculantGraph | N
                 least = value
                 best = (*fixed, rest[second], *(rest[place] for place in picks if place >= 0))
                 clock.report(least)
-    return _graph(instance, best), least + _ROUNDING * instance.degree, sets
+    return _graph(instance, best), least + ROUNDING * instance.degree, sets
 
 
 def _graph(instance: CirculantInstance, generators: tuple[int, ...]) -> CirculantGraph:

@@ -7,11 +7,14 @@ import numpy as np
 
 from ddlopt.models.contracts import Solution
 from ddlopt.models.gossip.circulant.instance import CirculantInstance, Floats
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.gossip.circulant.weights import best_weights, graph_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
+# The best of them is taken; it ends earlier when time is up.
 _DRAWS = 200
+# Random sets from which exchanges begin.
 _STARTS = 12
 
 
@@ -127,7 +130,7 @@ def _descend(instance: CirculantInstance, chosen: list[int], half: tuple[int, ..
             kept = [g - 1 for g in (*chosen[:place], *chosen[place + 1 :], *half)]
             scores = _scores(instance, others + characters[:, kept].sum(axis=1)[:, None])
             scores[[g - 1 for g in chosen]] = -np.inf
-            if len(scores) and scores.max() > value * (1 + 1e-12) + 1e-12:
+            if len(scores) and scores.max() > value * (1 + ROUNDING) + ROUNDING:
                 chosen[place], value, improved = int(scores.argmax()) + 1, float(scores.max()), True
     return value
 

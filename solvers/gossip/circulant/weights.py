@@ -5,8 +5,7 @@ from scipy.optimize import linprog
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.gossip.circulant.instance import CirculantGraph, CirculantInstance, Floats
-
-_ROUNDING = 1e-12
+from ddlopt.models.tolerances import ROUNDING, ZERO_TOL
 
 
 def best_weights(characters: Floats) -> tuple[Floats, float]:
@@ -33,7 +32,7 @@ def best_weights(characters: Floats) -> tuple[Floats, float]:
     for _ in range(2):
         y = y - characters @ np.linalg.lstsq(characters, y, rcond=None)[0]
     scale = np.abs(y).sum()
-    return found.x[:-1], max(0.0, float(y.sum() / scale) - _ROUNDING) if scale > 1e-9 else 0.0
+    return found.x[:-1], max(0.0, float(y.sum() / scale) - ROUNDING) if scale > ZERO_TOL else 0.0
 
 
 def graph_of(instance: CirculantInstance, generators: tuple[int, ...]) -> CirculantGraph:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ddlopt.models.gossip.exchange.drift import drifts_away
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
@@ -16,10 +17,10 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST_LABELS = 100_000_000
 """Points of time by sends in a table, of 16 bytes each."""
+# Twenty-four bytes each: half a gigabyte.
 _MOST_ARCS = 20_000_000
 _MOST_WORK = 20_000_000_000
 """Segments by sends, some twenty seconds."""
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class OptimalTimes(CertifiedMethod, uses=()):
         figures["gap_by_price"] = 1.0 - search.bound / value if value > 0 else 0.0
         if not ended:
             return _found(instance, best, search.bound, figures, "time limit passed")
-        if value - search.bound <= _ROUNDING * value:
+        if value - search.bound <= BOUND_MARGIN * value:
             return _found(instance, best, search.bound, figures)
         return self._between(instance, search, best, figures, clock)
 
@@ -95,7 +96,7 @@ class OptimalTimes(CertifiedMethod, uses=()):
         trajectory, price, sends = search.trajectory, search.price, search.sends
         points, plain, value = trajectory.points, trajectory.plain, trajectory.staleness(best)
         whole = value + price * sends
-        slack = (value - search.bound) + _ROUNDING * whole
+        slack = (value - search.bound) + BOUND_MARGIN * whole
         margin = kernels.margins(points, price, plain)
         cost, _, ends, _ = kernels.penalised(points, price, plain, margin, slack, trajectory.work_left)
         if clock.expired or not math.isfinite(cost[-1]):
@@ -112,7 +113,7 @@ class OptimalTimes(CertifiedMethod, uses=()):
         totals, before = kernels.layered(*numbered, values, len(nodes), sends)
         final = totals[-1]
         if nodes[-1] != instance.size or not final.min() < value:
-            return _found(instance, best, value * (1 - _ROUNDING), figures)
+            return _found(instance, best, value * (1 - BOUND_MARGIN), figures)
         column, place, path = int(final.argmin()), len(nodes) - 1, []
         while column > 1:
             place = int(before[place, column])

@@ -15,6 +15,7 @@ _GUESSES = 12
 """Prices guessed before only those are tried that meet on the convex hull."""
 _CLOSE = 1.25
 """Ratio of the sends of two prices from which on the hull is followed."""
+# Points of a trajectory that are enough for a first price, which is corrected anyway.
 _SUBSAMPLED = 20_000
 _LONG = 200
 """Steps, and steps a send, beyond which a first price comes from every so many of the points."""

@@ -61,6 +61,7 @@ class Plan:
         spent = float(found @ self.times) / self.instance.budget
         if self.single:
             spent = max(spent, float(found.sum()))
+        # Four units in the last place for each number that is added.
         rounding = 1e-15 * len(found)
         return found * ((1.0 - 2.0 * rounding) / spent) if spent > 1.0 - rounding else found
 

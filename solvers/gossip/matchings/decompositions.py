@@ -18,6 +18,7 @@ Matchings = tuple[tuple[int, ...], ...]
 
 _SMALL = 2000
 """Variables up to which the integer program is asked where an edge colouring takes one colour more than needed."""
+# Seconds for one colour less; without an answer the decomposition found before is kept.
 _ASKED_S = 5.0
 
 

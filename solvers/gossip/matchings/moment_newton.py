@@ -24,9 +24,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment
 from ddlopt.models.gossip.spectral.laplacians import Floats, between, laplacian, on_edges
 
+# Growth of the barrier's price a stage, in the usual range of 10 to 100.
 _FASTER = 20.0
+# Far more than Newton's method takes a stage; whatever it ends at is feasible and has a bound.
 _STEPS = 60
+# 20^12 is beyond any gap: it ends earlier.
 _STAGES = 40
+# Squared Newton decrements: where Newton converges quadratically, and where it is at the centre.
 _NEAR, _CENTRED = 1e-2, 1e-6
 _NOTHING = 1e-13
 """A factor that rounding cannot tell from 0."""
@@ -119,7 +123,9 @@ class _Path:
         value, before = self.value(y, s, price), np.inf
         for _ in range(_STEPS):
             gradient, hessian = self._derivatives(y, s, price)
+            # A Hessian that is singular but for rounding has a Cholesky factor all the same.
             hessian[np.diag_indices(len(hessian))] *= 1.0 + 1e-13
+            # As above, where a whole row is 0.
             hessian[np.diag_indices(len(hessian))] += 1e-14 * hessian.diagonal().max()
             move = -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
             decrease = float(-gradient @ move)
@@ -130,9 +136,11 @@ class _Path:
                 # Full steps converge quadratically from here, and rounding hides whether they decrease the function.
                 before = decrease
             else:
+                # Thirty-three halvings: no step decreases it any more.
                 while not found <= value - 0.1 * length * decrease and length > 1e-10:
                     length /= 2.0
                     found = self.value(y + length * move[:-1], s + length * move[-1], price)
+            # As above.
             if not np.isfinite(found) or length <= 1e-10:
                 break
             y, s, value = y + length * move[:-1], s + length * float(move[-1]), found

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from ddlopt.models.gossip.matchings.bounds import matchings_bound
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.models.gossip.spectral.laplacians import Floats
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.gossip.matchings.activation import Matchings, Plan, most_connected
@@ -19,9 +20,11 @@ from ddlopt.solvers.gossip.matchings.exact import certified_bound, decomposed, p
 from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+# Relative gaps of steps on the way, and of what is answered.
 _ROUGH, _FINE = 1e-5, 1e-9
 _LEAST = 1e-5
 """Probability below which the slope of a matching that is never active would be hidden."""
+# A matching this rare is tried without.
 _DROPPED = 1e-3
 _SMALL = 150
 """Edges up to which other matchings are tried."""
@@ -101,7 +104,7 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
             allowed = 0.02 * (1.0 - move / self.moves) ** 2 * rng.random()
             if found.mixed.factor <= current.mixed.factor * (1.0 + allowed):
                 at, current = there, found
-            if found.mixed.factor < best.mixed.factor * (1.0 - 1e-9):
+            if found.mixed.factor < best.mixed.factor * (1.0 - IMPROVEMENT_TOL):
                 best = found
                 clock.report(best.mixed.factor)
         return best, self.moves
@@ -130,7 +133,7 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
 def _reached(bound: float, gap: float) -> Callable[[float], bool]:
     def reached(factor: float) -> bool:
         left = relative_gap(factor, bound)
-        return factor < 1e-12 or (left is not None and left <= gap)
+        return factor < ROUNDING or (left is not None and left <= gap)
 
     return reached
 
@@ -172,6 +175,7 @@ def _improved(plan: Plan, start: Floats, clock: Clock) -> Candidate:
             raise _TimeUpError
         kept = plan.kept(probabilities)
         moment = plan.moment(kept)
+        # Finer than the search that uses its slopes ends at.
         found = best_weights(moment, 1e-7, None, lambda: clock.expired)
         seen.append(Candidate(plan, kept, found))
         multiplier = found.multiplier - found.multiplier.sum() / found.multiplier.size
@@ -188,6 +192,7 @@ def _improved(plan: Plan, start: Floats, clock: Clock) -> Candidate:
             method="SLSQP",
             bounds=[(min(_LEAST, most), most) for most in plan.most],
             constraints=rows,
+            # Finer than the gaps between the factors that are compared afterwards.
             options={"maxiter": 50, "ftol": 1e-8},
         )
         best = min(seen, key=lambda each: each.mixed.factor)

@@ -9,6 +9,7 @@ from ddlopt.models.gossip.matchings.formulations.fractional_matchings import Fra
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.solvers.gossip.spectral.interior_point import Block, Iterate, SpectralProgram, solve
 
+# Relative gap of the interior point method; what it proves holds at any.
 _GAP = 1e-8
 
 

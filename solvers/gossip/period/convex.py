@@ -37,6 +37,7 @@ class GeometricProgram(CertifiedMethod, uses=()):
         formulation = GeometricPeriod()
         if instance.rounds is not None:
             longest, mixing = instance.rounds.times_s[0], Mixing(instance.rounds)
+            # Finer than the convex solver that goes on with it.
             mixing.settle(longest, 1e-9)
             formulation = GeometricPeriod(tuple(mixing.reached(longest)[1].tolist()))
         problem = formulation.problem(instance)

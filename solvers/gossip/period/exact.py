@@ -17,7 +17,9 @@ from ddlopt.solvers.gossip.period.rounds import Mixing
 from ddlopt.solvers.gossip.period.search import best_period
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+# Relative gap for one period, which costs a few evaluations of a function of one variable.
 _GAP = 1e-9
+# Relative gaps at which a design over several budgets ends by default, and at the least: each costs a program.
 _DESIGN_GAP, _LEAST_DESIGN_GAP = 1e-5, 1e-7
 UNREACHABLE = "no period reaches the target with this step size: take a smaller step"
 

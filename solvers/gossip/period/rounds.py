@@ -14,10 +14,12 @@ from scipy import sparse
 
 from ddlopt.models.gossip.period.instance import Rounds
 from ddlopt.models.gossip.spectral.laplacians import Floats, centred, laplacian, on_edges
+from ddlopt.models.tolerances import ROUNDING, TINY
 from ddlopt.solvers.gossip.spectral.interior_point import Block, Iterate, SpectralProgram, solve
 
+# Relative gap of the interior point method, below what the search for a period can tell.
 _GAP = 1e-9
-_ABOVE = 1.0 + 1e-12
+_ABOVE = 1.0 + ROUNDING
 
 
 class Mixing:
@@ -60,7 +62,8 @@ class Mixing:
             return
         at, _ = solve(self._program(seconds), lambda at: self._close(at, seconds))
         chances = np.maximum(0.0, at.y)
-        chances *= (1.0 - 1e-15) * min(1.0, 1.0 / max(chances.sum(), 1e-300))
+        # A few units in the last place, so that they sum to at most 1.
+        chances *= (1.0 - 1e-15) * min(1.0, 1.0 / max(chances.sum(), TINY))
         self._points.append((float(self.times @ chances), self._gap_of(chances), chances))
         self._points.sort(key=lambda point: point[0])
         self._lines += self._lines_of(at, seconds)
@@ -89,7 +92,7 @@ class Mixing:
         """The best line at a budget that the multipliers of an iterate give."""
         values, vectors = np.linalg.eigh(centred(at.multipliers[0]))
         positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        shares = on_edges(positive / max(float(np.trace(positive)), 1e-300), self.rounds.network.ends)
+        shares = on_edges(positive / max(float(np.trace(positive)), TINY), self.rounds.network.ends)
         z, times = self._edges.T @ shares, self.times
         slopes = {0.0, *(z / times).tolist()}
         for i, j in combinations(range(len(z)), 2):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
+# Of branch and bound over one variable; what is proven by then is the bound.
 _MOST_INTERVALS = 100_000
 
 

@@ -27,6 +27,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from ddlopt.models.gossip.spectral.laplacians import Floats, Ints, laplacian, on_edges
 from ddlopt.solvers.gossip.spectral.kernels import add_products
 
+# Interior point methods take some 20 to 40; what it ends at is said, and bounds hold anyway.
 _ROUNDS = 100
 _NEAR, _FAR = 0.9, 0.98
 """Parts of the way to the boundary that steps go, after bad and after good predictions."""
@@ -169,6 +170,7 @@ class _System:
             whole[added.coords] += added.data
         whole[:-1, -1] = whole[-1, :-1] = mixing.T @ mixed
         whole[-1, -1] = corner
+        # A matrix that is singular but for rounding has a Cholesky factor all the same.
         whole[np.diag_indices(len(whole))] *= 1.0 + 1e-15
         factor: tuple[Floats, bool] = cho_factor(whole, overwrite_a=True, check_finite=False)
         return factor
@@ -219,9 +221,11 @@ def _round(program: SpectralProgram, at: Iterate) -> bool:
     left = max(0.0, reached / system.dimension / system.gap)
     # Aim further where the prediction went far, and stay away from the boundary where it did not.
     power = max(1.0, 3.0 * min(far, far_dual) ** 2)
+    # Never aim further at once: the step would end at the boundary.
     step = system.step(max(1e-6, min(1.0, left**power)) * system.gap, predicted)
     part = _NEAR + (_FAR - _NEAR) * min(far, far_dual)
     far, far_dual = _lengths(system, at, factors, step, part)
+    # Nothing moves any more.
     if max(far, far_dual) < 1e-8:
         return False
     at.y, at.t = at.y + far * step.y, at.t + far * step.t

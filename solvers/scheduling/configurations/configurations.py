@@ -19,6 +19,7 @@ from ddlopt.models.scheduling.formulations.configurations import (
     widths_of,
 )
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
@@ -34,10 +35,12 @@ from ddlopt.solvers.scheduling.slot.worth import FAIREST
 Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
 
+# Part of the best prices that those asked for keep; not tuned.
 _SMOOTHING = 0.8
+# Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
+# Of what patterns may take from the bound, until they can be listed.
 _HALVINGS = 8
-_HAIR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     Journal on Computing 30(2), 2018 (smoothing).
     """
 
+    # A tenth of the relative gap at which solvers stop by default.
     tolerance: float = 1e-5
     gap: float | None = None
     integer_s: float = 60.0
@@ -238,7 +242,7 @@ class _Search:
         if self.is_close or self._seconds <= 0:
             return 0
         certified = self.pricing.at(self._centre)
-        margin = _HAIR * abs(self.bound)
+        margin = BOUND_MARGIN * abs(self.bound)
         for halvings in range(_HALVINGS):
             taken = (self.bound - self.value) / 2**halvings + margin
             try:

@@ -10,11 +10,13 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import tangents_at
 from ddlopt.models.scheduling.formulations.configurations import Pattern, PatternPlan
+from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _OPTIONS = {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}
 _GRID = np.array([0.3, 0.7, 0.9, 0.97, 0.99, 0.997, 1.0, 1.003, 1.01, 1.03, 1.1, 1.4, 2.0])
 """Where tangents touch a utility, relative to the part that is done in the last optimum."""
+# Part of a progress by which a tangent may be beside it: of a logarithm it is then off by 0.004^2 / 2 = 8e-6.
 _NEAR = 0.004
 _PIECES = len(_GRID) + 2
 _GIVEN_UP = ("kInterrupt", "kHighsInterrupt")
@@ -153,7 +155,7 @@ class Master:
         """Slots of each interval that look like each pattern in the optimum, in fractions."""
         values = dict(enumerate(optimum.columns.tolist()))
         found = [{p: values.get(column, 0.0) for p, column in here.items()} for here in self.patterns]
-        return [{p: slots for p, slots in here.items() if slots > 1e-9} for here in found]
+        return [{p: slots for p, slots in here.items() if slots > ZERO_TOL} for here in found]
 
     def worth_using(self, optimum: Optimum, slack: float) -> tuple[tuple[Pattern, ...], ...]:
         """The patterns of each interval but those of which one slot costs more than ``slack`` of the optimum."""

@@ -10,10 +10,8 @@ from ddlopt.models.scheduling.formulations.configurations import Pattern, Patter
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths
 from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
+from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
-
-_SAFETY = 1e-9
-"""Relative margin of a bound for the rounding of floats in its sums."""
 
 
 class Priced(NamedTuple):
@@ -80,7 +78,7 @@ class Pricing:
             patterns.append(tuple(zip(jobs[running].tolist(), widths[running].tolist(), strict=True)))
         rest = self._rest(prices.tolist())
         total = rest + math.fsum(span.slots * worth for span, worth in zip(self._plan.spans, worths, strict=True))
-        return Priced(total * (1 + _SAFETY), worths, patterns)
+        return Priced(total * (1 + BOUND_MARGIN), worths, patterns)
 
     def _rest(self, prices: list[float]) -> float:
         """What utilities are worth at most beyond the prices of the progress that they take."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 from ddlopt.solvers.scheduling.gangs.kernels import GOAL, Goal, move, objective_of
 
 Ints = npt.NDArray[np.int64]
@@ -18,7 +19,6 @@ SPLIT, HOLD, CALM = 1, 2, 4
 the servers with the fewest split jobs instead of the emptiest ones."""
 
 _NEVER = np.int64(2**62)
-_ROUNDING = 1e-12
 
 _PLACING = "record(Placing, i8[::1], i8[::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1], f8)"
 
@@ -101,7 +101,7 @@ def dispatch(order: Ints, flags: Ints, gangs: Placing, placed: Ints, starts: Int
         kept = 0
         for job in active[:running]:
             done[job] += rates[job] * (following - now)
-            if done[job] >= gangs.wanted[job] * (1 - _ROUNDING):
+            if done[job] >= gangs.wanted[job] * (1 - ROUNDING):
                 slots[job] = following - starts[job]
                 _leave(job, gangs, hosts[job], placed[job], crowd, free)
             else:
@@ -199,7 +199,7 @@ def _workers(free: Floats, demand: Floats, most: int) -> int:
     fit = most
     for r in range(len(demand)):
         if demand[r] > 0:
-            fit = min(fit, int((free[r] + 1e-9) / demand[r]))
+            fit = min(fit, int((free[r] + FEASIBILITY_TOL) / demand[r]))
     return fit
 
 

@@ -17,6 +17,7 @@ from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.gangs.dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
 from ddlopt.solvers.scheduling.gangs.kernels import (
@@ -36,11 +37,12 @@ _ROUNDS = (1, 2, 4, 8, 8)
 """Moves of one annealing after another, relative to the first."""
 _FIRST_WORK, _FIRST_MOVES_OF_A_JOB = 1.2e9, 3000
 """What the first annealing may take: steps of the kernels, and moves for each job."""
+# Between looks at the clock; the inner loop is taken to make 3e8 steps a second.
 _SLICE_S = 0.1
+# A move passes over all jobs: beyond it there are too few moves in the time.
 _MOST_JOBS = 10_000
 _COLDEST = 0.01
 """Last temperature of an annealing, relative to its first."""
-_REACHED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -276,7 +278,7 @@ class _Search:
     @property
     def done(self) -> bool:
         """Whether the bound is reached or the time is up."""
-        return self.clock.expired or self.least * self.instance.slot_s <= self.bound_s * (1 + _REACHED)
+        return self.clock.expired or self.least * self.instance.slot_s <= self.bound_s * (1 + IMPROVEMENT_TOL)
 
     def run(self, effort: float, given: Schedule | None) -> None:
         """All lists once, then annealing from one after another, the best first."""
@@ -284,7 +286,7 @@ class _Search:
         for order in self.lists.more_orders(self._orders(given)):
             for _ in range(1 if isinstance(self.lists, _PooledLists) else 4):
                 self.lists.take(order, self.rng)
-                ranked.append((self._stage(self.lowest, 1e-9, 1.0, 0), order))
+                ranked.append((self._stage(self.lowest, IMPROVEMENT_TOL, 1.0, 0), order))
                 if self.done:
                     return
         lists = [order for _, order in sorted(ranked, key=lambda pair: pair[0])]

@@ -14,6 +14,7 @@ from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling.prices.knapsack import best_widths
+from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
@@ -23,14 +24,17 @@ from ddlopt.solvers.scheduling.lp_guided import LpGuided
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
+# Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
 _COARSE, _FINE = 5e-7, 1e-8
 """What each plan may be off by in the rounds, and in the last answer at the best prices."""
 _DIVERSE = 12
 """Answers at prices that are off by some per cent, for more plans to choose from."""
+# Attempts of a randomized greedy, of milliseconds each.
 _PACKINGS = 30
 _TO_ROUND = 0.3
 """Part of the time left that the rounds leave for schedules."""
+# Columns of the slots' program.
 _LARGEST = 600_000
 
 
@@ -120,6 +124,7 @@ class _Search:
     def __init__(self, options: JobPlans, instance: SchedulingInstance, clock: Clock, seed: int) -> None:
         self.options, self.instance, self.clock = options, instance, clock
         self.gap = clock.gap if options.gap is None else options.gap
+        # A thirtieth of the gap leaves the rest for what the search has to close.
         self.tolerance = min(1e-5, self.gap / 30) if options.tolerance is None else options.tolerance
         self.seed, self.rng = seed, np.random.default_rng(seed)
         self.pricing = PlanPricing(instance)
@@ -222,7 +227,7 @@ class _Search:
     def round(self, optimum: Optimum) -> None:
         """Sweeps that begin at the fractions, spread over the slots of each interval."""
         shares = optimum.shares
-        for place in np.flatnonzero(shares > 1e-9):
+        for place in np.flatnonzero(shares > ZERO_TOL):
             plan = self.master.plans[place]
             jobs = np.full(self.instance.slots, plan.job)
             self.fractions[:, plan.job] += shares[place] * self.slots.rates(jobs, plan.widths)

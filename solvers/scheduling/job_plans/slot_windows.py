@@ -12,11 +12,15 @@ from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
+# Of a utility: their error is far below the gap of a window.
 _TANGENTS = 60
 _CHOICES = 600
 """Choices of a width in the first window; later ones grow where that was easy."""
+# A window that takes longer was too large; the next one is smaller.
 _WINDOW_S = 3.0
+# A window that takes less could have been larger.
 _EASY_S = 0.7
+# A tenth of the relative gap at which solvers stop by default: a window's loss is the schedule's.
 _GAP = 1e-5
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
 
@@ -57,7 +58,7 @@ class AlloX(Online, uses=()):
         chosen = dict.fromkeys(running.tolist(), 1)
         need = state.pool.demand[0]
         wanted = need > 0
-        free = int(((state.capacity[wanted] + 1e-9) // need[wanted]).min()) - len(chosen)
+        free = int(((state.capacity[wanted] + FEASIBILITY_TOL) // need[wanted]).min()) - len(chosen)
         waiting = state.active[state.width[state.active] == 0]
         if free <= 0 or not len(waiting):
             return chosen

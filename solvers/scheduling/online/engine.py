@@ -12,6 +12,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Pool, Workers, pool
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
 from ddlopt.solvers.scheduling.slot.rates import ContendedRates, Floats, Ints, Rates
@@ -91,11 +92,11 @@ class State:
             if not width:
                 continue
             need = demand[job]
-            fits = int(min((room[k] + 1e-9) // need[k] for k in range(len(need)) if need[k] > 0))
+            fits = int(min((room[k] + FEASIBILITY_TOL) // need[k] for k in range(len(need)) if need[k] > 0))
             if fits >= width or (shrink and fits >= self.rates.narrowest[job]):
                 chosen[job] = min(width, fits)
                 room -= chosen[job] * need
-                if (room + 1e-9 < least).any():
+                if (room + FEASIBILITY_TOL < least).any():
                     break
             elif not skip:
                 break

@@ -67,6 +67,7 @@ class _Rounds:
         widest = state.rates.widest[jobs]
         throughputs = state.rates(jobs, widest)[:, None]
         size = widest * (state.pool.demand[jobs] / state.pool.capacity).max(axis=1)
+        # Where nothing of a resource is left a share is next to none, and the program still has one.
         whole = np.array([max(1e-9, float((state.capacity / state.pool.capacity).min()))])
         if self._goal == "makespan":
             return makespan_shares(throughputs, size, whole, state.left).shares[:, 0]

@@ -17,6 +17,7 @@ from ddlopt.models.scheduling.instance import Network, SchedulingInstance, Serve
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring, ring_rate
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
@@ -165,7 +166,7 @@ def slot_problem(state: SlotState) -> SlotProblem | None:
         row = width_gains(instance, job, float(state.done[job])) if state.gains is None else state.gains[job]
         key = instance.demand[job].tobytes()
         if key not in room:
-            room[key] = int(most_workers(capacity + 1e-9, instance.demand[job]).sum())
+            room[key] = int(most_workers(capacity + FEASIBILITY_TOL, instance.demand[job]).sum())
         this = instance.jobs[job]
         most = min(this.max_workers, room[key])
         if most >= this.min_workers and max(row[this.min_workers : most + 1]) > 0:
@@ -188,7 +189,7 @@ def _servers_left(
     awake = {server for workers, _ in held.values() for server, _ in workers}
     return tuple(
         ServerGroup(
-            capacity=dict(zip(instance.resources, map(float, capacity[server] + 1e-9), strict=True)),
+            capacity=dict(zip(instance.resources, map(float, capacity[server] + FEASIBILITY_TOL), strict=True)),
             idle_w=0.0 if server in awake else float(instance.idle_w[server]),
             worker_w=float(instance.worker_w[server]),
         )

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import HAIR, nested_cuts, tree_cuts
+from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import nested_cuts, tree_cuts
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.slot.mapping_kernels import best_places
 
 Floats = npt.NDArray[np.float64]
@@ -145,7 +146,7 @@ class NestedMapper:
         """See :class:`Mapper`."""
         own, links = self._own, prices[len(self._own.servers) :]
         cut_prices = self._load * np.concatenate((links, [0.0]))
-        cut_prices[self._load > 1 + HAIR] = np.inf
+        cut_prices[self._load > 1 + FEASIBILITY_TOL] = np.inf
         value, _, places = best_places(
             self._gains, own.worker_prices(prices), cut_prices, own.room, self._starts, self._items
         )
@@ -240,7 +241,7 @@ class GraphMapper:
         return [self._own.mapping(place, workers, ring, taken)]
 
     def _fits(self, ring: Ring, rate: float) -> bool:
-        return all(times * rate <= self._arcs[arc] * (1 + HAIR) for arc, times in _passes(ring).items())
+        return all(times * rate <= self._arcs[arc] * (1 + FEASIBILITY_TOL) for arc, times in _passes(ring).items())
 
 
 def _passes(ring: Ring) -> Counter[tuple[int, int]]:

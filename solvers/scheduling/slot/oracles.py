@@ -10,6 +10,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.engine import Choice, State
 from ddlopt.solvers.scheduling.slot.embedding_oracles import Oracle as SlotOracle
@@ -56,7 +57,7 @@ class PoolBound:
         self.capacities: list[int] = []
         if isinstance(whole, str):
             for demand, capacity in zip(cluster.demand.T, cluster.capacity.tolist(), strict=True):
-                self.costs.append(np.floor(demand / capacity * _PARTS * (1 - 1e-12)).astype(np.int64))
+                self.costs.append(np.floor(demand / capacity * _PARTS * (1 - ROUNDING)).astype(np.int64))
                 self.capacities.append(_PARTS)
         else:
             self.costs.append(whole[0])

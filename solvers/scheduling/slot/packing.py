@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import find_ring, ring_rate
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 SEEDS = 6
@@ -144,10 +145,11 @@ class Packer:
         """Bandwidth left, with what rounding may have taken."""
         network = self.instance.network
         assert network is not None
+        # As much as ``rings`` allows: below what the check lets pass.
         return self.residual[arc] + 1e-10 * network.arcs[arc]
 
     def _room(self, job: int) -> Ints:
-        return most_workers(self.free + 1e-9, self.instance.demand[job])
+        return most_workers(self.free + FEASIBILITY_TOL, self.instance.demand[job])
 
     def _order(self, room: Ints) -> Iterable[int]:
         """Servers for a job that needs several: little contention first, then those in use, then the emptiest."""

@@ -13,6 +13,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data
 from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.tolerances import OBJECTIVE_TOL, ZERO_TOL
 from ddlopt.solvers.exact import lp_relaxation
 from ddlopt.solvers.scheduling.slot.embedding_oracles import (
     NOTHING,
@@ -27,8 +28,6 @@ from ddlopt.solvers.scheduling.slot.packing import Packer, Place
 
 Floats = npt.NDArray[np.float64]
 
-_CLOSE = 1e-6
-"""Relative distance of the bound from the relaxation over the mappings found at which no more are looked for."""
 _CENTRE = 0.5
 """Weight of the prices with the best bound so far; mixed prices keep the search from swinging to and fro."""
 
@@ -74,7 +73,7 @@ class MappingLp:
                 if bound < self.bound:
                     self.bound, centre = bound, prices
                 new = self._worth_it(found, prices, job_prices)
-            if not new or self.bound <= self.value * (1 + _CLOSE) or time.perf_counter() > deadline:
+            if not new or self.bound <= self.value * (1 + OBJECTIVE_TOL) or time.perf_counter() > deadline:
                 break
             self.columns += new
             prices, job_prices = self._solve_master()
@@ -99,7 +98,7 @@ class MappingLp:
 
     def _worth_it(self, found: list[Mapping], prices: Floats, job_prices: Floats) -> list[Mapping]:
         """Mappings that gain more than they pay."""
-        least = _CLOSE * self.value / len(self.problem.jobs) / 10
+        least = OBJECTIVE_TOL * self.value / len(self.problem.jobs) / 10
         return [
             one for one in found if one.gain - float(prices[list(one.rows)] @ one.parts) > job_prices[one.job] + least
         ]
@@ -212,7 +211,7 @@ class _Tries:
         self._packer = Packer(instance)
         self._mappings: dict[int, list[tuple[Mapping, float]]] = {}
         for one, weight in zip(relaxation.columns, relaxation.weights.tolist(), strict=True):
-            if weight > 1e-9:
+            if weight > ZERO_TOL:
                 self._mappings.setdefault(one.job, []).append((one, weight))
         share = (instance.demand / instance.capacity.sum(axis=0)).max(axis=1)
         widest = [int(np.argmax(row)) for row in self.problem.gains]

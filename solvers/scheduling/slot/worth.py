@@ -6,6 +6,7 @@ import numpy as np
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE, Fair, Utility
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.scheduling.online.engine import State
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -148,7 +149,7 @@ class SlotGains:
         slots = np.ones(len(each))
         if not self.instance.preemptive:
             needed = np.divide(wanted - before, rates, out=np.ones(len(each)), where=rates > 0)
-            slots = np.clip(np.ceil(needed * (1 - 1e-12)), 1, np.maximum(1, state.last[each] - slot))
+            slots = np.clip(np.ceil(needed * (1 - ROUNDING)), 1, np.maximum(1, state.last[each] - slot))
         values = self._gain(state, each, before, before + rates * slots) / slots
         if self.instance.objective == "utility" and self._only_finished[jobs].any():
             left = wanted * float(DONE) - before
@@ -160,6 +161,7 @@ class SlotGains:
         wanted = state.wanted[jobs]
         match self.instance.objective:
             case "completion":
+                # A job that is done but for rounding has no worth without end.
                 left = np.maximum(wanted - before, 1e-9 * wanted)
                 return self.utilities.value[jobs] * np.minimum(1.0, (after - before) / left)
             case "makespan":

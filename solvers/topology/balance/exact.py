@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.models.topology import Path
 from ddlopt.solvers.topology.balance.balance import Balance, Job, hop_paths
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints, Net, all_trees, capacities
@@ -46,7 +47,7 @@ def polish(found: Balance, rounds: int = 40, kicks: int = 100) -> Balance:
     if congestion > found.congestion_bytes:
         return found
     rings = tuple((*column[:2], float(share), column[2]) for column, share in zip(columns, shares, strict=True))
-    kept = tuple((group, members, share, paths) for group, members, share, paths in rings if share > 1e-12)
+    kept = tuple((group, members, share, paths) for group, members, share, paths in rings if share > ROUNDING)
     return Balance(found.job, found.heads, congestion, flow, kept, length)
 
 
@@ -142,7 +143,8 @@ class _Problem:
             ring = np.array(begin, dtype=np.int64)
             shorten_ring(dist, self.job.members[group, :size], ring, reversing, kicks)
             used = route_ring(ring, self.job.hop_bytes[group] / self.unit, via, d, cells, load)
-            if used < 0 or load[self.arcs] @ length[self.arcs] >= prices[group] * (1 - 1e-7) - 1e-12:
+            # HiGHS holds duals to 1e-7: a ring has to gain more than their error.
+            if used < 0 or load[self.arcs] @ length[self.arcs] >= prices[group] * (1 - 1e-7) - ROUNDING:
                 continue
             members = tuple(int(v) for v in ring)
             fresh.append((group, members, hop_paths(self.heads, members, cells[:used])))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, kernel, leaf
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -274,7 +275,7 @@ def shift_flows(traffic: Floats, net: Net, sharpness: float, reference: float, f
             if own[a] <= 0.0:
                 continue
             v = heads[a // d, a % d]
-            if via[v] == a or dist[a // d] + length[a] <= dist[v] * (1.0 + 1e-9):
+            if via[v] == a or dist[a // d] + length[a] <= dist[v] * (1.0 + IMPROVEMENT_TOL):
                 continue
             w = v
             while w != s:

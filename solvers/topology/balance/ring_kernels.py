@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.kernels import helper, kernel, leaf
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints, Loads, Net, set_lengths
 
 
@@ -138,7 +139,7 @@ def improve_ring(
     ``turns`` (k,) are scratch.
     """
     k = len(ring)
-    tiny = 1e-9 * ring_cost(cost, ring)
+    tiny = IMPROVEMENT_TOL * ring_cost(cost, ring)
     turns[0] = 0.0
     improved = k > 2
     while improved:

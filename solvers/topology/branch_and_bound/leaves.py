@@ -3,6 +3,7 @@
 import numpy as np
 
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.certificate.format import MOST_LENGTH
 from ddlopt.models.topology.planes import EXHAUSTIVE_LINKS, colour_planes
@@ -50,9 +51,10 @@ def lengths_of(found: Balance) -> Ints:
     n, d = found.heads.shape
     lengths = np.ones((n, n), dtype=np.int64)
     arcs = np.flatnonzero(np.isfinite(found.length))
-    parts = found.length[arcs] / max(float(found.length[arcs].max(initial=0.0)), 1e-300)
+    parts = found.length[arcs] / max(float(found.length[arcs].max(initial=0.0)), TINY)
     scales = np.arange(1, _MOST_DENOMINATOR + 1)
     misses = np.abs(np.outer(scales, parts) - np.rint(np.outer(scales, parts))).max(axis=1, initial=0.0)
+    # As exact as the dual values of a linear program are.
     exact = np.flatnonzero(misses < 1e-7 * scales)
     scale = int(scales[exact[0]]) if len(exact) else MOST_LENGTH
     lengths[arcs // d, found.heads.flat[arcs]] = np.rint(scale * parts).astype(np.int64)

@@ -34,11 +34,15 @@ from ddlopt.solvers.topology.branch_and_bound.tree import (
 
 _SLICE = 2e8
 """Steps of the innermost loops in one dive: a fraction of a second."""
+# Of weights for one design, before it is routed instead.
 _LEAF_ROUNDS = 300
+# The root is refuted once, and all nodes inherit its weights.
 _ROOT_ROUNDS = 300
+# Words of the log of one dive: it is cut off, and the rest is another dive.
 _MOST_WEIGHTS = 40_000
 _TIGHT = 0.999
 """Part of the gap asked for that the search uses, so that rounding does not spoil the rest."""
+# Nobody can see less (``OBJECTIVE_TOL``), and whole numbers of the certificate have no more digits.
 _SMALLEST_GAP = 1e-6
 
 
@@ -380,6 +384,7 @@ class Search:
             dives = [self._dive(node, z) for node in left]
             if all(len(dived.opened) == 0 and len(dived.leaves) == 0 for dived in dives):
                 break
+            # A millionth at first, and at the twentieth attempt all of it.
             claim *= 1 - 1e-6 * 2**attempt
         for dived in dives if left else []:
             self.record.add(dived.node.part, dived.log)

@@ -34,6 +34,7 @@ from ddlopt.solvers.topology.branch_and_bound.prices import evaluate, find_slope
 
 MEAN_LENGTH = 4096.0
 """Arc lengths are scaled to this mean, so that rounding to whole numbers changes little."""
+# More than any part of z, which is 1 at most.
 REFUTED = 2.0
 
 

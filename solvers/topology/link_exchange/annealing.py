@@ -10,6 +10,7 @@ from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints
 from ddlopt.solvers.topology.link_exchange.moves import MOST_CHANGES, anneal_hops, hop_volume, move, undo
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart, closed_rings, spanning_groups
 
+# Temperatures, between which the clock is looked at.
 _STAGES = 20
 _SWAPS = 0.3
 """Part of the moves that swap two servers: few other moves lead from one good place of a network to another."""

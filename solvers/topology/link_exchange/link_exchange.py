@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import lower_bound
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -26,6 +27,7 @@ from ddlopt.solvers.topology.link_exchange.starts import (
 )
 
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
+# The last routing is the answer: to a tenth of the gap at which methods stop by default.
 _FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-5)
 _ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
 """Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
@@ -179,7 +181,7 @@ class _Search:
         self._keep(_polished(found) if promising and self.polishable else found)
 
     def _keep(self, found: Balance) -> None:
-        if self.best is not None and found.congestion_bytes >= self.best.congestion_bytes * (1 - 1e-9):
+        if self.best is not None and found.congestion_bytes >= self.best.congestion_bytes * (1 - IMPROVEMENT_TOL):
             return
         self.best = found
         self.clock.report(self.instance.iteration_time_s(found.congestion_bytes), self.bound_s)

@@ -15,8 +15,11 @@ from ddlopt.solvers.topology.balance.balance import Job, heads_of
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints
 from ddlopt.solvers.topology.link_exchange.moves import follow, hop_volume
 
+# A column that no permutation of so many suits is left idle.
 _ATTEMPTS = 400
+# All are rated where there are no more.
 _CIRCULANTS = 2000
+# Relative temperature for starts that are good already, so that annealing does not destroy them.
 _COOL = 0.02
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import SOLVER_TOL, ZERO_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion, unit_bytes
 from ddlopt.models.topology.formulations.min_volume import MinVolume
@@ -62,7 +63,7 @@ class RootRelaxation:
         # Optimal routes load no link with more than all bytes, no server forwards more on its d links, and faint flows
         # count targets.
         all_bytes = float(instance.traffic_bytes.sum()) / self.unit
-        most = max(all_bytes * instance.degree * (1 + 1e-6), float(instance.servers))
+        most = max(all_bytes * instance.degree * (1 + SOLVER_TOL), float(instance.servers))
         self._upper = np.minimum(linear.upper, most)
         self._highs = highspy.Highs()
         self._highs.silent()
@@ -157,7 +158,9 @@ class RootRelaxation:
         if len(duals) < len(self._cuts):  # the last program was cut short
             return ()
         return tuple(
-            cut for cut, dual in zip(self._cuts, duals[len(duals) - len(self._cuts) :], strict=True) if abs(dual) > 1e-9
+            cut
+            for cut, dual in zip(self._cuts, duals[len(duals) - len(self._cuts) :], strict=True)
+            if abs(dual) > ZERO_TOL
         )
 
     def _bound(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.metric_cuts import (
     Arc,
@@ -29,11 +30,15 @@ _VIOLATED = 1e-4
 """Cuts are added that the congestion breaks by more than this part of it."""
 _FRACTIONAL = 0.02
 """A whole number of links is taken for one within this distance."""
+# A thousand sets, each a row of the separation.
 _ENUMERATED_CUT_SETS = 10
+# Rounds of cuts at the root: it ends earlier where they gain nothing.
 _PASSES = 20
 _GRAIN = 2.0**-16
 """Weights are whole multiples of this many units, so that none is small enough to drown."""
+# A tenth above the relaxation: higher ones bind nowhere near.
 _HIGH_ENOUGH = 1.1
+# Metrics that give facets mostly have small whole lengths.
 _METRIC_SCALES = (1, 2, 3, 4)
 
 
@@ -163,7 +168,7 @@ class _Loop:
         for _ in range(_PASSES):
             cuts = []
             for lengths in [*self.cut_sets(), *self.worst_metrics()]:
-                k = max(1, floor(float((lengths * self.relaxation.counts).sum()) + 1e-9))
+                k = max(1, floor(float((lengths * self.relaxation.counts).sum()) + WHOLE_TOL))
                 cuts.append(rounded_cut(self.instance, lengths, k))
                 if self.worst < inf:
                     cuts.append(least_length_cut(self.instance, lengths, self.worst))
@@ -268,11 +273,11 @@ class _Loop:
         for choice in choices:
             if self.expired:
                 return {}
-            by_links = own * (1 - 1e-12) / len(choice) if choice else (inf if own else 0.0)
+            by_links = own * (1 - ROUNDING) / len(choice) if choice else (inf if own else 0.0)
             # Where these links alone cannot carry it, a better bound is of no use.
-            if by_links < min(self.worst * (1 + 1e-9), 2 * self.relaxation.congestion_bytes):
+            if by_links < min(self.worst * (1 + BOUND_MARGIN), 2 * self.relaxation.congestion_bytes):
                 by_links = max(by_links, self.relaxation.bound_with(server, choice, outwards))
-            if by_links <= self.worst * (1 + 1e-9):
+            if by_links <= self.worst * (1 + BOUND_MARGIN):
                 bounds[choice] = by_links
         return bounds
 
@@ -302,6 +307,7 @@ class _Loop:
             return None
         weights = np.rint(found.x[1:] / _GRAIN) * _GRAIN * unit
         rest = values - members @ weights
+        # Fifty units in the last place of a sum over some tens of arcs.
         slack = float(np.abs(members @ np.abs(weights)).max() + values.max()) * 1e-14
         return disjunctive_cut(
             "neighbourhood", dict(zip(arcs, weights.tolist(), strict=True)), [float(rest.min()) - slack]

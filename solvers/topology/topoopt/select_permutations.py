@@ -12,6 +12,8 @@ NSDI 2023, SelectPermutations; the released FlexNet code, ``SpMulMat::choose_n_g
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from ddlopt.models.tolerances import ROUNDING
+
 
 def select_permutations(candidates: Sequence[int], size: int, count: int) -> tuple[int, ...]:
     """The paper's rule: start at the smallest generator, then repeatedly take the one nearest to x times the last.
@@ -86,7 +88,7 @@ def choose_geometric(candidates: Sequence[int], count: int, both_ways: bool = Tr
     target, chosen = float(candidates[0]), []
     for _ in range(count):
         # Rounding must not push the series past the candidate that it ends on.
-        place = bisect_left(pool, target * (1 - 1e-12))
+        place = bisect_left(pool, target * (1 - ROUNDING))
         chosen.append(pool.pop(place if place < len(pool) else 0))
         target *= ratio
     return tuple(sorted(chosen))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.models.errors import OptionError
+from ddlopt.models.tolerances import WHOLE_TOL
 from ddlopt.models.topology import Path, TopologyDesign, TopologyInstance
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
@@ -218,7 +219,7 @@ def allreduce_degree(instance: TopologyInstance) -> int:
     d = instance.degree
     reduced = sum(len(group.members) * group.hop_bytes for group in instance.allreduce_groups)
     share = reduced / (reduced + float(instance.traffic_bytes.sum()))
-    ports = max(1, math.ceil(d * share - 1e-9))
+    ports = max(1, math.ceil(d * share - WHOLE_TOL))
     in_pairs = instance.optics == "duplex" and (
         not instance.allreduce_groups or any(len(group.members) > 2 for group in instance.allreduce_groups)
     )

@@ -11,8 +11,7 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import Row, Terms, add_rows, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, linear, routes_of
-
-_HAIR = 1e-9
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ def share_rows(shared: Sequence[Shared], rates: Sequence[Terms]) -> list[Row]:
     for each in shared:
         fixed = float(sum(each.always.values()))
         for j in (*each.users, *each.always):
-            within = [min(each.most, math.floor(each.capacity / rate * (1 + _HAIR))) for rate, _ in rates[j]]
+            within = [min(each.most, math.floor(each.capacity / rate * (1 + FEASIBILITY_TOL))) for rate, _ in rates[j]]
             pairs = zip(within, rates[j], strict=True)
             terms = [*each.load, *((-float(most), variable) for most, (_, variable) in pairs if most)]
             if j in each.always:

@@ -22,8 +22,8 @@ from ddlopt.models.aggregation.graph.formulations.graph_aggregation import (
 from ddlopt.models.aggregation.graph.formulations.rate_levels import Shared, share_rows, switch_shares
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, linear
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
-_HAIR = 1e-9
 _LAYERS = GraphAggregation()
 """Its messages are those here."""
 
@@ -185,7 +185,7 @@ def job_levels(instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[
             if rate is not None:
                 numbers[rate] = max(numbers.get(rate, 0), sum(v in other.able for other in networks))
         rates = {capacity / number for capacity, last in numbers.items() for number in range(1, last + 1)}
-        found.append(tuple(sorted((rate for rate in rates if rate <= limit * (1 + _HAIR)), reverse=True)))
+        found.append(tuple(sorted((rate for rate in rates if rate <= limit * (1 + FEASIBILITY_TOL)), reverse=True)))
     return found
 
 

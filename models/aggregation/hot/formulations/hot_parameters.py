@@ -14,9 +14,7 @@ from ddlopt.models.aggregation.hot.items import Items, items_of, registers_of
 from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import Group, groups_of, job_values
 from ddlopt.models.errors import SolverError
-
-_ROUNDING = 1e-9
-"""Relative to the bound; what is left out loses more than this beyond the gap."""
+from ddlopt.models.tolerances import BOUND_MARGIN
 
 
 class _Core(NamedTuple):
@@ -182,7 +180,7 @@ class HotParameters:
             worth = self.worth
             if worth is None:
                 worth = max(items.worth(items.placed_by(instance, prices, order)) for order in items.orders(prices))
-            gap = max(0.0, bound - worth) + _ROUNDING * bound
+            gap = max(0.0, bound - worth) + BOUND_MARGIN * bound
             offers = np.concatenate([items.profits(prices), np.zeros_like(none, dtype=np.float64)], axis=1)
             open_options &= offers.max(axis=1, keepdims=True) - offers <= gap
         return _Core(items, groups, open_options)

@@ -10,8 +10,8 @@ from pyomo.core.expr import LinearExpression
 from ddlopt.models.aggregation.registers.batches import Merged, heat, merged
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
-_FRACTIONAL = 1e-3
 Terms = list[tuple[float, Any]]
 
 
@@ -133,7 +133,7 @@ class CountPlacement:
             waiting = list(each.parameters)
             for r in range(instance.arrays):
                 value = block.held[g, r].value or 0.0
-                if abs(value - round(value)) > _FRACTIONAL:
+                if abs(value - round(value)) > INTEGRALITY_TOL:
                     raise SolverError(f"'{instance.name}': array {r} holds {value:g} of parameters {each.parameters}")
                 for _ in range(round(value)):
                     arrays[waiting.pop()] = r

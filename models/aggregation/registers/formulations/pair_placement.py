@@ -11,8 +11,9 @@ from pyomo.core.expr import LinearExpression
 from ddlopt.models.aggregation.registers.batches import hottest_first, merged, pairs, spread_counts
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
-_FRACTIONAL = 1e-3
+# The model is too large to get anywhere beyond it, and ``register-counts`` is smaller.
 _MOST_ROWS = 100_000
 
 
@@ -129,7 +130,7 @@ class PairPlacement:
         arrays = [-1] * instance.parameters
         for (i, r), variable in block.on.items():
             value = variable.value or 0.0
-            if _FRACTIONAL < value < 1 - _FRACTIONAL:
+            if INTEGRALITY_TOL < value < 1 - INTEGRALITY_TOL:
                 raise SolverError(f"'{instance.name}': parameter {i} is in array {r} in part: {value:g}")
             if value > 0.5:
                 arrays[i] = r

@@ -86,6 +86,7 @@ class SlotShares:
         if value is None:
             raise SolverError("the problem has no values; solve it first")
         arrays = SlotArrays(instance)
+        # A solver may end at 0 or just below, where the time has no value.
         rates: Floats = np.clip(np.nan_to_num(value), 1e-9, 1.0) * arrays.cap
         used = arrays.rows @ rates / arrays.limits
         return rates / max(1.0, float(used.max()))

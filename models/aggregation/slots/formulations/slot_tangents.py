@@ -15,8 +15,9 @@ from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
 
-_HAIR = 1e-9
+# Forty halvings of a logarithm are exact to twelve digits.
 _BISECTIONS = 40
 _WIDEST = 1e3
 """Between the largest and the least rate with a tangent, where no plan is known."""
@@ -72,6 +73,7 @@ class SlotTangents:
     sense: ClassVar[Sense] = "minimize"
     outer: ClassVar[bool] = True
 
+    # A tenth of the relative gap at which solvers stop by default.
     tolerance: float = 1e-5
     limit_s: float | None = None
     prices: tuple[float, ...] = ()
@@ -170,7 +172,7 @@ class SlotTangents:
         with np.errstate(divide="ignore"):
             best = np.minimum(arrays.cap, np.sqrt(arrays.cost / asked))
         least = arrays.cost / best + asked * best
-        room = max(0.0, limit_s - price_bound(arrays, prices, whole=False)) * (1 + _HAIR) + _HAIR * least
+        room = max(0.0, limit_s - price_bound(arrays, prices, whole=False)) * (1 + BOUND_MARGIN) + BOUND_MARGIN * least
         if math.isinf(limit_s):
             return arrays.cap / _WIDEST, arrays.cap
         back = np.divide(arrays.cost, arrays.fallback, out=np.full(arrays.count, np.inf), where=arrays.fallback > 0)
@@ -209,9 +211,10 @@ class SlotTangents:
         aggregated = np.ones(arrays.count, dtype=bool)
         for j, variable in block.back.items():
             value = pyo.value(variable)
-            if abs(value - round(value)) > 1e-5:
+            if abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"job {j} falls back in part: {value:.6g}")
             aggregated[j] = round(value) == 0
+        # A solver may end at 0 or just below, where the time has no value.
         rates = np.array([max(pyo.value(block.rate[j]), 1e-12) for j in range(arrays.count)]) * arrays.cap
         given = np.zeros_like(arrays.per_slot)
         for (j, s), variable in block.slots.items():

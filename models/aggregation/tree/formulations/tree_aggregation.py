@@ -11,6 +11,7 @@ from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeIns
 from ddlopt.models.aggregation.tree.tables import TreeTables, budgets, coupled, tables
 from ddlopt.models.errors import SolverError
 
+# Index of what is above the root; switches are numbered from 0.
 DESTINATION = -1
 _Terms = list[tuple[float, Any]]
 

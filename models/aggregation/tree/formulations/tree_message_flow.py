@@ -9,8 +9,7 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import add_switches, read_switches, unit_s, weighted
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, tables
-
-_HAIR = 1e-9
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class TreeMessageFlow:
         sizes = np.array([job.message_size for job in instance.jobs])[:, None]
         least = (sizes * (figures.below > 0)).sum(axis=0) - sizes
         room = self.limit_s / np.array(instance.seconds_per_message) - least
-        caps: Floats = np.maximum(1.0, np.floor(room / sizes * (1 + _HAIR) + _HAIR))
+        caps: Floats = np.maximum(1.0, np.floor(room / sizes * (1 + FEASIBILITY_TOL) + FEASIBILITY_TOL))
         return caps
 
     def start(self, block: pyo.Block, instance: TreeInstance, solution: AggregatingSwitches) -> None:

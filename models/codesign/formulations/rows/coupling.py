@@ -12,6 +12,7 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 
@@ -170,6 +171,6 @@ def cycle_time_s(instance: CodesignInstance) -> float | None:
         for layer, size in enumerate(tables.sizes):
             for a in range(size):
                 other = [*choices[:layer], a, *choices[layer + 1 :]]
-                if a != choices[layer] and tables.fits(other) and time(other) < best * (1 - 1e-9):
+                if a != choices[layer] and tables.fits(other) and time(other) < best * (1 - IMPROVEMENT_TOL):
                     choices, best, improved = other, time(other), True
     return best

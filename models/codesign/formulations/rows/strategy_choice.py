@@ -12,10 +12,7 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.symmetry.twins import single_layers, spread, twin_layers
 from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import SolverError
-
-_INTEGRALITY = 1e-4
-FAINT = 1e-9
-"""Smaller coefficients are left out: a solver would drop them or refuse them."""
+from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 
 
 def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, collapse: bool = False) -> None:
@@ -104,7 +101,7 @@ def read_choices(block: pyo.Block, instance: CodesignInstance) -> tuple[int, ...
         values = [pyo.value(block.strategy[first, a]) for a in range(tables_of(instance).sizes[first])]
         whole = [round(value) for value in values]
         odd = max(range(len(values)), key=lambda a: abs(values[a] - whole[a]))
-        if abs(values[odd] - whole[odd]) > _INTEGRALITY or sum(whole) != len(layers):
+        if abs(values[odd] - whole[odd]) > INTEGRALITY_TOL or sum(whole) != len(layers):
             raise SolverError(f"strategy[{first}, {odd}] = {values[odd]:.6g} is not integral; solve to integrality")
         counts.append(whole)
     return spread(block.twins, counts)
@@ -128,7 +125,7 @@ def linear(terms: Iterable[tuple[float, Any]]) -> Any:
 
     In units of an iteration that is less than a nanosecond in a second.
     """
-    pairs = [(c, v) for c, v in terms if abs(c) > FAINT]
+    pairs = [(c, v) for c, v in terms if abs(c) > NEGLIGIBLE_COEFFICIENT]
     if not pairs:
         return 0.0
     return LinearExpression(constant=0.0, linear_coefs=[c for c, _ in pairs], linear_vars=[v for _, v in pairs])

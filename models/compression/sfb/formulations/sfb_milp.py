@@ -12,9 +12,8 @@ from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.sfb.bounds import sfb_closed_form
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
-_INTEGRAL = 1e-6
-"""How far values of a solver may be from integers."""
 _FULL_BUDGET = 1e4
 """What a budget is in its row: an absolute tolerance of a solver is relative to it."""
 
@@ -149,7 +148,7 @@ class SfbMilp:
         """
         values = np.array([variable.value for variable in block.duplicated.values()], dtype=np.float64)
         parts = np.abs(values - np.round(values))
-        if not (parts <= _INTEGRAL).all():
+        if not (parts <= INTEGRALITY_TOL).all():
             worst = int(np.nan_to_num(parts, nan=1.0).argmax())
             raise SolverError(f"operator {worst} of '{instance.name}' is duplicated in part: {values[worst]:g}")
         return SfbSelection(instance=instance.name, duplicated=tuple(np.flatnonzero(values > 0.5).tolist()))

@@ -28,6 +28,7 @@ Ints = npt.NDArray[np.int64]
 
 _STEP = 0.995
 """Part of the way to the boundary that a step may go."""
+# Interior point methods take some 20 to 40; whatever it ends at is a bound.
 _MOST_STEPS = 80
 _PROGRAM = "record(Program, i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, b1, b1)"
 

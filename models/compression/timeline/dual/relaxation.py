@@ -11,12 +11,14 @@ import numpy.typing as npt
 from ddlopt.models.compression.timeline.choices import Choices, paths
 from ddlopt.models.compression.timeline.dual.kernels import Program, maximise
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-BUDGET_SLACK = 2e-9
+BUDGET_SLACK = 2 * FEASIBILITY_TOL
 """Relative excess over a budget that the bounds allow: more than the check of an answer does."""
+# Relative gap of the cutting planes: finer than the check, so that it costs the bound nothing.
 _TOLERANCE = 1e-10
 
 

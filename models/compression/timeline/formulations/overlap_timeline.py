@@ -20,17 +20,15 @@ from ddlopt.models.compression.timeline.candidate_messages import (
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, is_timeline, plan_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
-from ddlopt.models.compression.timeline.units import ERROR_BUDGET, HAIR, TIME_BUDGET, error_unit, time_unit_s
+from ddlopt.models.compression.timeline.units import ERROR_BUDGET, TIME_BUDGET, error_unit, time_unit_s
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT, ROUNDING
 
 Rows = list[npt.NDArray[np.int64]]
 """For every gradient the numbers of some messages."""
 
 _LARGEST = 200_000
 """Messages beyond which the model takes longer than anybody waits."""
-_NEGLIGIBLE = 2e-9
-"""A coefficient that solvers drop; budgets and times are at least 1e3."""
-_FRACTIONAL = 1e-4
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ class OverlapTimeline:
         else:
             _add_excess(block, timeline, messages)
             block.objective = pyo.Expression(expr=timeline.least_error / error_unit(timeline) + block.excess)
-            block.time_budget_is_kept = pyo.Constraint(expr=block.time.expr <= TIME_BUDGET * (1 + HAIR))
+            block.time_budget_is_kept = pyo.Constraint(expr=block.time.expr <= TIME_BUDGET * (1 + ROUNDING))
 
     def start(self, block: pyo.Block, instance: CompressionProblem, solution: CompressionAnswer) -> None:
         """The messages of a plan, or those that replace them."""
@@ -173,7 +171,7 @@ class OverlapTimeline:
         choices: list[int] = []
         sizes = []
         for (first, last, option), variable in block.sent.items():
-            if _FRACTIONAL < variable.value < 1 - _FRACTIONAL:
+            if INTEGRALITY_TOL < variable.value < 1 - INTEGRALITY_TOL:
                 raise SolverError(f"'{instance.name}': gradients {first}..{last} are sent {variable.value:g} times")
             if variable.value < 0.5:
                 continue
@@ -257,7 +255,7 @@ def _by_gradient(places: npt.NDArray[np.int64], count: int) -> Rows:
 
 def _terms(coefficients: npt.NDArray[np.float64], variables: Sequence[Any]) -> tuple[list[float], list[Any]]:
     """Those that are not negligible."""
-    kept = np.flatnonzero(np.abs(coefficients) > _NEGLIGIBLE)
+    kept = np.flatnonzero(np.abs(coefficients) > NEGLIGIBLE_COEFFICIENT)
     return coefficients[kept].tolist(), [variables[k] for k in kept.tolist()]
 
 

@@ -11,8 +11,8 @@ from ddlopt.models.deployment.partition.blocks import load_unit_s, weighted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.latency_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
 
-_FRACTIONAL = 1e-4
 _SOME = 1e-6
 """Units that a set takes at least, so that none waits for itself."""
 
@@ -93,7 +93,7 @@ class LatencyPartition:
         block.NODES, block.SETS = pyo.RangeSet(0, len(nodes) - 1), pyo.RangeSet(0, len(pieces.members) - 1)
         block.chosen = pyo.Var(block.SETS, domain=pyo.Binary, doc="1 if an accelerator runs the set")
         block.on_processor = pyo.Var(block.NODES, bounds=(0, 1), doc="1 if the node is on a processor")
-        limit = None if self.limit_s is None else self.limit_s / unit_s * (1 + 1e-9)
+        limit = None if self.limit_s is None else self.limit_s / unit_s * (1 + FEASIBILITY_TOL)
         block.done = pyo.Var(block.NODES, bounds=(0, limit), doc="when the node is done")
         block.latency = pyo.Var(bounds=(0, limit), doc="when all are done")
         z, x, t = list(block.chosen.values()), list(block.on_processor.values()), list(block.done.values())
@@ -179,7 +179,7 @@ class LatencyPartition:
         devices = [instance.accelerators] * pieces.blocks.count
         used = 0
         for s, variable in block.chosen.items():
-            if _FRACTIONAL < variable.value < 1 - _FRACTIONAL:
+            if INTEGRALITY_TOL < variable.value < 1 - INTEGRALITY_TOL:
                 raise SolverError(f"'{instance.name}': set {s} is chosen in part: {variable.value:g}")
             if variable.value > 0.5:
                 for each in pieces.members[s]:

@@ -13,8 +13,8 @@ from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, Blocks, load_
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.packing import Crowd, crowd_of, packing_rows, rare_first
+from ddlopt.models.tolerances import BOUND_MARGIN
 
-_HAIR = 1e-9
 _MOST = 8
 """Blocks of an accelerator up to which packing rows count them."""
 
@@ -105,7 +105,7 @@ class MaxLoadPartition:
         block.BLOCKS, block.DEVICES = pyo.RangeSet(0, blocks.count - 1), pyo.RangeSet(0, slots.total - 1)
         block.on = pyo.Var(block.BLOCKS, block.DEVICES, domain=pyo.Binary, doc="1 if the block is on the device")
         on = [[block.on[v, d] for d in range(slots.total)] for v in range(blocks.count)]
-        limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + _HAIR)
+        limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + BOUND_MARGIN)
         _fix_what_is_too_long(on, blocks, slots, limit_s)
 
         @block.Constraint(block.BLOCKS, doc="every block is on one device")
@@ -149,7 +149,7 @@ class MaxLoadPartition:
         """The crowd by which accelerators are sorted, if it says more than the work of all does."""
         blocks, times_s = contracted(instance), _accelerator_s(contracted(instance))
         processor_s = blocks.processor_s.sum(axis=0) if instance.processors else np.full(blocks.count, np.inf)
-        limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + _HAIR)
+        limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + BOUND_MARGIN)
         must = ~np.isfinite(processor_s) | (processor_s > limit_s)
         crowd = crowd_of(np.where(must, times_s, 0.0), instance.accelerators) if instance.accelerators > 1 else None
         return crowd if crowd is not None and crowd.load_s * instance.accelerators > times_s.sum() else None

@@ -13,8 +13,11 @@ from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBo
 from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows, Terms, linear
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica
+from ddlopt.models.tolerances import BOUND_MARGIN
 
+# Disjunctions grow with the square of the tasks: it is an oracle for small instances.
 _MOST_OPERATORS = 12
+# As above.
 _MOST_DEVICES = 8
 
 
@@ -184,7 +187,7 @@ class _Schedule:
         if k == i or not size:
             return 0.0
         seconds = size * overlap / float(self.figures.rate[k, i]) + self.instance.latency_s
-        return seconds / self.unit * (1 - 1e-9)
+        return seconds / self.unit * (1 - BOUND_MARGIN)
 
     def _channel(self) -> None:
         """Collectives one at a time."""

@@ -14,8 +14,9 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import parts
 from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
-_INTEGRAL = 1e-5
+# Variables of pairs; without them the model is a relaxation that is far smaller.
 _MOST_PAIRS = 500_000
 
 
@@ -133,7 +134,7 @@ class MakespanBound:
         plans = []
         for group, members in enumerate(instance.members):
             values = [pyo.value(block.decided[group, a]) for a in range(len(figures.decisions))]
-            if abs(max(values) - 1) > _INTEGRAL:
+            if abs(max(values) - 1) > INTEGRALITY_TOL:
                 raise SolverError(f"no decision for group {group}: the largest value is {max(values):.6g}")
             layout, mode = figures.decisions[int(np.argmax(values))]
             chosen, split, _ = figures.layouts[layout]

@@ -11,17 +11,16 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS
+from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL, NEGLIGIBLE_COEFFICIENT
 
 Terms = list[tuple[float, Any]]
 
-MEMORY_ROUNDING = 1 + 1e-9
-NEGLIGIBLE = 2e-9
-"""A coefficient that solvers drop; times are at least 1 and memories are 1."""
+MEMORY_ROUNDING = 1 + FEASIBILITY_TOL
 
 
 def linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
     """A sum of coefficients times variables."""
-    pairs = [(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE]
+    pairs = [(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE_COEFFICIENT]
     return LinearExpression(
         constant=constant, linear_coefs=[value for value, _ in pairs], linear_vars=[variable for _, variable in pairs]
     )
@@ -64,7 +63,7 @@ class Rows:
         block.GROUPS = pyo.Set(initialize=range(self.instance.groups))
         block.DECISIONS = pyo.Set(initialize=range(len(figures.decisions)))
         block.decided = pyo.Var(block.GROUPS, block.DECISIONS, domain=pyo.Binary, doc="x")
-        block.time = pyo.Var(bounds=(1 - 1e-9, None), doc="T in units")
+        block.time = pyo.Var(bounds=(1 - BOUND_MARGIN, None), doc="T in units")
         self.by_layout: dict[int, list[int]] = {}
         for a, decision in enumerate(figures.decisions):
             self.by_layout.setdefault(decision.layout, []).append(a)

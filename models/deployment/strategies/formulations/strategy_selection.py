@@ -14,9 +14,8 @@ from ddlopt.models.deployment.strategies.core import Core, core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
-_INTEGRAL = 1e-6
-"""How far values of a solver may be from integers."""
 _FULL = 1e3
 """What a limit of memory is in its row."""
 
@@ -194,7 +193,7 @@ class StrategySelection:
         chosen: dict[int, int] = {}
         for (node, strategy), variable in block.choice.items():
             value = variable.value
-            if value is None or abs(value - round(value)) > _INTEGRAL:
+            if value is None or abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"node {node} of '{instance.name}' has strategy {strategy} in part: {value}")
             if value > 0.5:
                 chosen[node] = strategy

@@ -20,6 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 _MIN = {"nnan", "nsz"}
 """What a compiler must be allowed to find minima several entries at a time; nothing is ever not a number here."""
+# Rounding of one operation, relative: half a unit in the last place of a double.
 UNIT = 2.0**-53
 
 

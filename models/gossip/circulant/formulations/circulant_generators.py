@@ -12,8 +12,7 @@ from ddlopt.models.gossip.circulant.bounds import circulant_bound
 from ddlopt.models.gossip.circulant.instance import CirculantGraph, CirculantInstance
 from ddlopt.models.gossip.circulant.symmetry import leaders, led
 from ddlopt.models.gossip.family import GossipProblem
-
-_INTEGRAL = 1e-5
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class _Generators:
         generators = []
         for g in instance.candidates:
             value = pyo.value(block.chosen[g])
-            if abs(value - round(value)) > _INTEGRAL:
+            if abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"chosen[{g}] = {value:.9f} is not an integer; solve to integrality")
             if round(value):
                 generators.append(g)

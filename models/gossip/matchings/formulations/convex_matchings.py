@@ -96,6 +96,7 @@ class ConvexActivation:
         spent = [float(found @ [time for _, time, _ in parts]) / instance.budget]
         if instance.activation == "single":
             spent.append(float(found.sum()))
+        # Some fifty times the rounding of a sum: kept in exact arithmetic too.
         inside: Floats = found / max(1.0, *spent) * (1.0 - 1e-14) if max(spent) > 1.0 - 1e-14 else found
         return inside
 

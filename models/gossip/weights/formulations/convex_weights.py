@@ -116,10 +116,12 @@ def _kept(instance: WeightsInstance, weights: Floats) -> Floats:
     if instance.goal == "process":
         assert instance.budget is not None
         spent = float(weights @ np.array(instance.costs or [1.0] * len(weights)))
+        # A few units in the last place, so that the budget is kept in exact arithmetic too.
         found = weights * min(1.0, instance.budget / spent) * (1 - 1e-15) if spent > 0 else weights
         return found
     by_end = np.repeat(weights, 2) if instance.goal == "chain" else weights
     given = np.bincount(ends.ravel(), weights=by_end, minlength=instance.size)
+    # A few units in the last place, as above.
     too_much = np.maximum(1.0, given) * (1 + 1e-15)
     found = weights / (too_much[ends].max(axis=1) if instance.goal == "chain" else too_much[ends.ravel()])
     return found

@@ -20,9 +20,10 @@ from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.needs import least_slots
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
+# Beyond it the model is too large to get anywhere.
 _MOST_VARIABLES = 100_000
-_HAIR = 1e-9
 
 
 def too_large(instance: SchedulingInstance) -> str | None:
@@ -102,7 +103,7 @@ def read(block: pyo.Block, instance: SchedulingInstance) -> Schedule:
 def _places(instance: SchedulingInstance, achievable_s: float | None, lowest: int) -> GangPlaces:
     horizon = instance.slots
     if achievable_s is not None and instance.objective == "makespan":
-        horizon = min(horizon, max(lowest, int(achievable_s / instance.slot_s * (1 + _HAIR))))
+        horizon = min(horizon, max(lowest, int(achievable_s / instance.slot_s * (1 + FEASIBILITY_TOL))))
     return GangPlaces(instance, horizon)
 
 
@@ -222,7 +223,7 @@ def _add_loads(block: pyo.Block, places: GangPlaces) -> None:
     @block.Constraint(sorted(at), range(len(instance.resources)), doc="servers are large enough")
     def servers_are_large_enough(b: Any, s: int, t: int, r: int) -> Any:
         terms = [(demand[j][r], b.load[j, s, t]) for j in at[s, t] if demand[j][r]]
-        return _linear(terms) <= capacity[s][r] * (1 + _HAIR) if terms else pyo.Constraint.Skip
+        return _linear(terms) <= capacity[s][r] * (1 + FEASIBILITY_TOL) if terms else pyo.Constraint.Skip
 
 
 def _add_levels(block: pyo.Block, places: GangPlaces) -> None:

@@ -23,9 +23,11 @@ from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _MOST_TERMS = 1_500_000
 """Entries of the rows of the pool beyond which building alone takes minutes."""
+# Beyond it the model is too large to get anywhere.
 _MOST_JOBS = 2000
 
 
@@ -149,7 +151,7 @@ def _horizon(instance: SchedulingInstance, jobs: Gangs, achievable_s: float | No
     if instance.objective == "completion":
         return min(instance.slots, int(jobs.arrival.max() + jobs.slots.sum()))
     if achievable_s is not None:
-        return min(instance.slots, math.floor(achievable_s / instance.slot_s * (1 + 1e-9)))
+        return min(instance.slots, math.floor(achievable_s / instance.slot_s * (1 + FEASIBILITY_TOL)))
     starts = quick_starts(jobs)
     ends = starts + jobs.slots
     return min(instance.slots, int(ends.max())) if (ends <= jobs.last).all() else instance.slots
@@ -174,7 +176,7 @@ def _cheap(kinds: Sequence[Kind], achievable: float) -> list[Kind]:
     least = sum(kind.weight * kind.slots * len(kind.jobs) for kind in kinds)
     kept = []
     for kind in kinds:
-        longest = (achievable * (1 + 1e-9) - least) / kind.weight
+        longest = (achievable * (1 + FEASIBILITY_TOL) - least) / kind.weight
         kept.append(kind._replace(starts=tuple(t for t in kind.starts if t - kind.arrival <= longest)))
     return kept
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import HAIR, Cut, add_cut_indicators, linear
+from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import Cut, add_cut_indicators, linear
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import Arc, Ring, euler_ring
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def core_of(instance: SchedulingInstance) -> Core:
 def scarce_leaf_links(core: Core, data: SlotData) -> dict[int, float]:
     """Bandwidth of the leaf links that cannot carry the rings of all jobs at once."""
     wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
-    return {server: rate for server, rate in core.leaf_links.items() if wanted > rate * (1 + HAIR)}
+    return {server: rate for server, rate in core.leaf_links.items() if wanted > rate * (1 + FEASIBILITY_TOL)}
 
 
 def add_circulations(
@@ -128,7 +129,7 @@ class _Rows:
 
     def times(self, i: int, bandwidth: float) -> int:
         """How often a ring of job i may pass over an arc; the shortest do so at most once between two stops."""
-        return int(min(bandwidth * (1 + HAIR) // self.data.rate[i], len(self.at[i]), self.data.most(i)))
+        return int(min(bandwidth * (1 + FEASIBILITY_TOL) // self.data.rate[i], len(self.at[i]), self.data.most(i)))
 
     def others(self, i: int) -> int:
         """How many stations the ring of job i has at most, apart from its first."""

@@ -11,9 +11,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import separating_links
-
-HAIR = 1e-9
-"""Part of a bandwidth that counts as rounding."""
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ def tree_cuts(instance: SchedulingInstance, data: SlotData) -> list[Cut]:
     for link in separating_links(instance):
         narrowest[link.below] = min(narrowest.get(link.below, inf), link.bandwidth_bytes_per_s)
     wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
-    scarce = {servers: rate for servers, rate in narrowest.items() if wanted > rate * (1 + HAIR)}
+    scarce = {servers: rate for servers, rate in narrowest.items() if wanted > rate * (1 + FEASIBILITY_TOL)}
     return nested_cuts(scarce, instance.server_count)
 
 
@@ -71,7 +69,7 @@ def add_cut_indicators(block: pyo.Block, data: SlotData, cuts: Sequence[Cut]) ->
     block.inside = pyo.Var(block.JOB_CUTS, domain=pyo.Binary, doc="all workers of the job are within the cut")
     block.split = pyo.Var(block.JOB_CUTS, domain=pyo.Binary, doc="some, but not all of them are")
     for i, u in pairs:
-        if data.rate[i] > cuts[u].bandwidth_bytes_per_s * (1 + HAIR) or data.most(i) == 1:
+        if data.rate[i] > cuts[u].bandwidth_bytes_per_s * (1 + FEASIBILITY_TOL) or data.most(i) == 1:
             block.split[i, u].fix(0)
     block.workers_make_a_cut = pyo.Constraint(block.JOB_CUTS, rule=rows.workers_make_a_cut)
     nested = [(i, u, c) for i in ringed for u in range(len(cuts)) for c in rows.inner(i, u)]

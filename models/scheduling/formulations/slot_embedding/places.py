@@ -35,11 +35,10 @@ from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Routing = Literal["none", "cuts", "circulation"]
 PlacesOption = Literal["auto", "patterns", "servers"]
-
-_INTEGRAL = 1e-5
 
 
 class Places(Protocol):
@@ -299,6 +298,6 @@ def whole(variable: Any) -> int:
         If it has none.
     """
     value = variable.value or 0.0
-    if abs(value - round(value)) > _INTEGRAL:
+    if abs(value - round(value)) > INTEGRALITY_TOL:
         raise SolverError(f"variable '{variable.name}' is {value}, which is not whole")
     return round(value)

@@ -16,6 +16,7 @@ from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.scheduling.solution import Run, Schedule
 
+# Gains of up to a hundred units keep a solver's absolute tolerances far below the gaps asked for.
 _LARGEST_GAIN = 100.0
 
 

@@ -18,8 +18,7 @@ from ddlopt.models.scheduling.formulations.time_indexed.runs import (
 )
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
-
-_FRACTIONAL = 1e-4
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 
 class Places:
@@ -145,7 +144,7 @@ class Places:
         found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for (i, s, t), variable in block.workers.items():
             value = variable.value or 0.0
-            if abs(value - round(value)) > _FRACTIONAL:
+            if abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"job {i} has {value:g} workers on server {s} in slot {t}")
             if round(value):
                 found[i, t].append((s, round(value)))

@@ -11,8 +11,7 @@ from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import 
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate, separating_links
-
-_NEGLIGIBLE = 1e-9
+from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
 
 
 class TreeRings:
@@ -141,7 +140,7 @@ class TreeRings:
             shares = [(self.rates[i] / whole, b.cut[i, u, t]) for i in self.present[t] if i in self.rates]
             if sum(share for share, _ in shares) <= 1:
                 return pyo.Constraint.Skip
-            return linear([pair for pair in shares if pair[0] > _NEGLIGIBLE]) <= 1
+            return linear([pair for pair in shares if pair[0] > NEGLIGIBLE_COEFFICIENT]) <= 1
 
     def start(self, block: pyo.Block, places: Mapping[tuple[int, int], Mapping[int, int]]) -> None:
         """Values from ``places[job, slot][server]``."""

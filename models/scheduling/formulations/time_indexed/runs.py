@@ -12,11 +12,10 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.concave.envelope import envelope_widths
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import INTEGRALITY_TOL, ROUNDING
 
 Widths = Literal["all", "envelope"]
 Terms = list[tuple[float, Any]]
-_FRACTIONAL = 1e-4
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -227,11 +226,11 @@ def useful_slots(c: Choices, slots: Mapping[int, tuple[int, float]], whole: bool
     useful: dict[int, float] = {}
     total = 0.0
     for t, (width, gain) in slots.items():
-        if not width or not c.first <= t < c.last or total >= c.wanted * (1 - _ROUNDING):
+        if not width or not c.first <= t < c.last or total >= c.wanted * (1 - ROUNDING):
             continue
         useful[t] = gain
         total += gain
-    return {} if whole and c.finishing and total < c.wanted * (1 - _ROUNDING) else useful
+    return {} if whole and c.finishing and total < c.wanted * (1 - ROUNDING) else useful
 
 
 def read_widths(block: pyo.Block) -> dict[tuple[int, int], int]:
@@ -247,6 +246,6 @@ def read_widths(block: pyo.Block) -> dict[tuple[int, int], int]:
         value = variable.value or 0.0
         if value > 0.5:
             found[i, t] = w
-        if abs(value - round(value)) > _FRACTIONAL:
+        if abs(value - round(value)) > INTEGRALITY_TOL:
             raise SolverError(f"job {i} runs to {value:g} at width {w} in slot {t}; the values describe no schedule")
     return found

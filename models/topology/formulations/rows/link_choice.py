@@ -6,9 +6,8 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.topology.instance import TopologyInstance
-
-_INTEGRALITY = 1e-4
 
 
 def most_link_directions(instance: TopologyInstance) -> int:
@@ -100,6 +99,6 @@ def read_links(block: pyo.Block) -> dict[tuple[int, int], int]:
         values = [pyo.value(block.link[i, j, c]) for c in block.COPIES]
         links[i, j] = sum(map(round, values))
         for c, value in zip(block.COPIES, values, strict=True):
-            if abs(value - round(value)) > _INTEGRALITY:
+            if abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"link[{i}, {j}, {c}] = {value:.6g} is not integral; solve to integrality")
     return links

@@ -29,7 +29,9 @@ LARGEST_ENUMERATED_GROUP = 7
 """Groups up to this size have few enough Hamiltonian cycles, (k - 1)!, to list."""
 FAINT = 1e-6
 """Traffic below this part of the node bound is not modelled."""
+# Of a member, residual of the least squares: solvers hold rows to ``SOLVER_TOL``.
 _HULL_TOLERANCE = 1e-6
+# Flow of a unit demand that is none; where a path is needed nevertheless, what it is found with.
 _NOTHING = 1e-12
 
 

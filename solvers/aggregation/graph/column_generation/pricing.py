@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.graph.joined import CapacitatedMerge, Joined, Message, UncapacitatedMerge
 from ddlopt.solvers.aggregation.graph.kernels import tree as kernels
 from ddlopt.solvers.aggregation.graph.kernels.capacity import Places, room_tables
@@ -23,9 +24,6 @@ Ints = npt.NDArray[np.int64]
 
 MOST_PAIRS = 300_000
 """Of a state and a part of it, up to which the dynamic program takes a second or less in networks of 100 switches."""
-_LEAST = 1e-12
-"""Cost of an arc without a price, as a part of the largest: routes are short, too."""
-_HAIR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ class Pricing:
         rows = [place[one] for one, _ in network.arcs]
         columns = [place[two] for _, two in network.arcs]
         values = np.array([cost[number[arc]] for arc in network.arcs])
-        values = np.maximum(values, _LEAST * max(1.0, float(values.max(initial=0.0))))
+        values = np.maximum(values, ROUNDING * max(1.0, float(values.max(initial=0.0))))
         graph = csr_array((values, (rows, columns)), shape=(len(place), len(place)))
         origin = None if start is None else place[start]
         distance, before = dijkstra(graph, indices=origin, return_predecessors=True)
@@ -190,7 +188,7 @@ class Pricing:
             Messages that an arc should have at most.
         """
         hosts, number = dict(self.network.sent), self.instance.arc_of
-        dear = 1e3 * (float(cost.max()) + _LEAST)
+        dear = 1e3 * (float(cost.max()) + ROUNDING)
         used = np.zeros(len(cost), dtype=np.int64)
         for arc, messages in tree.messages.items():
             used[number[arc]] = messages

@@ -14,6 +14,7 @@ from ddlopt.models.aggregation.graph.evaluate import evaluate_graph
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import job_network, linear, time_unit_s
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.tolerances import BOUND_MARGIN, OBJECTIVE_TOL
 from ddlopt.solvers.aggregation.graph.column_generation.master import Floats, Ints, Master, Prices
 from ddlopt.solvers.aggregation.graph.column_generation.pricing import MOST_PAIRS, Pricing, Tree, tree_of
 from ddlopt.solvers.aggregation.graph.negotiation import GraphNegotiation
@@ -23,15 +24,13 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_HAIR = 1e-9
 _EVEN = 1e-4
 """Part of the prices that all arcs share alike, so that routes are short."""
 _STEP = 0.6
 """Part of the prices of the last linear program in those asked for, beside the prices of the best bound."""
-_CLOSE = 1e-6
-"""Relative distance of the linear program from the bound at which its optimum is known."""
 _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
+# Of pricing at one target: the tail of column generation gains little in a round.
 _ROUNDS = 400
 _LOOK, _INSIST = 0.2, 0.4
 """Parts of the time that is left for each search, and for each negotiation in the end."""
@@ -231,7 +230,7 @@ class _Run:
             # The best known first: what is generated for it is what a better one may be made of.
             middle = high - 1 if high == len(times) else (low + high) // 2
             self.generate(times[middle])
-            low, high = (middle, high) if self.low_s >= times[middle] * (1 - _CLOSE) else (low, middle)
+            low, high = (middle, high) if self.low_s >= times[middle] * (1 - OBJECTIVE_TOL) else (low, middle)
 
     def _server_times(self) -> set[float]:
         found = set()
@@ -264,7 +263,7 @@ class _Run:
                 highest, centre = bound, between
                 self._raise(min(bound, target_s / self._unit_s))
             rounds += 1
-            if not fresh or value - highest <= _CLOSE * abs(value):
+            if not fresh or value - highest <= OBJECTIVE_TOL * abs(value):
                 break
         self.rounds += rounds
 
@@ -278,14 +277,14 @@ class _Run:
         most = len(job.workers) if instance.connections is None else min(len(job.workers), instance.connections)
         if math.isinf(target_s):
             return most
-        return min(most, math.ceil(target_s * self._width(job.server) / job.gradient_bytes * (1 - _HAIR)) - 1)
+        return min(most, math.ceil(target_s * self._width(job.server) / job.gradient_bytes * (1 - BOUND_MARGIN)) - 1)
 
     def _room(self, j: int) -> Ints | None:
         """Messages of a job that each arc may have, in an answer better than the target; None if that is no limit."""
         if not self._congestion or math.isinf(self._target_s):
             return None
         alone = self._target_s / (self._instance.jobs[j].gradient_bytes * self._times[0] * self._unit_s)
-        return (np.ceil(alone * (1 - _HAIR)) - 1).astype(np.int64)
+        return (np.ceil(alone * (1 - BOUND_MARGIN)) - 1).astype(np.int64)
 
     def _within(self, j: int, tree: Tree) -> bool:
         """Whether no more messages arrive, and end behind each arc into a switch, than may."""
@@ -324,7 +323,7 @@ class _Run:
                 if room is not None and self._peak_s(j, tree) >= self._target_s:
                     fresh += self.master.add(j, pricing.spread(tree, cost, room))
         bound = math.fsum(total) if all(map(math.isfinite, total)) else math.inf
-        return fresh, bound - _HAIR * (paid + math.fsum(map(abs, total[1:]))) if math.isfinite(bound) else bound
+        return fresh, bound - BOUND_MARGIN * (paid + math.fsum(map(abs, total[1:]))) if math.isfinite(bound) else bound
 
     def _raise(self, bound: float) -> None:
         """Note a bound in units of the instance."""
@@ -340,8 +339,9 @@ class _Run:
         """The least time of whole messages on a link or in a switch that is no less."""
         speeds = {link.bandwidth_bytes_per_s for link in self._instance.links}
         speeds |= {n.aggregation_bytes_per_s for n in self._instance.nodes if n.aggregation_bytes_per_s is not None}
+        # Wider than the margin of the bound, which may have fallen just below a time that it proves.
         times = [math.ceil(low_s * speed / gradient_bytes * (1 - 1e-7)) * gradient_bytes / speed for speed in speeds]
-        return max(low_s, min(times) * (1 - _HAIR))
+        return max(low_s, min(times) * (1 - BOUND_MARGIN))
 
     def _peak_s(self, j: int, tree: Tree) -> float:
         """The longest time that messages of one tree take."""

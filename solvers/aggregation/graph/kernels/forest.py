@@ -22,6 +22,7 @@ from ddlopt.solvers.aggregation.graph.kernels.messages import (
     Tree,
 )
 
+# Goals as numbers, for compiled code.
 UTILIZATION, CONGESTION, RATES = 0, 1, 2
 _POWER = 16
 """Of the norm of loads by which a search compares: near to the largest, but it sees the others too."""
@@ -185,6 +186,7 @@ def set_prices(
     mean = 0.0
     for a in range(len(link)):
         time = size * link_s[a]
+        # Idle arcs keep a price, so that routes are short, too.
         busy = 1.0 if sharpness == 0.0 else ((link[a] + time) / most) ** sharpness + 1e-6
         prices.arc[a] = time * busy * noise[a]
         mean += prices.arc[a] / len(link)

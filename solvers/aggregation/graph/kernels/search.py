@@ -5,6 +5,7 @@
 import numpy as np
 
 from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.graph.kernels.forest import (
     DEMAND,
     FOREST,
@@ -26,7 +27,9 @@ from ddlopt.solvers.aggregation.graph.kernels.messages import NET, RULES, Floats
 
 MOST_JOBS = 3
 """That are taken out together."""
+# Largest exponent of the load in prices: beyond it the busiest link is all that counts.
 _SHARPEST = 8.0
+# By which exponents go below 0, and the width of noise as a power of e, where rates are the goal.
 _CROWD, _WIDE = 2.0, 3.0
 
 
@@ -116,7 +119,7 @@ def search(
             after = score(demand.goal, now.link, now.switch, value, scale)
         if after <= least + heat[row] * abs(least):
             least = after
-            if value < goal - 1e-12 * abs(goal):
+            if value < goal - ROUNDING * abs(goal):
                 goal = value
                 for j in range(len(demand.server)):
                     copy_job(now, j, best, j)

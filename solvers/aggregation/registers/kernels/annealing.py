@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -169,7 +170,7 @@ def anneal(
         table += more
         top += higher
         value = work.of_table * table + work.of_top * top
-        if value < best_value - 1e-9:
+        if value < best_value - IMPROVEMENT_TOL:
             best_value = value
             for k in range(n):
                 best[k] = state.array[k]

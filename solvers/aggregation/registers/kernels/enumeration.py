@@ -11,10 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.kernels import inner, kernel
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.registers.kernels.annealing import WORK, Floats, Ints, Work
-
-_EPSILON = 1e-9
-
 
 _TREE = (
     "record(Tree, i8[::1], i8[::1], i8[:, ::1], i8[::1], f8[:, ::1], i8[::1], i8[:, ::1], i8[::1], f8[::1], "
@@ -99,14 +97,14 @@ def _look(work: Work, tree: Tree, least: Floats, ties: Ints) -> int:
             if tree.held[r] >= work.capacity[r] or _twin_is_empty(work, tree, r):
                 continue
             rise = _rise(work, tree, i, r)
-            if rise < least[i] - _EPSILON:
+            if rise < least[i] - IMPROVEMENT_TOL:
                 least[i], ties[i] = rise, 0
-            if rise <= least[i] + _EPSILON:
+            if rise <= least[i] + IMPROVEMENT_TOL:
                 ties[i] += 1
         if (
             chosen < 0
-            or least[i] > least[chosen] + _EPSILON
-            or (least[i] > least[chosen] - _EPSILON and ties[i] < ties[chosen])
+            or least[i] > least[chosen] + IMPROVEMENT_TOL
+            or (least[i] > least[chosen] - IMPROVEMENT_TOL and ties[i] < ties[chosen])
         ):
             chosen = i
     return chosen
@@ -121,7 +119,12 @@ def _still_to_come(work: Work, tree: Tree, least: Floats) -> float:
     while True:
         best = -1
         for i in range(len(tree.array)):
-            if tree.array[i] < 0 and not done[i] and least[i] > _EPSILON and (best < 0 or least[i] > least[best]):
+            if (
+                tree.array[i] < 0
+                and not done[i]
+                and least[i] > IMPROVEMENT_TOL
+                and (best < 0 or least[i] > least[best])
+            ):
                 best = i
         if best < 0:
             return found
@@ -146,7 +149,7 @@ def _open(work: Work, tree: Tree, depth: int, i: int) -> None:
             continue
         rise = _rise(work, tree, i, r)
         place = listed
-        while place > 0 and rises[place - 1] > rise + _EPSILON:
+        while place > 0 and rises[place - 1] > rise + IMPROVEMENT_TOL:
             rises[place] = rises[place - 1]
             tree.tried[depth, place] = tree.tried[depth, place - 1]
             place -= 1
@@ -220,7 +223,7 @@ def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: f
             bound = tree.cost[depth] + _still_to_come(work, tree, least)
         else:
             chosen, bound = -1, _value(work, tree)
-        if bound > goal + _EPSILON:
+        if bound > goal + IMPROVEMENT_TOL:
             tree.beyond[0] = min(tree.beyond[0], bound)
         elif depth < n:
             _open(work, tree, depth, chosen)

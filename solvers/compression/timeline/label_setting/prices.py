@@ -11,10 +11,11 @@ from ddlopt.models.compression.timeline.dual.bound import DualBound, dual_bound
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.units import excess_room
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.compression.timeline.label_setting.kernels import Floats, Marks
 from ddlopt.solvers.compression.timeline.label_setting.search import Pass, Prices
 
-_HAIR = 1e-11
+_HAIR = 10 * ROUNDING
 """Relative room in the time budget for sums that differ in their last digits."""
 _STEEPER = (0.0, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Other prices of the error that are tried with the best weights of the times."""

@@ -26,6 +26,7 @@ MOST = 2**23
 """Labels that a pass may keep in all."""
 _LEAST_WIDTH = 100
 """Labels of a node that are always kept, also when the time is up."""
+# Sums up to eight times the scale fit into the 53 bits of a double: they are exact, in whatever order.
 _GRID_BITS = 50
 _TESTED = 4
 """Bounds that are looked at before labels are compared."""

@@ -10,13 +10,14 @@ from ddlopt.models.compression.timeline.candidate_messages import Messages, cand
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import Alike, alike_gradients
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.compression.timeline.label_setting.kernels import Marks
 from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing
 from ddlopt.solvers.compression.timeline.label_setting.search import Pass, Prices, bounded, run, ways_of
 from ddlopt.solvers.contracts import relative_gap
 from ddlopt.solvers.heuristic import Clock
 
-SLACK = 1e-11
+SLACK = 10 * ROUNDING
 """Relative improvement that is not looked for; rounding adds up to less."""
 WIDTHS = (100, 100, 300, 1000, 3000, 10_000)
 """Labels of a node that passes over a part keep, one after the other."""

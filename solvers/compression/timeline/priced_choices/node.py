@@ -23,14 +23,11 @@ from ddlopt.models.compression.timeline.dual.relaxation import (
 )
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 from ddlopt.solvers.compression.timeline.priced_choices.kernels import Ending, Lanes, Prices, Sweep, sweep
 
 Floats = npt.NDArray[np.float64]
 
-ROUNDING = 1e-12
-"""Relative excess over a budget that is taken for rounding."""
-_CERTAIN = 1e-9
-"""Relative difference by which a bound that comes from sums over beginnings is lowered."""
 _MIXED = 1e-6
 """Weight from which an option counts as one of those mixed."""
 
@@ -178,7 +175,7 @@ class Node:
         )
         if swept.step >= 0:
             found = Found(_joined(asked.timeline, swept, found.plan), swept.best)
-        return found, max(self.dual.value, min(swept.cut, swept.best) - _CERTAIN * (swept.best + credit))
+        return found, max(self.dual.value, min(swept.cut, swept.best) - BOUND_MARGIN * (swept.best + credit))
 
     def _lanes(self) -> Lanes:
         choices, fusion = self.choices, self.question.timeline.fusion

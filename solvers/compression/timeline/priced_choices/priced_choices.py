@@ -11,9 +11,11 @@ from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, p
 from ddlopt.models.compression.timeline.dual.relaxation import allowed
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
-from ddlopt.solvers.compression.timeline.priced_choices.node import ROUNDING, Found, Node, Question
+from ddlopt.models.tolerances import ROUNDING
+from ddlopt.solvers.compression.timeline.priced_choices.node import Found, Node, Question
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
+# Root and its children at least, whatever the budget of work.
 _FEWEST_NODES = 3
 _WIDER_AFTER = 8
 """Nodes after which twice as many beginnings are kept, and again."""

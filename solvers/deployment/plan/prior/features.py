@@ -12,7 +12,11 @@ from ddlopt.solvers.deployment.plan.search import forward_order
 
 Floats = npt.NDArray[np.float64]
 
+_LEAST_S = 1e-12
+"""Divisor in place of a time of 0: far below any operator's, so that the logarithms of ratios stay finite."""
+# Columns of ``nodes`` below; the weights in the package are for so many.
 NODE_FEATURES = 9
+# Columns of ``actions`` below; the weights in the package are for so many.
 ACTION_FEATURES = 15
 
 
@@ -50,7 +54,7 @@ class _Figures:
             source = instance.operators[tensor.producer].group
             for target in {instance.operators[node].group for node in tensor.consumers} - {source}:
                 self.passed[source, target] += tensor.size_bytes
-        self.speed = 1 / np.maximum(self.time_s[:, :, 0].sum(axis=0), 1e-12)
+        self.speed = 1 / np.maximum(self.time_s[:, :, 0].sum(axis=0), _LEAST_S)
         self.unit_s = 1 / float((self.counts * self.speed).sum())
         between = instance.bandwidth_bytes_per_s[~np.eye(len(types), dtype=bool)]
         within = np.array([group.bandwidth_bytes_per_s for group in instance.device_groups])
@@ -79,9 +83,9 @@ def _nodes(instance: DeploymentInstance, figures: _Figures) -> Floats:
     return np.column_stack(
         [
             np.log1p(1e3 * mean / figures.unit_s / len(figures.speed)),
-            mean / max(mean.sum(), 1e-12),
-            np.log(np.maximum(whole.max(axis=1), 1e-12) / np.maximum(whole.min(axis=1), 1e-12)),
-            smallest.mean(axis=1) / np.maximum(mean, 1e-12),
+            mean / max(mean.sum(), _LEAST_S),
+            np.log(np.maximum(whole.max(axis=1), _LEAST_S) / np.maximum(whole.min(axis=1), _LEAST_S)),
+            smallest.mean(axis=1) / np.maximum(mean, _LEAST_S),
             figures.seconds(figures.gradient),
             figures.seconds(figures.resident),
             figures.seconds(figures.passed.sum(axis=1)),
@@ -118,7 +122,7 @@ def _compute_s(figures: _Figures, chosen: list[int], action: Action) -> Floats:
     """(groups,) about what the slowest device computes."""
     whole, counts = figures.time_s[:, chosen, 0], figures.counts[chosen]
     if action.mode == "model_parallel" or action.split == "speed":
-        shared: Floats = 1 / (counts / np.maximum(whole, 1e-12)).sum(axis=1)
+        shared: Floats = 1 / (counts / np.maximum(whole, _LEAST_S)).sum(axis=1)
         return shared
     slowest: Floats = whole.max(axis=1) / counts.sum()
     return slowest

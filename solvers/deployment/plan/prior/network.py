@@ -13,7 +13,9 @@ from ddlopt.solvers.deployment.plan.prior.features import Features
 Floats = npt.NDArray[np.float64]
 Weights = Mapping[str, npt.NDArray[np.floating]]
 
+# Width of the network; the weights in the package are for this one.
 HIDDEN = 32
+# Of message passing; the weights in the package are for so many.
 ROUNDS = 3
 WEIGHTS = "prior_weights.npz"
 

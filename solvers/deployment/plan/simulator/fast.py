@@ -18,6 +18,7 @@ from ddlopt.solvers.deployment.plan.simulator.run import steps
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Ints, tables
 from ddlopt.solvers.deployment.plan.simulator.work import workspace
 
+# Tasks besides those of operators: it grows when there are more.
 _ROOM = 1024
 
 

@@ -10,13 +10,10 @@ to be among the events: a handful at most times, which are simply kept in order.
 import numpy as np
 
 from ddlopt.models.kernels import kernel, record
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.simulator.build import Choice, lay_out
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Ints, Tables
 from ddlopt.solvers.deployment.plan.simulator.work import COLUMNS, HOW, NONE, TASKS, Records, Work, helper
-
-TOLERANCE = 1e-9
-"""Relative excess over a memory that counts as rounding."""
-
 
 _TABLES = (
     "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1],"
@@ -55,7 +52,7 @@ def steps(
         time[row] = _run(tables, work, above)
         excess[row] = -np.inf
         for d in range(len(work.peak)):
-            excess[row] = max(excess[row], work.peak[d] - tables.memory_bytes[d] * (1.0 + TOLERANCE))
+            excess[row] = max(excess[row], work.peak[d] - tables.memory_bytes[d] * (1.0 + FEASIBILITY_TOL))
     return len(actions)
 
 

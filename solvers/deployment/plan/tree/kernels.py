@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.kernels import kernel, leaf
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.tree.tables import Floats, Ints, Room, Tables
 
 DONE, FULL, PAUSED = range(3)
@@ -153,7 +154,7 @@ def _fits(tables: Tables, chosen: Ints, room: Room) -> bool:
         for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
             d = tables.device[k]
             room.start_s[d] += tables.resident_bytes[place]
-            if room.start_s[d] > tables.memory_bytes[d] * (1.0 + 2e-9):
+            if room.start_s[d] > tables.memory_bytes[d] * (1.0 + 2.0 * FEASIBILITY_TOL):
                 return False
     return True
 

@@ -10,6 +10,7 @@ from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolutionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.choices import Choices, Ints, number_of_choices
@@ -19,8 +20,7 @@ from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Tree, least,
 from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables, room_for, tables
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_HAIR = 1e-9
-"""Part by which a plan must be quicker to be looked for."""
+# Plans that one call of the kernel may hand to the simulator; it goes on after them.
 _LEAVES = 1024
 _PORTION = 20_000
 """Partial plans between looks at the clock."""
@@ -101,7 +101,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         if best is not None:
             clock.report(time_s)
         run = _Run(choices, limits.threads)
-        left = run.shaved(time_s * (1 - _HAIR))
+        left = run.shaved(time_s * (1 - IMPROVEMENT_TOL))
         if left is not None:
             run.begin()
             while run.code != DONE and not clock.expired and (self.most is None or run.looked < self.most):
@@ -115,7 +115,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         if best is None:
             raise NoSolutionError("no plan that was tried fits in the memory of the devices")
         details = {"looked_at": float(run.looked), "simulated": float(run.simulated), "choices_left": float(run.left)}
-        bound = time_s * (1 - _HAIR) if proven else None
+        bound = time_s * (1 - IMPROVEMENT_TOL) if proven else None
         if choices.every:
             return MethodOutput(best, details, bound=bound)
         return MethodOutput(best, details, scope=choices.scope, scope_bound=bound)
@@ -199,7 +199,7 @@ class _Run:
     def step(self, time_s: float) -> tuple[float, Deployment] | None:
         """Look at more partial plans, and simulate the plans that came of them; a better one if there is any."""
         used = np.array([0, _PORTION])
-        self.code = search(self.tables, self._tree, self.room, time_s * (1 - _HAIR), self._found, used)
+        self.code = search(self.tables, self._tree, self.room, time_s * (1 - IMPROVEMENT_TOL), self._found, used)
         self.looked += _PORTION - int(used[1])
         self.simulated += int(used[0])
         if not used[0]:

@@ -17,6 +17,7 @@ Seat = tuple[Replica, ...]
 
 HERE, PRIVATE = -2, -1
 """Links of what stays on its device, and of what moves within a device group."""
+# Of multiplicative weights: prices of any of them give a bound, and their steps shrink with their number.
 _ROUNDS = 400
 
 
@@ -337,6 +338,7 @@ def _prices(tables: Tables, resources: int) -> tuple[Floats, Floats]:
         busy = loads[np.arange(groups), chosen].sum(axis=0)
         if not busy.max() > 0:
             break
+        # A weight that once was next to nothing can still come back.
         weights = np.maximum(weights, 1e-6) * np.exp(busy / busy.max() / turn**0.5)
         weights /= weights.sum()
         if turn in (3, 10, 30, 60, 100, 150, 200, 260, 320, _ROUNDS):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -132,7 +133,7 @@ def penalised(
             cost[t + 1] = np.inf
             break
         limit = best + margin[t + 1] + slack
-        limit += 1e-12 * limit
+        limit += ROUNDING * limit
         kept = 0
         for i in range(opened):
             if values[i] <= limit:
