@@ -13,14 +13,10 @@ from ddlopt.models.aggregation.graph.network import (
     JobNetwork,
     bandwidth,
     job_network,
-    linear,
     routes_of,
     time_unit_s,
 )
-
-Terms = list[tuple[float, Any]]
-Row = tuple[float | None, Terms, float | None]
-"""A lower limit, a sum, and an upper limit."""
+from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
 
 
 @dataclass(frozen=True)
@@ -85,12 +81,13 @@ class GraphAggregation:
         """Fill ``block``."""
         networks = [job_network(instance, job) for job in instance.jobs]
         add_messages(block, networks)
-        rows = [row for j, network in enumerate(networks) for row in job_rows(block, instance, j, network)]
-        add_rows(block, "jobs_send", rows, "messages of each job")
+        rows = Rows()
+        for j, network in enumerate(networks):
+            job_rows(rows, block, instance, j, network)
         on = messages_on(block, networks)
-        ended = ended_in(block, networks)
-        add_rows(block, "limits", limit_rows(block, instance, networks, on), "slots, aggregators, connections, merging")
-        add_goal(block, instance, networks, on, ended)
+        limit_rows(rows, block, instance, networks, on)
+        rows.add_to(block, **JOB_ROWS, **LIMIT_ROWS)
+        add_goal(block, instance, networks, on, ended_in(block, networks))
 
     def start(self, block: pyo.Block, instance: GraphInstance, solution: AggregationTrees) -> None:
         """Set all messages and which switches aggregate."""
@@ -128,10 +125,10 @@ class GraphAggregation:
         for j, network in enumerate(networks):
             messages = dict.fromkeys(network.sent, 1)
             for arc in network.arcs:
-                number = round(sum(pyo.value(variable) for _, variable in on[j].get(arc, [])))
+                number = round(sum(pyo.value(variable) for variable in on[j][arc].variables))
                 if number:
                     messages[arc] = number
-            ends = {v: round(sum(value * pyo.value(one) for value, one in terms)) for v, terms in ended[j].items()}
+            ends = {v: round(pyo.value(messages_ended.expression)) for v, messages_ended in ended[j].items()}
             trees.append(routes_of(network.job, messages, {v: number for v, number in ends.items() if number > 0}))
         return AggregationTrees(instance=instance.name, trees=tuple(trees))
 
@@ -169,27 +166,39 @@ def add_messages(block: pyo.Block, networks: Sequence[JobNetwork], scaled: bool 
     block.part = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="part of a group that travels in sums on an arc")
 
 
-def add_rows(block: pyo.Block, name: str, rows: list[Row], doc: str) -> None:
-    """Add constraints, each a lower limit, terms and an upper limit; those without terms must hold as they are."""
-    kept = [row for row in rows if row[1]]
+JOB_ROWS = {
+    "raw_is_conserved": "raw messages of a group are passed on, or end in a switch that aggregates",
+    "raw_ends_where_aggregated": "raw messages end where their job is aggregated",
+    "sums_are_conserved": "sums are passed on, begin in a switch that aggregates, or end there",
+    "sums_end_where_aggregated": "sums end where their job is aggregated, each with two gradients",
+    "sums_end_where_they_arrive": "no more sums end than arrive",
+    "some_messages_end": "a switch that aggregates has something to add up",
+    "own_message_ends": "a worker that aggregates adds its own gradient",
+    "parts_are_conserved": "what ends in a switch goes on in sums",
+    "parts_are_in_sums": "gradients that were added up travel in sums",
+    "sums_have_gradients": "a sum has two gradients, or one where workers may aggregate",
+    "only_own_raw_leaves": "a node that does not forward sends nobody else's messages",
+    "one_sum_leaves": "a node that does not forward sends one sum",
+}
+"""What rows of messages say, by name."""
 
-    def rule(_: Any, number: int) -> Any:
-        low, terms, high = kept[number]
-        return low, linear(terms), high
-
-    block.add_component(name, pyo.Constraint(range(len(kept)), rule=rule, doc=doc))
-    if any((low or 0) > 0 or (high is not None and high < 0) for low, terms, high in rows if not terms):
-        block.add_component(f"{name}_fail", pyo.Constraint(expr=pyo.Constraint.Infeasible))
+LIMIT_ROWS = {
+    "slots_suffice": "jobs fit into the slots of a switch",
+    "aggregators_are_limited": "at most so many switches aggregate for jobs",
+    "connections_are_limited": "a server has so many connections for a job",
+    "messages_merge": "one message of a job leaves a node",
+}
+"""What rows of limits say, by name."""
 
 
 def job_rows(
-    block: pyo.Block, instance: GraphInstance, j: int, network: JobNetwork, rate: Terms | None = None
-) -> list[Row]:
+    rows: Rows, block: pyo.Block, instance: GraphInstance, j: int, network: JobNetwork, rate: Sum | None = None
+) -> None:
     """Messages of a job from its groups to its server; with ``rate``, messages times it.
 
     Every row is homogeneous but those where groups send, where a rate stands for one.
     """
-    rows: list[Row] = []
+    h, y, w, a = block.raw, block.sums, block.part, block.aggregates
     out: dict[int, list[Arc]] = {v: [] for v in network.nodes}
     into: dict[int, list[Arc]] = {v: [] for v in network.nodes}
     for arc in network.arcs:
@@ -197,47 +206,44 @@ def job_rows(
         if arc[1] in into:
             into[arc[1]].append(arc)
     able = set(network.able)
-    workers = len(network.job.workers)
     for v in network.nodes:
-        sums = [(1.0, block.sums[j, *arc]) for arc in out[v]] + [(-1.0, block.sums[j, *arc]) for arc in into[v]]
+        leaving, entering = total(y[j, *arc] for arc in out[v]), total(y[j, *arc] for arc in into[v])
         if v in able:
-            sums += [(-1.0, block.aggregates[j, v]), (1.0, block.sums_end[j, v])]
-            rows.append((None, [(1.0, block.sums_end[j, v]), (-float(workers // 2), block.aggregates[j, v])], 0.0))
-            entering = [(-1.0, block.sums[j, *arc]) for arc in into[v]]
-            rows.append((None, [(1.0, block.sums_end[j, v]), *entering], 0.0))
-            all_ends = [(1.0, block.raw_ends[j, g, v]) for g in network.groups] + [(1.0, block.sums_end[j, v])]
-            least = 2.0 if instance.nodes[v].forwards else 1.0
-            rows.append((0.0, [*all_ends, (-least, block.aggregates[j, v])], None))
+            aggregates, ends = term(a[j, v]), term(block.sums_end[j, v])
+            rows["sums_are_conserved"][j, v] = leaving - entering == aggregates - ends
+            rows["sums_end_where_aggregated"][j, v] = ends <= (len(network.job.workers) // 2) * aggregates
+            rows["sums_end_where_they_arrive"][j, v] = ends <= entering
+            all_ends = total(block.raw_ends[j, g, v] for g in network.groups) + ends
+            rows["some_messages_end"][j, v] = all_ends >= (2 if instance.nodes[v].forwards else 1) * aggregates
             if v in network.job.workers:
-                rows.append((0.0, [(1.0, block.raw_ends[j, v, v]), (-1.0, block.aggregates[j, v])], None))
-        rows.append((0.0, sums, 0.0))
+                rows["own_message_ends"][j, v] = term(block.raw_ends[j, v, v]) >= aggregates
+        else:
+            rows["sums_are_conserved"][j, v] = leaving - entering == 0
         for g, number in network.groups.items():
-            raw = [(1.0, block.raw[j, g, *arc]) for arc in out[v]] + [(-1.0, block.raw[j, g, *arc]) for arc in into[v]]
-            part = [(1.0, block.part[j, g, *arc]) for arc in out[v]]
-            part += [(-1.0, block.part[j, g, *arc]) for arc in into[v]]
+            sent = (number if rate is None else number * rate) if g == v else 0
+            raw = total(h[j, g, *arc] for arc in out[v]) - total(h[j, g, *arc] for arc in into[v])
+            part = total(w[j, g, *arc] for arc in out[v]) - total(w[j, g, *arc] for arc in into[v])
             if v in able:
-                ends = block.raw_ends[j, g, v]
-                raw.append((1.0, ends))
-                part.append((-1.0 / number, ends))
-                rows.append((None, [(1.0, ends), (-float(number), block.aggregates[j, v])], 0.0))
-            starting = float(number) if g == v and rate is None else 0.0
-            sent = [(-number * value, each) for value, each in rate or []] if g == v else []
-            rows += [(starting, [*raw, *sent], starting), (0.0, part, 0.0)]
+                ends = term(block.raw_ends[j, g, v])
+                rows["raw_is_conserved"][j, g, v] = raw + ends == sent
+                rows["raw_ends_where_aggregated"][j, g, v] = ends <= number * aggregates
+                rows["parts_are_conserved"][j, g, v] = part == (1 / number) * ends
+            else:
+                rows["raw_is_conserved"][j, g, v] = raw == sent
+                rows["parts_are_conserved"][j, g, v] = part == 0
         if not instance.nodes[v].forwards:
             own = v if v in network.job.workers else None
-            passing = [(1.0, block.raw[j, g, *arc]) for arc in out[v] for g in network.groups if g != own]
-            rows.append((None, passing, 0.0))
+            others = total(h[j, g, *arc] for arc in out[v] for g in network.groups if g != own)
+            rows["only_own_raw_leaves"][j, v] = others <= 0
             if v in able:
-                leaving = [(1.0, block.sums[j, *arc]) for arc in out[v]]
-                rows.append((None, [*leaving, (-1.0, block.aggregates[j, v])], 0.0))
-    least = float(least_in_sum(instance, network))
+                rows["one_sum_leaves"][j, v] = leaving <= aggregates
+    least = least_in_sum(instance, network)
     for arc in network.arcs:
-        total = block.sums[j, *arc]
-        for g in network.groups:
-            rows.append((0.0, [(1.0, total), (-1.0, block.part[j, g, *arc])], None))
-        weights = [(float(number), block.part[j, g, *arc]) for g, number in network.groups.items()]
-        rows.append((0.0, [*weights, (-least, total)], None))
-    return rows
+        sums, parts = term(y[j, *arc]), {g: w[j, g, *arc] for g in network.groups}
+        for g, part in parts.items():
+            rows["parts_are_in_sums"][j, g, *arc] = sums >= term(part)
+        gradients = weighted((float(number), parts[g]) for g, number in network.groups.items())
+        rows["sums_have_gradients"][j, *arc] = gradients >= least * sums
 
 
 def least_in_sum(instance: GraphInstance, network: JobNetwork) -> int:
@@ -245,100 +251,82 @@ def least_in_sum(instance: GraphInstance, network: JobNetwork) -> int:
     return 2 if all(instance.nodes[v].forwards for v in network.able) else 1
 
 
-def messages_on(block: pyo.Block, networks: Sequence[JobNetwork]) -> list[dict[Arc, Terms]]:
+def messages_on(block: pyo.Block, networks: Sequence[JobNetwork]) -> list[dict[Arc, Sum]]:
     """Of each job the messages on each arc that is decided on."""
     return [
-        {
-            arc: [(1.0, block.sums[j, *arc]), *((1.0, block.raw[j, g, *arc]) for g in network.groups)]
-            for arc in network.arcs
-        }
+        {arc: total([block.sums[j, *arc], *(block.raw[j, g, *arc] for g in network.groups)]) for arc in network.arcs}
         for j, network in enumerate(networks)
     ]
 
 
-def ended_in(block: pyo.Block, networks: list[JobNetwork]) -> list[dict[int, Terms]]:
+def ended_in(block: pyo.Block, networks: Sequence[JobNetwork]) -> list[dict[int, Sum]]:
     """Of each job the messages that end in each switch; the own gradient of a worker that aggregates is none."""
     found = []
     for j, network in enumerate(networks):
-        ends: dict[int, Terms] = {}
+        ends: dict[int, Sum] = {}
         for v in network.able:
-            ends[v] = [(1.0, block.sums_end[j, v]), *((1.0, block.raw_ends[j, g, v]) for g in network.groups)]
+            ends[v] = total([block.sums_end[j, v], *(block.raw_ends[j, g, v] for g in network.groups)])
             if v in network.job.workers:
-                ends[v].append((-1.0, block.aggregates[j, v]))
+                ends[v] = ends[v] - term(block.aggregates[j, v])
         found.append(ends)
     return found
 
 
 def limit_rows(
-    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], on: list[dict[Arc, Terms]]
-) -> list[Row]:
-    """Slots, aggregators, connections, merging; ``block.aggregates`` is as in :class:`GraphAggregation`."""
-    rows: list[Row] = []
+    rows: Rows, block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork], on: list[dict[Arc, Sum]]
+) -> None:
+    """:data:`LIMIT_ROWS`; ``block.aggregates`` is as in :class:`GraphAggregation`."""
+    a = block.aggregates
     for v, node in enumerate(instance.nodes):
-        terms = [
-            (float(network.job.slots), block.aggregates[j, v])
-            for j, network in enumerate(networks)
-            if v in network.able
-        ]
-        if terms and sum(value for value, _ in terms) > node.slots:
-            rows.append((None, terms, float(node.slots)))
+        slots = [(float(each.job.slots), a[j, v]) for j, each in enumerate(networks) if v in each.able]
+        if slots and sum(value for value, _ in slots) > node.slots:
+            rows["slots_suffice"][v] = weighted(slots) <= node.slots
     if instance.aggregators is not None:
-        rows.append((None, [(1.0, each) for each in block.aggregates.values()], float(instance.aggregators)))
+        rows["aggregators_are_limited"][0] = total(a.values()) <= instance.aggregators
     for j, network in enumerate(networks):
-        server = network.job.server
         if instance.connections is not None:
-            arriving = [term for arc, terms in on[j].items() if arc[1] == server for term in terms]
-            rows.append((None, arriving, float(instance.connections - network.direct)))
+            arriving = joined(messages for arc, messages in on[j].items() if arc[1] == network.job.server)
+            rows["connections_are_limited"][j] = arriving + network.direct <= instance.connections
         if instance.merging:
             for v in network.nodes:
-                rows.append((None, [term for arc, terms in on[j].items() if arc[0] == v for term in terms], 1.0))
-    return rows
+                leaving = joined(messages for arc, messages in on[j].items() if arc[0] == v)
+                rows["messages_merge"][j, v] = leaving <= 1
 
 
 def add_goal(
     block: pyo.Block,
     instance: GraphInstance,
-    networks: list[JobNetwork],
-    on: list[dict[Arc, Terms]],
-    ended: list[dict[int, Terms]],
+    networks: Sequence[JobNetwork],
+    on: list[dict[Arc, Sum]],
+    ended: list[dict[int, Sum]],
 ) -> None:
     """``objective`` from messages on arcs and messages that end in switches."""
     unit_s = time_unit_s(instance)
-    loads: dict[Arc, Terms] = {}
+    loads: dict[Arc, list[Sum]] = {}
     fixed: dict[Arc, float] = {}
     for j, network in enumerate(networks):
         for arc in network.sent:
             fixed[arc] = fixed.get(arc, 0.0) + network.job.gradient_bytes / bandwidth(instance, arc) / unit_s
-        for arc, terms in on[j].items():
-            each = network.job.gradient_bytes / bandwidth(instance, arc) / unit_s
-            loads.setdefault(arc, []).extend((each * value, variable) for value, variable in terms)
+        for arc, messages in on[j].items():
+            each_s = network.job.gradient_bytes / bandwidth(instance, arc) / unit_s
+            loads.setdefault(arc, []).append(each_s * messages)
     if instance.goal == "utilization":
-        terms = [term for arc in loads for term in loads[arc]]
-        block.objective = pyo.Expression(expr=linear(terms) + sum(fixed.values()))
+        busy = joined(each for own in loads.values() for each in own)
+        block.objective = pyo.Expression(expr=busy.expression + sum(fixed.values()))
         return
     block.congestion = pyo.Var(domain=pyo.NonNegativeReals, doc="the largest time")
-    rows: list[Row] = []
+    rows, congestion = Rows(), term(block.congestion)
     for arc in sorted({*loads, *fixed}):
-        negative = [(-value, variable) for value, variable in loads.get(arc, [])]
-        rows.append((fixed.get(arc, 0.0), [(1.0, block.congestion), *negative], None))
-    rows += [(0.0, [(1.0, block.congestion), *terms], None) for terms in _switch_terms(instance, networks, ended)]
-    add_rows(block, "times_are_bounded", rows, "no link and no switch is busy for longer than the congestion")
-    block.objective = pyo.Expression(expr=block.congestion)
-
-
-def _switch_terms(instance: GraphInstance, networks: list[JobNetwork], ended: list[dict[int, Terms]]) -> list[Terms]:
-    """For each switch with a rate the time that its aggregators are busy, negative."""
-    unit_s = time_unit_s(instance)
-    rows = []
+        rows["links_are_no_busier"][arc] = congestion >= joined(loads.get(arc, [])) + fixed.get(arc, 0.0)
     for v, node in enumerate(instance.nodes):
-        if node.aggregation_bytes_per_s is None:
-            continue
-        terms: Terms = []
-        for j, network in enumerate(networks):
-            if v not in network.able:
-                continue
-            each = network.job.gradient_bytes / node.aggregation_bytes_per_s / unit_s
-            terms += [(-each * value, variable) for value, variable in ended[j][v]]
-        if terms:
-            rows.append(terms)
-    return rows
+        users = [(j, network) for j, network in enumerate(networks) if v in network.able]
+        if node.aggregation_bytes_per_s is not None and users:
+            each_s = {j: network.job.gradient_bytes / node.aggregation_bytes_per_s / unit_s for j, network in users}
+            busy = joined(each_s[j] * ended[j][v] for j, _ in users)
+            rows["switches_are_no_busier"][v] = congestion >= busy
+    rows.add_to(
+        block,
+        links_are_no_busier="no link is busy for longer than the congestion",
+        switches_are_no_busier="no switch adds up for longer than the congestion",
+    )
+    block.objective = pyo.Expression(expr=block.congestion)

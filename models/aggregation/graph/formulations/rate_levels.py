@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.graph.formulations.graph_aggregation import Row, Terms, add_rows, limit_rows
+from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
-from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, linear, routes_of
+from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, routes_of
+from ddlopt.models.linear import Rows, Sum, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
@@ -93,23 +94,21 @@ class RateLevels:
         block.uses = pyo.Var(arcs, domain=pyo.Binary, doc="1 if the job sends on the arc")
         block.aggregates = pyo.Var(able, domain=pyo.Binary, doc="1 if the switch aggregates for the job")
         block.level = pyo.Var(pairs, domain=pyo.Binary, doc="1 if the job has this rate")
-        rows: list[Row] = [
-            (1.0, [(1.0, block.level[j, number]) for number in range(len(levels))], 1.0) for j in range(len(networks))
-        ]
-        for j, network in enumerate(networks):
-            rows += _tree_rows(block, j, network)
         rates = [[(level, block.level[j, number]) for number, level in enumerate(levels)] for j in range(len(networks))]
-        rows += share_rows([*_arc_shares(block, instance, networks), *switch_shares(block, instance, networks)], rates)
+        rows = Rows()
+        for j, network in enumerate(networks):
+            rows["jobs_have_a_rate"][j] = total(variable for _, variable in rates[j]) == 1
+            _tree_rows(rows, block, j, network)
+        share_rows(rows, [*_arc_shares(block, instance, networks), *switch_shares(block, instance, networks)], rates)
         if self.flows:
-            rows += _flow_rows(block, instance, networks, levels)
+            _flow_rows(rows, block, instance, networks, levels)
         else:
-            rows += _single_flow_rows(block, networks)
-        on = [{arc: [(1.0, block.uses[j, *arc])] for arc in network.arcs} for j, network in enumerate(networks)]
-        rows += limit_rows(block, instance, networks, on)
-        add_rows(block, "trees_share", rows, "trees, levels, shares, limits")
-        block.objective = pyo.Expression(
-            expr=linear([(levels[number] / levels[0], block.level[j, number]) for j, number in pairs])
-        )
+            _single_flow_rows(rows, block, networks)
+        on = [{arc: term(block.uses[j, *arc]) for arc in network.arcs} for j, network in enumerate(networks)]
+        limit_rows(rows, block, instance, networks, on)
+        rows.add_to(block, **RATE_ROWS, **_TREE_ROWS, **_FLOW_ROWS, **LIMIT_ROWS)
+        in_units = [(level / levels[0], variable) for own in rates for level, variable in own]
+        block.objective = pyo.Expression(expr=weighted(in_units).expression)
 
     def start(self, block: pyo.Block, instance: GraphInstance, solution: AggregationTrees) -> None:
         """Set trees and which switches aggregate."""
@@ -156,30 +155,37 @@ def rate_levels(instance: GraphInstance) -> tuple[float, ...]:
     return tuple(sorted(rates, reverse=True))
 
 
-def _tree_rows(block: pyo.Block, j: int, network: JobNetwork) -> list[Row]:
-    rows: list[Row] = []
+_TREE_ROWS = {
+    "one_message_leaves": "a node sends one message, and one with messages of its own does",
+    "what_arrives_leaves": "a node that receives a message sends one",
+    "nothing_else_leaves": "a node without messages of its own sends one only if it receives one",
+    "messages_meet_where_aggregated": "several messages only meet where the job is aggregated",
+}
+
+
+def _tree_rows(rows: Rows, block: pyo.Block, j: int, network: JobNetwork) -> None:
     into: dict[int, list[Any]] = {v: [] for v in network.nodes}
     out: dict[int, list[Any]] = {v: [] for v in network.nodes}
     for arc in network.arcs:
-        out[arc[0]].append(block.uses[j, *arc])
+        out[arc[0]].append((arc, block.uses[j, *arc]))
         if arc[1] in into:
-            into[arc[1]].append(block.uses[j, *arc])
+            into[arc[1]].append((arc, block.uses[j, *arc]))
     workers = len(network.job.workers)
     for v in network.nodes:
-        leaving = [(1.0, each) for each in out[v]]
+        leaving, entering = total(x for _, x in out[v]), total(x for _, x in into[v])
         starting = network.groups.get(v, 0)
-        rows.append((1.0 if starting else None, leaving, 1.0))
-        if not starting:
-            rows += [(0.0, [*leaving, (-1.0, each)], None) for each in into[v]]
-            # Nothing leaves where nothing arrives.
-            rows.append((None, [*leaving, *((-1.0, each) for each in into[v])], 0.0))
-        most = float(workers if v in network.job.workers else workers - 1)
-        meeting: Terms = [(1.0, each) for each in into[v]]
+        if starting:
+            rows["one_message_leaves"][j, v] = leaving == 1
+        else:
+            rows["one_message_leaves"][j, v] = leaving <= 1
+            for arc, x in into[v]:
+                rows["what_arrives_leaves"][j, *arc] = leaving >= term(x)
+            rows["nothing_else_leaves"][j, v] = leaving <= entering
         if v in network.able:
-            meeting.append((-most, block.aggregates[j, v]))
-        if v in network.able or starting + len(into[v]) > 1:
-            rows.append((None, meeting, 1.0 - starting))
-    return rows
+            most, aggregates = workers if v in network.job.workers else workers - 1, term(block.aggregates[j, v])
+            rows["messages_meet_where_aggregated"][j, v] = entering + starting <= 1 + most * aggregates
+        elif starting + len(into[v]) > 1:
+            rows["messages_meet_where_aggregated"][j, v] = entering + starting <= 1
 
 
 @dataclass(frozen=True)
@@ -192,7 +198,7 @@ class Shared:
         Bytes per second.
     users : mapping of int to (variable, int)
         Jobs that may be there, each with the binary that says so and the most messages of it.
-    load : list of (float, variable)
+    load : Sum
         Messages of these jobs.
     always : mapping of int to int
         Jobs that are there whatever is decided, and their messages.
@@ -200,7 +206,7 @@ class Shared:
 
     capacity: float
     users: Mapping[int, tuple[Any, int]]
-    load: Terms
+    load: Sum
     always: Mapping[int, int]
 
     @property
@@ -209,23 +215,28 @@ class Shared:
         return sum(self.always.values()) + sum(most for _, most in self.users.values())
 
 
-def share_rows(shared: Sequence[Shared], rates: Sequence[Terms]) -> list[Row]:
+RATE_ROWS = {
+    "jobs_have_a_rate": "a job has one rate",
+    "rates_allow_messages": "a job is only where there are no more messages than its rate allows",
+}
+"""What rows of rates say, by name."""
+
+
+def share_rows(rows: Rows, shared: Sequence[Shared], rates: Sequence[Sequence[tuple[float, Any]]]) -> None:
     """A job is only where there are no more messages than its rate allows; ``rates``: levels and their binaries."""
-    rows: list[Row] = []
-    for each in shared:
-        fixed = float(sum(each.always.values()))
+    for place, each in enumerate(shared):
+        messages = each.load + sum(each.always.values())
         for j in (*each.users, *each.always):
             within = [min(each.most, math.floor(each.capacity / rate * (1 + FEASIBILITY_TOL))) for rate, _ in rates[j]]
             pairs = zip(within, rates[j], strict=True)
-            terms = [*each.load, *((-float(most), variable) for most, (_, variable) in pairs if most)]
+            allowed = weighted((float(most), variable) for most, (_, variable) in pairs if most)
             if j in each.always:
-                rows.append((None, terms, -fixed))
+                rows["rates_allow_messages"][place, j] = messages <= allowed
                 continue
             uses, own = each.users[j]
-            # Without job j there are at most `slack` messages more than its rate would allow.
-            slack = float(max(0, each.most - own - min(within)))
-            rows.append((None, [*terms, (slack, uses)], slack - fixed))
-    return rows
+            # Big-M: without job j there are at most so many messages more than its rate would allow.
+            most = max(0, each.most - own - min(within))
+            rows["rates_allow_messages"][place, j] = messages - allowed + most * term(uses) <= most
 
 
 def switch_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[Shared]:
@@ -234,7 +245,7 @@ def switch_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[
     for v, node in enumerate(instance.nodes):
         users = {j: (block.aggregates[j, v], 1) for j, network in enumerate(networks) if v in network.able}
         if node.aggregation_bytes_per_s is not None and users:
-            load = [(1.0, variable) for variable, _ in users.values()]
+            load = total(variable for variable, _ in users.values())
             found.append(Shared(node.aggregation_bytes_per_s, users, load, {}))
     return found
 
@@ -251,80 +262,95 @@ def _arc_shares(block: pyo.Block, instance: GraphInstance, networks: Sequence[Jo
         Shared(
             bandwidth(instance, arc),
             users.get(arc, {}),
-            [(1.0, variable) for variable, _ in users.get(arc, {}).values()],
+            total(variable for variable, _ in users.get(arc, {}).values()),
             always.get(arc, {}),
         )
         for arc in dict.fromkeys((*users, *always))
     ]
 
 
-def _single_flow_rows(block: pyo.Block, networks: list[JobNetwork]) -> list[Row]:
+_FLOW_ROWS = {
+    "gradients_are_conserved": "all gradients of a job reach the server",
+    "gradients_are_in_messages": "gradients travel in messages",
+    "ones_are_conserved": "one flows from each group to the server",
+    "rates_are_conserved": "the rate flows from each group to the server",
+    "flows_take_messages": "flows of one take messages",
+    "rates_are_within_shares": "the rate of a flow is within the job's share of the arc",
+    "rates_follow_flows": "a rate, in units of the largest, is at most the flow of one",
+    "shares_take_messages": "a job has a share of the arcs where it has a message",
+    "links_are_shared": "shares are within the bandwidth of a link",
+    "switches_give_shares": "a job has its rate in a switch that aggregates for it",
+    "switches_are_shared": "shares are within the rate of a switch",
+}
+
+
+def _single_flow_rows(rows: Rows, block: pyo.Block, networks: list[JobNetwork]) -> None:
     """All gradients of a job reach the server."""
     block.gradients = pyo.Var(list(block.uses), domain=pyo.NonNegativeReals, doc="gradients of a job on an arc")
-    rows: list[Row] = []
     for j, network in enumerate(networks):
-        workers = float(len(network.job.workers))
         for v in network.nodes:
-            terms = [(1.0, block.gradients[j, *arc]) for arc in network.arcs if arc[0] == v]
-            terms += [(-1.0, block.gradients[j, *arc]) for arc in network.arcs if arc[1] == v]
-            starting = float(network.groups.get(v, 0))
-            rows.append((starting, terms, starting))
+            out = total(block.gradients[j, *arc] for arc in network.arcs if arc[0] == v)
+            into = total(block.gradients[j, *arc] for arc in network.arcs if arc[1] == v)
+            rows["gradients_are_conserved"][j, v] = out - into == network.groups.get(v, 0)
         for arc in network.arcs:
-            rows.append((None, [(1.0, block.gradients[j, *arc]), (-workers, block.uses[j, *arc])], 0.0))
-    return rows
+            most = len(network.job.workers) * term(block.uses[j, *arc])
+            rows["gradients_are_in_messages"][j, *arc] = term(block.gradients[j, *arc]) <= most
 
 
 def _flow_rows(
-    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], levels: tuple[float, ...]
-) -> list[Row]:
+    rows: Rows, block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], levels: tuple[float, ...]
+) -> None:
     """Flows of one and of the rate of each group, in units of the largest level."""
     flows = [(j, g, *arc) for j, network in enumerate(networks) for g in network.groups for arc in network.arcs]
     block.flow = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="flow of one from a group to the server")
     block.rate_flow = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="flow of the rate from a group to the server")
     arcs = list(block.uses)
     block.share = pyo.Var(arcs, domain=pyo.NonNegativeReals, doc="rate of a job on an arc")
-    rows: list[Row] = []
+    rates = [
+        weighted((level / levels[0], block.level[j, number]) for number, level in enumerate(levels))
+        for j in range(len(networks))
+    ]
     for j, network in enumerate(networks):
-        rate = [(level / levels[0], block.level[j, number]) for number, level in enumerate(levels)]
-        rows += _job_flow_rows(block, j, network, rate)
-    by_arc: dict[Arc, Terms] = {}
+        _job_flow_rows(rows, block, j, network, rates[j])
+    by_arc: dict[Arc, list[Any]] = {}
     for j, one, two in arcs:
-        by_arc.setdefault((one, two), []).append((1.0, block.share[j, one, two]))
-    rows += [(None, terms, bandwidth(instance, arc) / levels[0]) for arc, terms in by_arc.items()]
-    return rows + _switch_share_rows(block, instance, networks, levels)
+        by_arc.setdefault((one, two), []).append(block.share[j, one, two])
+    for arc, shares in by_arc.items():
+        rows["links_are_shared"][arc] = total(shares) <= bandwidth(instance, arc) / levels[0]
+    _switch_share_rows(rows, block, instance, rates, levels[0])
 
 
-def _job_flow_rows(block: pyo.Block, j: int, network: JobNetwork, rate: Terms) -> list[Row]:
-    rows: list[Row] = []
-    minus_rate = [(-value, variable) for value, variable in rate]
+def _job_flow_rows(rows: Rows, block: pyo.Block, j: int, network: JobNetwork, rate: Sum) -> None:
+    out = {v: [arc for arc in network.arcs if arc[0] == v] for v in network.nodes}
+    into = {v: [arc for arc in network.arcs if arc[1] == v] for v in network.nodes}
     for g in network.groups:
+        flow = {arc: block.flow[j, g, *arc] for arc in network.arcs}
+        rate_flow = {arc: block.rate_flow[j, g, *arc] for arc in network.arcs}
         for v in network.nodes:
-            for flow, source in ((block.flow, []), (block.rate_flow, minus_rate)):
-                terms = [(1.0, flow[j, g, *arc]) for arc in network.arcs if arc[0] == v]
-                terms += [(-1.0, flow[j, g, *arc]) for arc in network.arcs if arc[1] == v]
-                amount = 1.0 if v == g and not source else 0.0
-                rows.append((amount, [*terms, *(source if v == g else [])], amount))
+            ones = total(flow[arc] for arc in out[v]) - total(flow[arc] for arc in into[v])
+            rates = total(rate_flow[arc] for arc in out[v]) - total(rate_flow[arc] for arc in into[v])
+            rows["ones_are_conserved"][j, g, v] = ones == (1 if v == g else 0)
+            rows["rates_are_conserved"][j, g, v] = rates == (rate if v == g else 0)
         for arc in network.arcs:
-            rows.append((None, [(1.0, block.flow[j, g, *arc]), (-1.0, block.uses[j, *arc])], 0.0))
-            rows.append((None, [(1.0, block.rate_flow[j, g, *arc]), (-1.0, block.share[j, *arc])], 0.0))
-            rows.append((None, [(1.0, block.rate_flow[j, g, *arc]), (-1.0, block.flow[j, g, *arc])], 0.0))
-    rows += [(None, [(1.0, block.share[j, *arc]), (-1.0, block.uses[j, *arc])], 0.0) for arc in network.arcs]
-    return rows
+            share, uses = term(block.share[j, *arc]), term(block.uses[j, *arc])
+            rows["flows_take_messages"][j, g, *arc] = term(flow[arc]) <= uses
+            rows["rates_are_within_shares"][j, g, *arc] = term(rate_flow[arc]) <= share
+            rows["rates_follow_flows"][j, g, *arc] = term(rate_flow[arc]) <= term(flow[arc])
+    for arc in network.arcs:
+        rows["shares_take_messages"][j, *arc] = term(block.share[j, *arc]) <= term(block.uses[j, *arc])
 
 
 def _switch_share_rows(
-    block: pyo.Block, instance: GraphInstance, networks: list[JobNetwork], levels: tuple[float, ...]
-) -> list[Row]:
+    rows: Rows, block: pyo.Block, instance: GraphInstance, rates: Sequence[Sum], unit: float
+) -> None:
     able = list(block.aggregates)
     block.switch_share = pyo.Var(able, domain=pyo.NonNegativeReals, doc="rate of a job in a switch")
-    rows: list[Row] = []
-    by_switch: dict[int, Terms] = {}
+    by_switch: dict[int, list[Any]] = {}
     for j, v in able:
         if instance.nodes[v].aggregation_bytes_per_s is None:
             continue
-        by_switch.setdefault(v, []).append((1.0, block.switch_share[j, v]))
-        rate = [(-level / levels[0], block.level[j, number]) for number, level in enumerate(levels)]
-        rows.append((-1.0, [(1.0, block.switch_share[j, v]), *rate, (-1.0, block.aggregates[j, v])], None))
-    for v, terms in by_switch.items():
-        rows.append((None, terms, (instance.nodes[v].aggregation_bytes_per_s or 0.0) / levels[0]))
-    return rows
+        share, aggregates = block.switch_share[j, v], term(block.aggregates[j, v])
+        by_switch.setdefault(v, []).append(share)
+        rows["switches_give_shares"][j, v] = term(share) - rates[j] - aggregates >= -1
+    for v, shares in by_switch.items():
+        rows["switches_are_shared"][v] = total(shares) <= (instance.nodes[v].aggregation_bytes_per_s or 0.0) / unit

@@ -9,19 +9,19 @@ import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.graph.bounds import most_rates
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import (
+    JOB_ROWS,
+    LIMIT_ROWS,
     GraphAggregation,
-    Row,
-    Terms,
     add_messages,
-    add_rows,
     job_rows,
     least_in_sum,
     limit_rows,
     messages_on,
 )
-from ddlopt.models.aggregation.graph.formulations.rate_levels import Shared, share_rows, switch_shares
+from ddlopt.models.aggregation.graph.formulations.rate_levels import RATE_ROWS, Shared, share_rows, switch_shares
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
-from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, linear
+from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network
+from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _LAYERS = GraphAggregation()
@@ -110,24 +110,24 @@ class RateMessages:
         block.uses = pyo.Var(list(block.sums), domain=pyo.Binary, doc="1 if the job has messages on the arc")
         pairs = [(j, number) for j, own in enumerate(levels) for number in range(len(own))]
         block.level = pyo.Var(pairs, domain=pyo.Binary, doc="1 if the job has this rate")
-        rates: list[Terms] = [
-            [(level, block.level[j, number]) for number, level in enumerate(own)] for j, own in enumerate(levels)
-        ]
+        rates = [[(level, block.level[j, number]) for number, level in enumerate(own)] for j, own in enumerate(levels)]
         on = messages_on(block, networks)
-        rows: list[Row] = [(1.0, [(1.0, each) for _, each in own], 1.0) for own in rates]
+        rows = Rows()
         for j, network in enumerate(networks):
-            rows += job_rows(block, instance, j, network) + _use_rows(block, instance, j, network)
-        rows += limit_rows(block, instance, networks, on)
+            rows["jobs_have_a_rate"][j] = total(variable for _, variable in rates[j]) == 1
+            job_rows(rows, block, instance, j, network)
+            _use_rows(rows, block, instance, j, network)
+        limit_rows(rows, block, instance, networks, on)
         shared = [*_arc_shares(block, instance, networks, on), *switch_shares(block, instance, networks)]
-        rows += share_rows(shared, rates)
-        scaled: list[Terms] = [[(level / unit, each) for level, each in own] for own in rates]
+        share_rows(rows, shared, rates)
+        in_units = [weighted((level / unit, variable) for level, variable in own) for own in rates]
         if self.flows:
             block.scaled = pyo.Block()
             add_messages(block.scaled, networks, scaled=True)
-            rows += _scaled_rows(block, instance, networks, scaled)
-            rows += _room_rows(block, instance, networks, scaled, unit)
-        add_rows(block, "jobs_share", rows, "messages, levels, shares, limits")
-        block.objective = pyo.Expression(expr=linear([term for own in scaled for term in own]))
+            _scaled_rows(rows, block, instance, networks, in_units)
+            _capacity_rows(rows, block, instance, networks, in_units, unit)
+        rows.add_to(block, **JOB_ROWS, **RATE_ROWS, **LIMIT_ROWS, **_ROWS)
+        block.objective = pyo.Expression(expr=joined(in_units).expression)
 
     def start(self, block: pyo.Block, instance: GraphInstance, solution: AggregationTrees) -> None:
         """Set all messages and which switches aggregate."""
@@ -189,71 +189,84 @@ def job_levels(instance: GraphInstance, networks: Sequence[JobNetwork]) -> list[
     return found
 
 
-def _use_rows(block: pyo.Block, instance: GraphInstance, j: int, network: JobNetwork) -> list[Row]:
+_ROWS = {
+    "sums_take_used_arcs": "an arc with a sum is used",
+    "raw_takes_used_arcs": "an arc with a raw message is used",
+    "parts_take_used_arcs": "an arc where a part of a group travels is used",
+    "groups_have_a_way": "an arc that is used leads away from each group",
+    "scaled_is_within_rate": "an aggregation times the rate is at most the rate",
+    "scaled_is_none_or_within": "an aggregation times the rate is none, or at most the largest rate",
+    "scaled_is_the_rate": "an aggregation times the rate is the rate where there is one",
+    "links_are_not_exceeded": "messages times rates are within the bandwidth of a link",
+    "switches_are_not_exceeded": "aggregations times rates are within the rate of a switch",
+}
+
+
+def _use_rows(rows: Rows, block: pyo.Block, instance: GraphInstance, j: int, network: JobNetwork) -> None:
     """An arc with a message is used, and one leads away from each group."""
-    rows: list[Row] = []
-    most = float(_most_sums(instance, network))
+    most = _most_sums(instance, network)
     for arc in network.arcs:
-        uses = block.uses[j, *arc]
-        rows.append((None, [(1.0, block.sums[j, *arc]), (-most, uses)], 0.0))
+        uses = term(block.uses[j, *arc])
+        rows["sums_take_used_arcs"][j, *arc] = term(block.sums[j, *arc]) <= most * uses
         for g, number in network.groups.items():
-            rows.append((None, [(1.0, block.raw[j, g, *arc]), (-float(number), uses)], 0.0))
-            rows.append((None, [(1.0, block.part[j, g, *arc]), (-1.0, uses)], 0.0))
+            rows["raw_takes_used_arcs"][j, g, *arc] = term(block.raw[j, g, *arc]) <= number * uses
+            rows["parts_take_used_arcs"][j, g, *arc] = term(block.part[j, g, *arc]) <= uses
     for g in network.groups:
-        rows.append((1.0, [(1.0, block.uses[j, *arc]) for arc in network.arcs if arc[0] == g], None))
-    return rows
+        rows["groups_have_a_way"][j, g] = total(block.uses[j, *arc] for arc in network.arcs if arc[0] == g) >= 1
 
 
 def _arc_shares(
-    block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork], on: Sequence[dict[Arc, Terms]]
+    block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork], on: Sequence[dict[Arc, Sum]]
 ) -> list[Shared]:
     users: dict[Arc, dict[int, tuple[Any, int]]] = {}
-    load: dict[Arc, Terms] = {}
+    load: dict[Arc, list[Sum]] = {}
     always: dict[Arc, dict[int, int]] = {}
     for j, network in enumerate(networks):
         for arc in network.arcs:
             users.setdefault(arc, {})[j] = (block.uses[j, *arc], _most_messages(instance, network))
-            load.setdefault(arc, []).extend(on[j][arc])
+            load.setdefault(arc, []).append(on[j][arc])
         for arc in network.sent:
             always.setdefault(arc, {})[j] = 1
     return [
-        Shared(bandwidth(instance, arc), users.get(arc, {}), load.get(arc, []), always.get(arc, {}))
+        Shared(bandwidth(instance, arc), users.get(arc, {}), joined(load.get(arc, [])), always.get(arc, {}))
         for arc in dict.fromkeys((*users, *always))
     ]
 
 
 def _scaled_rows(
-    block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork], rates: Sequence[Terms]
-) -> list[Row]:
+    rows: Rows, block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork], rates: Sequence[Sum]
+) -> None:
     """Messages times the rate of their job; they are tied to the messages by the switches that aggregate."""
-    rows: list[Row] = []
+    of_messages = Rows()
     for j, network in enumerate(networks):
-        rows += job_rows(block.scaled, instance, j, network, rates[j])
-        most = max(value for value, _ in rates[j])
-        minus = [(-value, variable) for value, variable in rates[j]]
+        job_rows(of_messages, block.scaled, instance, j, network, rates[j])
+        most = max(rates[j].coefficients)
         for v in network.able:
-            scaled, whole = (1.0, block.scaled.aggregates[j, v]), (-most, block.aggregates[j, v])
-            rows += [(None, [scaled, *minus], 0.0), (None, [scaled, whole], 0.0)]
-            rows.append((-most, [scaled, *minus, whole], None))
-    return rows
+            scaled, aggregates = term(block.scaled.aggregates[j, v]), term(block.aggregates[j, v])
+            rows["scaled_is_within_rate"][j, v] = scaled <= rates[j]
+            rows["scaled_is_none_or_within"][j, v] = scaled <= most * aggregates
+            rows["scaled_is_the_rate"][j, v] = scaled - rates[j] - most * aggregates >= -most
+    of_messages.add_to(block.scaled, **JOB_ROWS)
 
 
-def _room_rows(
-    block: pyo.Block, instance: GraphInstance, networks: Sequence[JobNetwork], rates: Sequence[Terms], unit: float
-) -> list[Row]:
+def _capacity_rows(
+    rows: Rows,
+    block: pyo.Block,
+    instance: GraphInstance,
+    networks: Sequence[JobNetwork],
+    rates: Sequence[Sum],
+    unit: float,
+) -> None:
     """No arc and no switch is asked for more than its capacity."""
-    loads: dict[Arc, Terms] = {}
-    entering: dict[int, Terms] = {}
+    loads: dict[Arc, list[Sum]] = {}
     for j, (network, on) in enumerate(zip(networks, messages_on(block.scaled, networks), strict=True)):
-        for arc, terms in on.items():
-            loads.setdefault(arc, []).extend(terms)
+        for arc, messages in on.items():
+            loads.setdefault(arc, []).append(messages)
         for arc in network.sent:
-            loads.setdefault(arc, []).extend(rates[j])
-        for v in network.able:
-            entering.setdefault(v, []).append((1.0, block.scaled.aggregates[j, v]))
-    rows: list[Row] = [(None, terms, bandwidth(instance, arc) / unit) for arc, terms in loads.items()]
-    for v, terms in entering.items():
-        rate = instance.nodes[v].aggregation_bytes_per_s
-        if rate is not None:
-            rows.append((None, terms, rate / unit))
-    return rows
+            loads.setdefault(arc, []).append(rates[j])
+    for arc, sums in loads.items():
+        rows["links_are_not_exceeded"][arc] = joined(sums) <= bandwidth(instance, arc) / unit
+    for v, node in enumerate(instance.nodes):
+        users = [block.scaled.aggregates[j, v] for j, network in enumerate(networks) if v in network.able]
+        if node.aggregation_bytes_per_s is not None and users:
+            rows["switches_are_not_exceeded"][v] = total(users) <= node.aggregation_bytes_per_s / unit

@@ -5,9 +5,10 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.graph.formulations.graph_aggregation import Terms, add_goal, add_rows, limit_rows
+from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, add_goal, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import JobNetwork, job_network, routes_of, time_unit_s
+from ddlopt.models.linear import Rows, Sum, term, total
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,13 @@ class SingleLayerFlow:
         block.gradients = pyo.Var(arcs, domain=pyo.NonNegativeIntegers, doc="gradients in them")
         block.aggregates = pyo.Var(able, domain=pyo.Binary, doc="1 if the switch aggregates for the job")
         block.fewer = pyo.Var(able, domain=pyo.NonNegativeIntegers, doc="messages that a switch saves")
-        rows = [row for j, network in enumerate(networks) for row in _job_rows(block, j, network)]
-        add_rows(block, "jobs_send", rows, "messages and gradients of each job")
-        on = [{arc: [(1.0, block.messages[j, *arc])] for arc in network.arcs} for j, network in enumerate(networks)]
+        rows = Rows()
+        for j, network in enumerate(networks):
+            _job_rows(rows, block, j, network)
+        on = [{arc: term(block.messages[j, *arc]) for arc in network.arcs} for j, network in enumerate(networks)]
         ended = [_ended(block, j, network) for j, network in enumerate(networks)]
-        add_rows(block, "limits", limit_rows(block, instance, networks, on), "slots, aggregators, connections, merging")
+        limit_rows(rows, block, instance, networks, on)
+        rows.add_to(block, **_JOB_ROWS, **LIMIT_ROWS)
         add_goal(block, instance, networks, on, ended)
 
     def start(self, block: pyo.Block, instance: GraphInstance, solution: AggregationTrees) -> None:
@@ -109,29 +112,40 @@ class SingleLayerFlow:
         return value * time_unit_s(instance)
 
 
-def _ended(block: pyo.Block, j: int, network: JobNetwork) -> dict[int, Terms]:
+def _ended(block: pyo.Block, j: int, network: JobNetwork) -> dict[int, Sum]:
     """Messages that end in each switch: one more than it saves, unless it has a gradient of its own."""
     return {
-        v: [(1.0, block.fewer[j, v]), *([] if v in network.job.workers else [(1.0, block.aggregates[j, v])])]
+        v: total([block.fewer[j, v], *([] if v in network.job.workers else [block.aggregates[j, v]])])
         for v in network.able
     }
 
 
-def _job_rows(block: pyo.Block, j: int, network: JobNetwork) -> list[tuple[float | None, Terms, float | None]]:
-    rows: list[tuple[float | None, Terms, float | None]] = []
-    workers = float(len(network.job.workers))
+_JOB_ROWS = {
+    "gradients_are_conserved": "gradients are passed on",
+    "messages_are_conserved": "messages are passed on, but for those that a switch saves",
+    "aggregating_saves": "a switch that aggregates saves a message",
+    "saved_where_aggregated": "only switches that aggregate save messages",
+    "messages_have_gradients": "a message has a gradient in it",
+    "gradients_are_in_messages": "gradients travel in messages",
+}
+
+
+def _job_rows(rows: Rows, block: pyo.Block, j: int, network: JobNetwork) -> None:
+    x, f = block.messages, block.gradients
+    workers = len(network.job.workers)
     for v in network.nodes:
-        starting = float(network.groups.get(v, 0))
-        for variables, saved in ((block.gradients, False), (block.messages, True)):
-            terms = [(1.0, variables[j, *arc]) for arc in network.arcs if arc[0] == v]
-            terms += [(-1.0, variables[j, *arc]) for arc in network.arcs if arc[1] == v]
-            if saved and v in network.able:
-                terms.append((1.0, block.fewer[j, v]))
-            rows.append((starting, terms, starting))
+        out, into = [arc for arc in network.arcs if arc[0] == v], [arc for arc in network.arcs if arc[1] == v]
+        gradients = total(f[j, *arc] for arc in out) - total(f[j, *arc] for arc in into)
+        messages = total(x[j, *arc] for arc in out) - total(x[j, *arc] for arc in into)
+        if v in network.able:
+            messages = messages + term(block.fewer[j, v])
+        rows["gradients_are_conserved"][j, v] = gradients == network.groups.get(v, 0)
+        rows["messages_are_conserved"][j, v] = messages == network.groups.get(v, 0)
     for v in network.able:
-        fewer, used = block.fewer[j, v], block.aggregates[j, v]
-        rows += [(None, [(1.0, used), (-1.0, fewer)], 0.0), (None, [(1.0, fewer), (-workers, used)], 0.0)]
+        fewer, aggregates = term(block.fewer[j, v]), term(block.aggregates[j, v])
+        rows["aggregating_saves"][j, v] = aggregates <= fewer
+        rows["saved_where_aggregated"][j, v] = fewer <= workers * aggregates
     for arc in network.arcs:
-        x, f = block.messages[j, *arc], block.gradients[j, *arc]
-        rows += [(None, [(1.0, x), (-1.0, f)], 0.0), (None, [(1.0, f), (-workers, x)], 0.0)]
-    return rows
+        messages, gradients = term(x[j, *arc]), term(f[j, *arc])
+        rows["messages_have_gradients"][j, *arc] = messages <= gradients
+        rows["gradients_are_in_messages"][j, *arc] = gradients <= workers * messages
