@@ -321,8 +321,8 @@ def add_goal(
     for v, node in enumerate(instance.nodes):
         users = [(j, network) for j, network in enumerate(networks) if v in network.able]
         if node.aggregation_bytes_per_s is not None and users:
-            each_s = {j: network.job.gradient_bytes / node.aggregation_bytes_per_s / unit_s for j, network in users}
-            busy = joined(each_s[j] * ended[j][v] for j, _ in users)
+            message_s = {j: network.job.gradient_bytes / node.aggregation_bytes_per_s / unit_s for j, network in users}
+            busy = joined(message_s[j] * ended[j][v] for j, _ in users)
             rows["switches_are_no_busier"][v] = congestion >= busy
     rows.add_to(
         block,
