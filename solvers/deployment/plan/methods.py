@@ -33,7 +33,7 @@ def _disjunctive(solver: str) -> Method:
 
 ENTRIES = entries(
     ROOM,
-    ("brute-force", "exact", "all plans of a small instance, by the fast simulator", "brute_force:BruteForce"),
+    ("brute-force", "exact", "all plans of a small instance one by one, by the fast simulator", "brute_force:BruteForce"),
     ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
     ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", _certified),
     ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
