@@ -1,7 +1,8 @@
-"""Trajectories: reduced ones keep distances, recorded ones are the same again, drawn ones are what options say."""
+"""Matchings and trajectories: reduced ones keep distances, recorded ones are the same again."""
 
 import numpy as np
 import pytest
+from library_cases import bundled
 
 import ddlopt
 from ddlopt.instances.workloads.trajectories import _reduced, drifting
@@ -50,3 +51,23 @@ def test_recorded_again_they_are_the_same():
         np.testing.assert_allclose(stored.points, again.points, atol=1e-3)
         assert sum(again.blocks) == again.points.shape[1]
         assert len(again.blocks) == (4 if "mlp" in again.name else 2)
+
+
+def test_the_budget_is_a_share_of_the_largest_degree():
+    instance = ddlopt.generate("gossip", "matchings", seed=2, nodes=20, degree=5, share=0.3)
+    assert instance.budget == pytest.approx(0.3 * instance.network.degrees.max())
+    assert not instance.times
+
+
+def test_times_are_drawn():
+    instance = ddlopt.generate("gossip", "matchings", shape="torus", slowest=3.0, activation="single")
+    assert instance.activation == "single"
+    assert len(instance.times) == len(instance.network.edges) == 32
+    assert 1 <= min(instance.times) < max(instance.times) <= 3
+
+
+def test_bundled_matchings_are_of_all_sorts():
+    matchings = [each for each in bundled("gossip").values() if each.problem == "matchings"]
+    assert {instance.activation for instance in matchings} == {"independent", "single"}
+    assert any(instance.times for instance in matchings)
+    assert {bool(instance.matchings) for instance in matchings} == {True, False}
