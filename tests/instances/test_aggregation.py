@@ -110,9 +110,8 @@ def test_one_job_is_as_stated():
 
 
 def test_racks_share_out_workers_and_registers():
-    instance = generate(
-        "hot-zipf", 3, jobs=3, parameters=300, workers=16, switches=4, racks=True, widths=(1, 2), memory=0.1
-    )
+    racks = {"switches": 4, "racks": True, "widths": (1, 2), "memory": 0.1}
+    instance = generate("hot-zipf", 3, jobs=3, parameters=300, workers=16, **racks)
     assert [sum(own) for own in zip(*instance.passing, strict=True)] == [job.workers for job in instance.jobs]
     total = 0.1 * sum(int(job.widths.sum()) for job in instance.jobs)
     registers = [switch.registers for switch in instance.switches]
@@ -128,9 +127,8 @@ def test_bundled_hot_sets_are_of_all_sorts():
 
 
 def test_parameters_are_the_hottest_of_the_batches_that_count():
-    instance = generate(
-        "registers-zipf", 3, parameters=50, arrays=16, batches=30, held_out=20, rows=2, goal="collisions"
-    )
+    options = {"arrays": 16, "batches": 30, "held_out": 20, "rows": 2, "goal": "collisions"}
+    instance = generate("registers-zipf", 3, parameters=50, **options)
     assert (instance.parameters, instance.arrays, instance.entries, instance.goal) == (50, 16, 16, "collisions")
     assert (len(instance.batches), len(instance.held_out)) == (30, 20)
     assert (np.diff(heat(instance)) <= 0).all()
