@@ -91,7 +91,8 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
     def prepared(self, instance: PartitionInstance) -> tuple[Graph, Tree, Room]:
         """What the kernels take, with nothing placed."""
         count = len(instance.nodes)
-        room = Room(*(np.zeros(count, kind) for kind in "ddqd"), np.zeros(instance.accelerators))
+        times = [np.zeros(count) for _ in range(3)]
+        room = Room(times[0], times[1], np.zeros(count, np.int64), times[2], np.zeros(instance.accelerators))
         return _graph(instance), _tree(instance), room
 
     def _opening(

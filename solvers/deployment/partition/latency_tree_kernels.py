@@ -76,7 +76,7 @@ class Tree(NamedTuple):
     code, bound_s : (n, choices)
         What may be done with the node of each depth, the most promising first: n for a processor, less for the unit
         that it joins, more for a place in a row.
-    count, next : (n,)
+    listed, next : (n,)
         How many choices there are, and which comes next.
     """
 
@@ -87,7 +87,7 @@ class Tree(NamedTuple):
     length: Ints
     code: Ints
     bound_s: Floats
-    count: Ints
+    listed: Ints
     next: Ints
 
 
@@ -118,7 +118,7 @@ def search(graph: Graph, tree: Tree, room: Room, below_s: float, looks: int) -> 
     count = len(graph.order)
     while True:
         depth = tree.at[0]
-        if depth == count or (tree.next[depth] >= 0 and tree.next[depth] == tree.count[depth]):
+        if depth == count or (tree.next[depth] >= 0 and tree.next[depth] == tree.listed[depth]):
             # A partition that was told, or nothing left to try: back to the node before.
             if depth < count:
                 tree.next[depth] = -1
@@ -133,10 +133,10 @@ def search(graph: Graph, tree: Tree, room: Room, below_s: float, looks: int) -> 
             looks -= _branch(graph, tree, room, depth, below_s)
             tree.next[depth] = 0
         choice = tree.next[depth]
-        if choice == tree.count[depth]:
+        if choice == tree.listed[depth]:
             continue
         if not tree.bound_s[depth, choice] < below_s:
-            tree.next[depth] = tree.count[depth]
+            tree.next[depth] = tree.listed[depth]
             continue
         tree.next[depth] = choice + 1
         _place(graph.order[depth], tree.code[depth, choice], tree, count)
@@ -157,7 +157,7 @@ def _branch(graph: Graph, tree: Tree, room: Room, depth: int, below_s: float) ->
         tried += 1
         found = _try(graph, tree, room, depth, count, found, below_s)
     if wanted == -1 or not graph.accelerator_s[node] < np.inf:
-        tree.count[depth] = found
+        tree.listed[depth] = found
         return tried
     for d in range(graph.accelerators):
         if wanted < 0 or wanted == d:
@@ -171,7 +171,7 @@ def _branch(graph: Graph, tree: Tree, room: Room, depth: int, below_s: float) ->
         # Accelerators are alike: only the first of those without work is taken.
         if tree.length[d] == 0:
             break
-    tree.count[depth] = found
+    tree.listed[depth] = found
     return tried
 
 

@@ -94,4 +94,5 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
 def _digits(numbers: Ints, bases: list[int]) -> Ints:
     """(numbers, bases): the digits of numbers, the first of base ``bases[0]`` and so on."""
     units = np.cumprod([1, *bases[:-1]])
-    return numbers[:, None] // units % np.array(bases)
+    digits: Ints = numbers[:, None] // units % np.array(bases)
+    return digits

@@ -115,8 +115,8 @@ def number_of_choices(instance: DeploymentInstance, members: int, every: bool) -
     if not every:
         return len(known)
     split = [each.mode for each in known if len(instance.devices_of(each.device_groups)) > 1]
-    whole = instance.devices**members
-    return whole + split.count("all_reduce") * 2**members + split.count("parameter_server")
+    whole = int(instance.devices**members)
+    return whole + (split.count("all_reduce") << members) + split.count("parameter_server")
 
 
 def fewest(instance: DeploymentInstance, most: float) -> Choices | None:

@@ -107,7 +107,8 @@ class Simulator:
 
     def run_each(self, chosen: Ints, duplicated: Ints, devices: Ints, above: float = math.inf) -> tuple[Floats, Floats]:
         """The same where each plan has a row of its own in ``duplicated`` and ``devices`` (plans, operators)."""
-        return self._run_rows(*(np.ascontiguousarray(rows, np.int64) for rows in (chosen, duplicated, devices)), above)
+        rows, own, where = (np.ascontiguousarray(each, np.int64) for each in (chosen, duplicated, devices))
+        return self._run_rows(rows, own, where, above)
 
     def _run_rows(self, rows: Ints, duplicated: Ints, device: Ints, above: float) -> tuple[Floats, Floats]:
         time, excess = np.empty(len(rows)), np.empty(len(rows))

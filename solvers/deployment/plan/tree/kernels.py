@@ -27,7 +27,7 @@ class Tree(NamedTuple):
         Choice of each, -1 where there is none.
     code, bound_s : (groups, choices)
         Of each depth what is to be tried, the most promising first.
-    count, next : (groups,)
+    listed, next : (groups,)
         How many there are, and which comes next; -1 before they are listed.
     """
 
@@ -36,7 +36,7 @@ class Tree(NamedTuple):
     chosen: Ints
     code: Ints
     bound_s: Floats
-    count: Ints
+    listed: Ints
     next: Ints
 
 
@@ -69,7 +69,7 @@ def search(tables: Tables, tree: Tree, room: Room, below_s: float, found: Ints, 
             used[1] -= _branch(tables, tree, room, depth, below_s)
             tree.next[depth] = 0
         group, place = tree.line[depth], tree.next[depth]
-        if place == tree.count[depth] or not tree.bound_s[depth, place] < below_s:
+        if place == tree.listed[depth] or not tree.bound_s[depth, place] < below_s:
             tree.chosen[group] = -1
             tree.next[depth] = -1
             if depth == 0:
@@ -111,7 +111,7 @@ def _branch(tables: Tables, tree: Tree, room: Room, depth: int, below_s: float) 
         tree.bound_s[depth, k], tree.code[depth, k] = bound_s, choice
         found += 1
     tree.chosen[group] = -1
-    tree.count[depth] = found
+    tree.listed[depth] = found
     return tried
 
 

@@ -258,7 +258,9 @@ def room_for(tables: Tables) -> Room:
         np.zeros(len(tables.seats)),
         np.zeros(operators),
         np.zeros(devices),
-        *(np.zeros((resources, jobs)) for _ in range(3)),
+        np.zeros((resources, jobs)),
+        np.zeros((resources, jobs)),
+        np.zeros((resources, jobs)),
         np.zeros(resources, np.int64),
         np.zeros(resources),
     )
@@ -289,8 +291,9 @@ def _pairs(
             if sent.all():
                 per_byte_s[a, b], fixed_s[a, b] = slowest.min(), latency_s
     columns = list(zip(*rows, strict=True))
-    whole = [np.array(column, np.int64) for column in columns[:3]]
-    return (np.array(starts), *whole, np.array(columns[3]), np.array(columns[4])), per_byte_s, fixed_s
+    taken_from, taken_by, links = (np.array(column, np.int64) for column in columns[:3])
+    pairs = np.array(starts), taken_from, taken_by, links, np.array(columns[3]), np.array(columns[4])
+    return pairs, per_byte_s, fixed_s
 
 
 def _seats_of(seats: _Seats, seat_at: Ints, time_s: Floats, counts: Ints) -> tuple[Ints, Ints, Floats, Floats]:
