@@ -16,7 +16,7 @@ from ddlopt.models.files import write_whole
 from ddlopt.solvers.contracts import relative_gap
 
 _COMMAND = "python -m ddlopt.analysis.records --index"
-_HEADERS = ("objective", "bound", "gap", "found by", "version", "date", "bound by")
+_HEADERS = ("objective", "bound", "gap", "found by", "version", "date", "bound by", "challenged")
 _RIGHT = ("objective", "bound", "gap")
 
 
@@ -26,8 +26,9 @@ def index_text() -> str:
         "# Best known solutions\n\n"
         "Objectives are what exact arithmetic says of the stored solutions, rounded to six digits; a bound holds for "
         "every solution. *Found by* is a run that reached the objective, with its version and day, *bound by* what "
-        f"proved the bound: `{COMBINATORIAL}` needs no solver. `{_COMMAND}` writes this page anew from "
-        "`FAMILY/records.json`, where seeds, times and all digits are.\n"
+        f"proved the bound: `{COMBINATORIAL}` needs no solver. *Challenged* is the day on which methods were last "
+        f"tried against both. `{_COMMAND}` writes this page anew from `FAMILY/records.json`, where seeds, times, "
+        "methods and all digits are.\n"
     ]
     parts += ["".join(_section(name)) for name in FAMILY_NAMES if instances.names(name)]
     return "\n".join(parts)
@@ -101,6 +102,7 @@ def _figures(record: Record | None, unit: str, gap: float | None) -> dict[str, s
         "version": (found and found.version) or NONE,
         "date": str((found and found.date) or NONE),
         "bound by": method_text(bound),
+        "challenged": str((record and record.challenged and record.challenged.date) or NONE),
     }
 
 

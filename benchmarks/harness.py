@@ -16,6 +16,7 @@ names the tables, and the options with their defaults and what they are with ``-
 """
 
 import argparse
+import datetime
 import json
 import math
 import multiprocessing
@@ -29,6 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, NamedTuple
@@ -57,6 +59,9 @@ HELP = {
     "keep": "file for rows; the same command goes on where it was interrupted",
 }
 """Of options that mean the same everywhere."""
+SHORT_S = 30.0
+"""A run of less time shows what a method finds in that time; what the method can do takes longer."""
+SHORT = "The table says what is found in so much time, not what a method can do."
 _SAME = object()
 _LONGEST_DEFAULT = 60
 """Characters of a default that ``--help`` tells."""
@@ -183,7 +188,22 @@ class Benchmark:
                 printed.text(each) if isinstance(each, str) else printed.row(each)
         if asked.write is not None and self.pages:
             file = asked.write / f"{self.page or name.replace('/', '-')}.md"
-            file.write_text(self.head + "".join(printed.lines).lstrip(), encoding="utf-8")
+            told = f"{made_by(name, words, asked)}\n\n" if self.head else ""
+            file.write_text(self.head + told + "".join(printed.lines).lstrip(), encoding="utf-8")
+
+
+def made_by(name: str, words: Sequence[str], asked: Asked) -> str:
+    """How a page was made: command, day, version, limits; where time was short, what such a table says."""
+    given = list(words)
+    if "--write" in given:
+        del given[given.index("--write") : given.index("--write") + 2]
+    today = datetime.datetime.now(datetime.UTC).date()
+    parts = [f"`{' '.join(['python benchmarks', name, *given])}`", str(today), f"ddlopt {version('ddlopt')}"]
+    limit_s = getattr(asked, "time_limit", None)
+    parts += [] if limit_s is None else [f"time limit {limit_s:g} s"]
+    threads = getattr(asked, "threads", 1)
+    told = f"{', '.join(parts)}, {threads} thread{'s' if threads > 1 else ''} a solve."
+    return f"{told} {SHORT}" if limit_s is not None and limit_s < SHORT_S else told
 
 
 def quoted_in(name: str) -> list[str]:

@@ -15,7 +15,8 @@ from ddlopt.solvers.contracts import Limits, Result, best_bound
 HEAD = (
     "# Co-design: the best plan over time\n\n"
     "What each method of the alternating kind ends with, and when "
-    "([codesign.md](../families/codesign.md#what-alternating-loses-and-where)).\n\n"
+    "([codesign.md](../families/codesign.md#what-alternating-loses-and-where)); *above the best* of these runs, not of "
+    "all\nthat is known ([codesign_gap.md](codesign_gap.md)).\n\n"
 )
 METHODS = {
     "alternating": "#1f6fb4",

@@ -18,7 +18,7 @@ from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Ta
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
 from ddlopt.solvers.contracts import Result
 from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
-from ddlopt.solvers.deployment.partition.exact import MaxLoad, latency
+from ddlopt.solvers.deployment.partition.exact import Latency, MaxLoad
 from ddlopt.solvers.deployment.partition.latency_search import LatencyGreedy, LatencySearch
 from ddlopt.solvers.deployment.partition.linear import Linear, PipeDream
 from ddlopt.solvers.deployment.partition.search import GraphCut, HeaviestFirst, LocalSearch, PartitionSearch
@@ -97,7 +97,7 @@ def heuristics(asked):
 def latencies(asked):
     """Latency: search and program over sets, search, and the published greedy and program."""
     for name, _, instance in graphs(asked, "latency", goal="latency"):
-        methods = {"program": latency("highs"), "search": LatencySearch(), "greedy": LatencyGreedy()}
+        methods = {"program": Latency("highs"), "search": LatencySearch(), "greedy": LatencyGreedy()}
         row = {"graph": name}
         for label, method in methods.items():
             row |= cells(label, solved(method, instance, asked.limits))

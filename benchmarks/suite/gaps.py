@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import quoted
-from benchmarks.harness import DDLOPT, ROOT, Benchmark, Option, command
+from benchmarks.harness import DDLOPT, ROOT, SHORT_S, Benchmark, Option, command
 from ddlopt import instances
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.bench import Store
@@ -102,10 +102,8 @@ PICTURED = {
     ),
 }
 """By family: methods, instances and the title of the picture."""
-SHORT_S = 30
-"""A run of less time shows what a method finds in that time; what the method can do takes longer."""
 PARTS = {"codesign": tuple(quoted.PARTS)}
-"""By family: columns on what the gap left consists of, from the run that has the best bound."""
+"""By family: columns on what the gap left consists of, from the run that has the best solution and bound."""
 SAME = 1e-5
 """Relative difference up to which a run's bound is the best known one."""
 
@@ -187,7 +185,8 @@ def row_of(family: str, name: str, runs: Sequence[quoted.Run]) -> dict[str, str]
         "gap left": tables.NONE if best is None else tables.gap_text(relative_gap(best, bound, instance.sense)),
     }
     if family in PARTS:
-        sharpest = next((run for run in runs if run.bound is not None and same(run.bound, bound)), None)
+        settled = (run for run in runs if same(run.bound, bound) and same(run.objective, best))
+        sharpest = next(settled, None)
         for column in PARTS[family]:
             row[column] = tables.gap_text(sharpest and getattr(sharpest, column.replace(" ", "_")))
     for (_, method), objective in quoted.objectives(run for run in runs if run.answered).items():
@@ -211,9 +210,9 @@ def loss(objective: float, best: float | None, instance: Instance) -> float | No
     return max(0.0, worse / abs(best))
 
 
-def same(one: float, other: float | None) -> bool:
+def same(one: float | None, other: float | None) -> bool:
     """Whether two figures are the same to the digits that tables show."""
-    return other is not None and abs(one - other) <= SAME * max(abs(one), abs(other))
+    return one is not None and other is not None and abs(one - other) <= SAME * max(abs(one), abs(other))
 
 
 def filled(text: str) -> str:

@@ -31,7 +31,8 @@ from ddlopt.instances.library.store_best import store_challenge
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import UnknownNameError
-from ddlopt.solvers import catalogue
+from ddlopt.solvers import catalogue, options
+from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import Limits
 
 
@@ -109,19 +110,24 @@ def best_heuristic(instance: Instance) -> str | None:
     for (stem, method), objective in quoted.objectives(quoted.read(instance.family)).items():
         other = quoted.instance_of(f"{instance.family}/{stem}")
         found = known[stem].found if stem in known else None
-        if method in covering and problem_of(other).path == problem and found is not None:
+        if bare(method) in covering and problem_of(other).path == problem and found is not None:
             lost.setdefault(method, []).append(loss(objective, found.objective, other) or 0.0)
     if lost:
-        return min(lost, key=lambda method: (statistics.fmean(lost[method]), covering.index(method)))
+        return min(lost, key=lambda method: (statistics.fmean(lost[method]), covering.index(bare(method))))
     times = Counter(finders(instance.family, problem))
     return max(covering, key=lambda method: (times[method], -covering.index(method)), default=None)
+
+
+def bare(method: str) -> str:
+    """A method's name without its options."""
+    return options.split(method)[0]
 
 
 def finders(family: str, problem: str) -> Iterator[str]:
     """What found the best known solutions of a problem."""
     for stem, known in library_records.read(family).items():
         if known.found is not None and problem_of(quoted.instance_of(f"{family}/{stem}")).path == problem:
-            yield known.found.method.partition(" (")[0]
+            yield bare(present(known.found.method.partition(" (")[0], family))
 
 
 BENCH = Benchmark(

@@ -16,6 +16,7 @@ from benchmarks import quoted
 from benchmarks.suite import gaps as tables_of_gaps
 from ddlopt import instances
 from ddlopt.instances.index import PROVEN
+from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import relative_gap
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -61,7 +62,8 @@ def names(*patterns: str) -> list[str]:
 def run(name: str, method: str) -> float:
     """The objective that a method reached, the median over its seeds."""
     family, _, stem = name.partition("/")
-    return _there(_runs(family).get((stem, method)), f"no run of {method} on {name} is kept; see benchmarks suite/gaps")
+    found = _runs(family).get((stem, present(method, family)))
+    return _there(found, f"no run of {method} on {name} is kept; see benchmarks suite/gaps")
 
 
 def loss(method: str, name: str) -> float:
@@ -72,7 +74,7 @@ def loss(method: str, name: str) -> float:
 
 def losses(method: str, *patterns: str) -> list[float]:
     """The losses of a method on all of the instances that it has a run of."""
-    met = [name for name in names(*patterns) if (name.partition("/")[2], method) in _runs(name.partition("/")[0])]
+    met = [name for name in names(*patterns) if _has_run(name, method)]
     return [loss(method, name) for name in met] or _there(None, f"no run of {method} on {', '.join(patterns)} is kept")
 
 
@@ -111,6 +113,11 @@ def _plain(text: str) -> str:
 
 def _known(name: str) -> tuple[float | None, float | None]:
     return tables_of_gaps.known(instances.full_name(name))
+
+
+def _has_run(name: str, method: str) -> bool:
+    family, _, stem = name.partition("/")
+    return (stem, present(method, family)) in _runs(family)
 
 
 @functools.cache

@@ -1,11 +1,25 @@
 """What all benchmarks share: arguments and ``--quick``, tables printed and written, pairs, rows that are kept."""
 
 import math
+import re
 import sys
 
 import pytest
 
-from benchmarks.harness import Benchmark, Kept, Option, Skipped, cell, clocked, command, data, paired, ratio, shown
+from benchmarks.harness import (
+    Benchmark,
+    Kept,
+    Option,
+    Skipped,
+    cell,
+    clocked,
+    command,
+    data,
+    made_by,
+    paired,
+    ratio,
+    shown,
+)
 from ddlopt.solvers.contracts import Limits
 
 
@@ -71,9 +85,21 @@ def test_tables_are_printed_and_written(tmp_path, capsys):
 
 def test_pages_have_their_name_and_head(tmp_path):
     Benchmark(growth, page="page", head="# Head\n\n", sizes=Option([1])).run(["--write", str(tmp_path)], "a/b", "")
-    assert (tmp_path / "page.md").read_text().startswith("# Head\n\n| size | s | proven |\n")
+    told, table = (tmp_path / "page.md").read_text().removeprefix("# Head\n\n").split("\n\n")
+    assert re.fullmatch(r"`python benchmarks a/b`, \d{4}-\d\d-\d\d, ddlopt [\w.+]+, 1 thread a solve\.", told)
+    assert table.startswith("| size | s | proven |\n")
     Benchmark(growth, pages=False, sizes=Option([1])).run(["--write", str(tmp_path)], "a/b", "")
     assert [file.name for file in tmp_path.iterdir()] == ["page.md"]
+
+
+@pytest.mark.parametrize(("seconds", "short"), [("29", True), ("30", False)])
+def test_a_page_says_its_limits_and_what_a_short_one_means(seconds, short):
+    benchmark = Benchmark(growth, time_limit=Option(60.0), threads=Option(1))
+    words = ["--time-limit", seconds, "--write", "folder", "--threads", "2"]
+    told = made_by("a/b", words, benchmark.asked(words))
+    assert told.startswith(f"`python benchmarks a/b --time-limit {seconds} --threads 2`, ")
+    assert f"time limit {seconds} s, 2 threads a solve." in told
+    assert told.endswith("not what a method can do.") is short
 
 
 def test_pictures_are_drawn_only_if_they_are_saved(tmp_path):

@@ -1,5 +1,6 @@
 """Pages say of results what the library's records and the kept runs say."""
 
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import figures
 import from_records as command
 
 from benchmarks import quoted
+from benchmarks.harness import SHORT_S
 from benchmarks.suite import gaps
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.solvers import catalogue
@@ -31,6 +33,16 @@ def test_a_page_says_what_the_data_say(page):
 def test_every_family_has_its_table():
     texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert {family for _, family, chosen, _ in command.BLOCK.findall(texts) if not chosen} == set(FAMILY_NAMES)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/results").glob("*.md")), ids=lambda page: page.stem)
+def test_tables_say_when_they_were_made_and_in_which_time(page):
+    text = page.read_text(encoding="utf-8")
+    if "\n|---" in text or "\n| ---" in text:
+        assert re.search(r"\b20\d\d-\d\d-\d\d\b", text)
+        limits = [float(limit) for limit in re.findall(r"[Tt]ime limit(?: of a run:)? ([\d.]+)", text)]
+        assert limits or "no time limit" in text
+        assert min(limits, default=SHORT_S) >= SHORT_S or " not what " in text
 
 
 BEST = "best('topology/tiny-n4-d2')"
