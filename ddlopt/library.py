@@ -11,6 +11,10 @@ from ddlopt.arguments import Json, Name
 if TYPE_CHECKING:
     from ddlopt.instances.index import Listed, ListedProblem
     from ddlopt.models.contracts import Instance
+    from ddlopt.solvers.options import Option
+
+_LONG = 20
+"""Characters of a default beyond which a list of methods leaves it out."""
 
 
 def list_(
@@ -141,9 +145,11 @@ def _row(listed: "Listed", problem: "ListedProblem") -> dict[str, str]:
 
 def _methods(problems: "Mapping[str, ListedProblem]") -> tuple[dict[str, Any], list[Any]]:
     """The methods of each family; of a problem, those that cover one of its instances."""
-    import ddlopt
     from ddlopt.analysis.fitted import FittedTable
+    from ddlopt.analysis.texts import NONE
     from ddlopt.instances import index
+    from ddlopt.solvers import catalogue
+    from ddlopt.solvers.options import told
 
     data, drawn = [], []
     listed = index.read()
@@ -152,29 +158,78 @@ def _methods(problems: "Mapping[str, ListedProblem]") -> tuple[dict[str, Any], l
         whole = wanted == {name for name in listed.problems if name.partition("/")[0] == family}
         of_family = {method for each in listed.instances.values() if each.family == family for method in each.methods}
         covering = {method for each in listed.instances.values() if each.problem in wanted for method in each.methods}
-        rows = [
-            {"method": name, "kind": kind, "what it does": summary}
-            for name, kind, summary in ddlopt.describe(family)
-            if whole or name in covering or name not in of_family  # what no instance is known of may be a plug-in's
-        ]
-        data += [{"family": family, "method": row["method"], "kind": row["kind"], "summary": row["what it does"]}
-                 for row in rows]  # fmt: skip
+        rows = []
+        for entry in catalogue.entries(family):
+            if not whole and entry.name in of_family - covering:  # what no instance is known of may be a plug-in's
+                continue
+            options = told(entry.make("highs"))
+            rows.append({"method": entry.name, "kind": entry.kind, "what it does": entry.summary,
+                         "options": ", ".join(map(_brief, options)) or NONE})  # fmt: skip
+            data.append({"family": family, "method": entry.name, "kind": entry.kind, "summary": entry.summary,
+                         "options": [option._asdict() for option in options]})  # fmt: skip
         title = f"{family if whole else ', '.join(wanted)}: methods"
-        drawn.append(FittedTable(rows, left=frozenset(rows[0]), fold=("what it does",), title=title))
+        drawn.append(
+            FittedTable(rows, left=frozenset(rows[0]), fold=("what it does", "options"), head=("kind",), title=title)
+        )
+    return {"methods": data}, [*drawn, "What may be written for an option: ddlopt show METHOD."]
+
+
+def _brief(option: "Option") -> str:
+    """An option and what it is by default, a list without what is in it."""
+    return f"{option.name}={'[…]' if len(option.default) > _LONG else option.default}"
+
+
+def _method(name: str) -> tuple[dict[str, Any], list[Any]]:
+    """A method of any family, by ``NAME`` or ``FAMILY/NAME``, with its options."""
+    from rich.text import Text
+
+    from ddlopt.analysis.fitted import FittedTable
+    from ddlopt.models.catalogue import FAMILY_NAMES
+    from ddlopt.models.errors import plain
+    from ddlopt.solvers import aliases, catalogue
+    from ddlopt.solvers.names import split
+    from ddlopt.solvers.options import told
+
+    data, drawn = [], []
+    for family in FAMILY_NAMES:
+        asked = name.removeprefix(f"{family}/")
+        known = {entry.name: entry for entry in catalogue.entries(family)}
+        entry = known.get(split(aliases.present(asked, family))[0])
+        if entry is None:
+            continue
+        method = catalogue.method(asked, family)
+        rows = [option._asdict() for option in told(method)]
+        data.append({"family": family, "method": method.name, "kind": entry.kind, "summary": entry.summary,
+                     "options": rows})  # fmt: skip
+        drawn.append(Text(plain(f"{family}/{method.name}: {entry.summary} ({entry.kind})")))
+        shown = [{"option": row["name"], "may be": row["values"], "is": row["default"], "what it is": row["meaning"]}
+                 for row in rows]  # fmt: skip
+        drawn.append(FittedTable(shown, left=frozenset(shown[0]), fold=("may be", "what it is", "is")) if shown
+                     else "It has no options.")  # fmt: skip
     return {"methods": data}, drawn
 
 
 def show(name: Name, as_json: Json = False) -> None:
-    """Show an instance: its sizes, what is known of its optimum, the methods that cover it."""
+    """Show an instance: sizes, optimum, methods that cover it. Or a method (NAME or FAMILY/NAME): its options."""
     from rich.table import Table
     from rich.text import Text
 
     import ddlopt
     from ddlopt.analysis.fitted import out_console
     from ddlopt.analysis.texts import json_text
-    from ddlopt.models.errors import plain
+    from ddlopt.models.errors import UnknownNameError, plain
 
-    instance = ddlopt.load(name)
+    try:
+        instance = ddlopt.load(name)
+    except UnknownNameError:
+        found, drawn = _method(name)
+        if not drawn:
+            raise
+        if as_json:
+            print(json_text(found))
+        for each in () if as_json else drawn:
+            out_console().print(each)
+        return
     facts = _facts(name, instance)
     if as_json:
         print(json_text(facts | {"fields": instance.model_dump(mode="json")}))

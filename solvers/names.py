@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+import re
 from typing import Any
+
+_COMMA = re.compile(r",(?![^\[]*\])")
+"""One that is not within a list, as in ``widths=[100,300]``."""
 
 
 def split(asked: str) -> tuple[str, str]:
@@ -14,7 +18,7 @@ def split(asked: str) -> tuple[str, str]:
 def listed(text: str) -> list[str]:
     """The names of a list with commas; ``name:a=1,b=2`` is one of them."""
     found: list[str] = []
-    for piece in text.split(","):
+    for piece in _COMMA.split(text):
         if "=" in piece and ":" not in piece and found and ":" in found[-1]:
             found[-1] += f",{piece}"
         elif piece.strip():
@@ -22,10 +26,20 @@ def listed(text: str) -> list[str]:
     return found
 
 
+def settings_in(text: str) -> list[str]:
+    """The settings of ``a=1,b=[2,3]``."""
+    return _COMMA.split(text)
+
+
+def written(value: Any) -> str:
+    """The text that stands for a value of an option."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":")).replace("null", "none")
+
+
 def spelled(name: str, method: Any, *options: str) -> str:
     """The name with those of the options, fields of a dataclass, that are not at their defaults."""
     defaults = {field.name: field.default for field in dataclasses.fields(method)}
     values = {option: getattr(method, option) for option in options}
     given = {option: value for option, value in values.items() if value != defaults[option]}
-    text = (f"{option}={value if isinstance(value, str) else json.dumps(value)}" for option, value in given.items())
+    text = (f"{option}={written(value)}" for option, value in given.items())
     return f"{name}:{','.join(text)}" if given else name

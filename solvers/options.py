@@ -2,9 +2,12 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_type_hints
+from inspect import cleandoc
+from types import NoneType
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
@@ -13,7 +16,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
-from ddlopt.solvers.names import split
+from ddlopt.solvers.names import settings_in, split, written
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
 _KEYWORDS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}
@@ -78,7 +81,7 @@ def with_options(method: Method, asked: str) -> Method:
         return method
     own, hints = settable(method), _hints(type(described(method)))
     given: dict[str, Any] = {}
-    for setting in settings.split(","):
+    for setting in settings_in(settings):
         option, equals, text = setting.partition("=")
         if not equals or option not in own:
             known = ", ".join(own) or "none"
@@ -106,6 +109,62 @@ def settable(method: Method) -> tuple[str, ...]:
     hints = _hints(type(of))
     plain = (name for name, value in options_of(method).items() if not isinstance(value, dict))
     return tuple(name for name in plain if _adapter(hints.get(name, Any)) is not None)
+
+
+class Option(NamedTuple):
+    """An option of a method, for people: what may be written, what it is as the method stands, and what it means."""
+
+    name: str
+    values: str
+    default: str
+    meaning: str
+
+
+def told(method: Method) -> tuple[Option, ...]:
+    """The options of :func:`settable`; what they mean is in the docstring of their class."""
+    of = described(method)
+    hints, values, said = _hints(type(of)), options_of(method), _parameters(type(of))
+    return tuple(
+        Option(name, _choices(hints.get(name, Any), kind), written(values[name]), meaning)
+        for name in settable(method)
+        for kind, meaning in [said.get(name, ("", ""))]
+    )
+
+
+_WORDS = {bool: "true, false", int: "whole number", float: "number", str: "word", NoneType: "none"}
+
+
+def _choices(hint: Any, said: str) -> str:
+    """What may be written, by the type of an option, and for words by what is said of it: ``{"paper", "released"}``."""
+    if get_origin(hint) is Literal:
+        return ", ".join(map(str, get_args(hint)))
+    if hint is str and said.startswith("{"):
+        return ", ".join(re.findall(r'"([^"]+)"', said))
+    if hint in _WORDS:
+        return _WORDS[hint]
+    parts = [part for part in get_args(hint) if part is not ...]
+    if get_origin(hint) in (tuple, list):
+        return f"[{_choices(parts[0], '')}, …]"
+    return ", ".join(_choices(part, said) for part in parts) or "text"
+
+
+def _parameters(kind: type[Any]) -> dict[str, tuple[str, str]]:
+    """Type and meaning of what the docstrings of a class, and of those that it is made of, say of parameters."""
+    found: dict[str, tuple[str, str]] = {}
+    for each in reversed(kind.__mro__):
+        _, _, section = cleandoc(each.__doc__ or "").partition("\nParameters\n----------\n")
+        section = re.split(r"\n\n[^\n]+\n-+\n", section)[0]
+        for entry in re.split(r"\n(?=\S)", section.strip()):
+            head, _, meaning = entry.partition("\n")
+            names, _, said = head.partition(" : ")
+            found |= {name.strip(): (said, _first_sentence(meaning)) for name in names.split(",")}
+    return found
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a docstring's text, without its markup."""
+    plain = re.sub(r"(?::\w+)?`+~?([^`]*)`+", r"\1", " ".join(text.split()))
+    return re.split(r"(?<=[.;]) ", plain)[0].rstrip(".;")
 
 
 def described(method: Method) -> Any:
@@ -138,7 +197,7 @@ def _value(what: str, text: str, hint: Any) -> Any:
     adapter = _adapter(hint)
     assert adapter is not None, what  # or it would not be settable
     try:
-        return adapter.validate_python(found)
+        return adapter.validate_json(json.dumps(found))  # of which lists are tuples, too
     except ValidationError as problem:
         expected = problem.errors(include_url=False)[0]["msg"]
         raise OptionError(f"{what} is {text!r}: {expected[:1].lower()}{expected[1:]}") from None

@@ -13,7 +13,7 @@ from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Instance
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.contracts import Entry, Method
-from ddlopt.solvers.options import described, settable
+from ddlopt.solvers.options import described, told
 
 PAGE = Path(__file__).with_suffix(".md")
 ASKED, LARGEST_BYTES = 12, 60_000
@@ -26,8 +26,8 @@ Every method by family and problem, made from the catalogue by `python docs/refe
 * **Kind.** *Exact* methods prove what they find, unless time runs out. *Heuristics* come with a bound, too.
   *References* are figures of a different network.
 * **Options** are set wherever a method is named, as `METHOD:OPTION=VALUE,…`, e.g.
-  `link-exchange:effort=2`; here they stand with what they are by default. What they mean is in the
-  [reference](api/index.md) of the class.
+  `link-exchange:effort=2`; here they stand with what they are by default and what they may be. What they mean is told
+  by `ddlopt show METHOD`, and in the [reference](api/index.md) of the class.
 * **Source** is what the class cites first. The reference says what is taken from there, and of the other methods what
   is folklore and what is ours.
 
@@ -50,8 +50,8 @@ def smallest(family: str) -> dict[str, list[Instance]]:
 
 
 def options(method: Method) -> Iterator[str]:
-    """``name=default`` of every option that can be written."""
-    yield from (f"`{name}={getattr(described(method), name)}`" for name in settable(method))
+    """``name=default`` of every option that can be written, and what may be written."""
+    yield from (f"`{each.name}={each.default}` ({each.values})" for each in told(method))
 
 
 def source(method: Method) -> str:

@@ -11,6 +11,8 @@ import ddlopt
 from ddlopt import completion
 from ddlopt.cli import run
 from ddlopt.instances import index
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.options import options_of, told
 
 TINY = "topology/tiny-n4-d2"
 HEAVY = ("cvxpy", "highspy", "matplotlib", "networkx", "numba", "pandas", "pyomo", "rustworkx", "scipy", "sympy")
@@ -74,6 +76,39 @@ def test_methods_of_a_family_and_of_a_problem(call):
     assert "first-switch" not in of_problem
     everything = {(each["family"], each["method"]) for each in listed(call, "--methods")["methods"]}
     assert everything == {(family, name) for family in ddlopt.families() for name in ddlopt.methods(family)}
+
+
+def test_methods_tell_their_options(call):
+    methods = {each["method"]: each for each in listed(call, "topology", "--methods")["methods"]}
+    assert methods["link-exchange"]["options"][0].items() >= {"name": "effort", "values": "number"}.items()
+    variant = methods["topology-finder"]["options"][0]
+    assert (variant["name"], variant["values"], variant["default"]) == ("variant", "paper, released", "paper")
+    assert methods["ocs-greedy"]["options"] == []
+    assert "effort=1.0" in call("list", "topology", "--methods")[1]
+
+
+def test_a_method_is_shown_with_what_may_be_written(call):
+    code, out, _ = call("show", "gossip/exchange-rule:rule=fixed-period")
+    assert code == 0
+    assert out.startswith("gossip/exchange-rule:rule=fixed-period: ")
+    assert "norm-threshold, speed-rule" in " ".join(out.split())
+    (shown,) = json.loads(call("show", "label-setting", "--json")[1])["methods"]
+    widths = shown["options"][0]
+    assert (widths["values"], widths["default"]) == ("[whole number, …]", "[100,100,300,1000,3000,10000]")
+    assert widths["meaning"] == "Labels of a gradient that the passes over a part keep"
+    assert {each["family"] for each in json.loads(call("show", "expander", "--json")[1])["methods"]} == {
+        "topology", "codesign",
+    }  # fmt: skip
+    assert "It has no options." in call("show", "ocs-greedy")[1]
+
+
+@pytest.mark.parametrize("family", ddlopt.families())
+def test_what_is_told_of_an_option_can_be_written(family):
+    for entry in catalogue.own_entries(family):
+        for option in told(entry.make("highs")):
+            if option.default != "none":
+                method = catalogue.method(f"{entry.name}:{option.name}={option.default}", family)
+                assert options_of(method) == options_of(entry.make("highs")), (entry.name, option)
 
 
 @pytest.mark.parametrize(

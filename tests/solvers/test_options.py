@@ -49,6 +49,7 @@ class Odd:
         ("on=False", {"on": False}),
         ("least=none", {"least": None}),
         ("least=1e-3", {"least": 1e-3}),
+        ("some=[1,2],whole=3", {"some": [1, 2], "whole": 3}),
     ],
 )
 def test_values_have_the_type_of_the_option(text, value):

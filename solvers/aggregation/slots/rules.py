@@ -1,7 +1,7 @@
 """Rules by which switches share their slots among jobs, each switch by itself."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ddlopt.solvers.aggregation.slots.rates import Flags, held, max_min_rates, o
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 
-RULES = ("equal", "gradient", "demand", "square-root", "max-min", "first-come")
+RuleName = Literal["equal", "gradient", "demand", "square-root", "max-min", "first-come"]
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,10 @@ class SlotRule(Heuristic, uses=()):
 
     Parameters
     ----------
-    rule : str
-        One of :data:`RULES`.
+    rule : {"equal", "gradient", "demand", "square-root", "max-min", "first-come"}
     """
 
-    rule: str = "equal"
+    rule: RuleName = "equal"
 
     covers: ClassVar[type[Any]] = SlotsInstance
 
