@@ -190,7 +190,8 @@ def _method(name: str) -> tuple[dict[str, Any], list[Any]]:
     from ddlopt.solvers.names import split
     from ddlopt.solvers.options import told
 
-    data, drawn = [], []
+    data: list[dict[str, Any]] = []
+    drawn: list[Any] = []
     for family in FAMILY_NAMES:
         asked = name.removeprefix(f"{family}/")
         known = {entry.name: entry for entry in catalogue.entries(family)}
