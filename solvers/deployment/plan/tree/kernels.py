@@ -44,7 +44,7 @@ _TABLES = (
     "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1],"
     " i8[::1], f8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1], i8[:, ::1],"
     " f8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:, ::1], i8[:, ::1],"
-    " f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8)"
+    " i8[:, ::1], i8[::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8)"
 )
 _TREE = "record(Tree, i8[::1], i8[::1], i8[::1], i8[:, ::1], f8[:, ::1], i8[::1], i8[::1])"
 _ROOM = (
@@ -122,6 +122,7 @@ def _least(tables: Tables, chosen: Ints, room: Room, below_s: float) -> float:
         return np.inf
     for r in range(len(room.jobs)):
         room.jobs[r] = 0
+    for r in range(len(room.load_s)):
         room.load_s[r] = 0.0
     bound_s = _ends(tables, chosen, room)
     if not bound_s < below_s:
@@ -132,7 +133,7 @@ def _least(tables: Tables, chosen: Ints, room: Room, below_s: float) -> float:
         bound_s = max(bound_s, _busy(room, r))
     for k in range(len(tables.prices)):
         priced_s = 0.0
-        for r in range(len(room.jobs)):
+        for r in range(len(room.load_s)):
             priced_s += tables.prices[k, r] * room.load_s[r]
         for g in range(len(chosen)):
             if chosen[g] < 0:
@@ -282,12 +283,15 @@ def _list(tables: Tables, chosen: Ints, room: Room) -> None:
             continue
         seat = tables.seat[place, choice]
         at, count, all_s = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat], 0.0
+        least_s, reduce_s = np.inf, tables.reduce_s[place, choice]
         for x in range(count):
             time_s = tables.time_s[place, at + x]
             _job(room, tables.device[at + x], room.end_s[place, x] - time_s, time_s, room.after_s[place, x])
-            all_s = max(all_s, room.end_s[place, x])
-        if tables.reduce_s[place, choice] > 0.0:
-            _job(room, resources - 1, all_s, tables.reduce_s[place, choice], 0.0)
+            all_s, least_s = max(all_s, room.end_s[place, x]), min(least_s, time_s)
+        if reduce_s > 0.0:
+            _job(room, resources - 1, all_s, reduce_s, 0.0)
+        for k in range(len(tables.on_path)):
+            room.load_s[resources + k] += tables.on_path[k, place] * least_s + tables.channel[k] * reduce_s
         if tables.server[place, choice] and tables.gradient_bytes[place] > 0.0:
             _through_server(tables, room, place, at, count)
     for tensor in range(len(tables.producer)):

@@ -14,13 +14,16 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.choices import Choices, Ints, number_of_choices
-from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
+from ddlopt.solvers.deployment.plan.rater import PlanRater
+from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Tree, least, search
 from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables, room_for, tables
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 # Plans that one call of the kernel may hand to the simulator; it goes on after them.
+_WORTH = 0.99
+"""Part of the time for which the search began, under which it begins anew."""
 _LEAVES = 1024
 _PORTION = 20_000
 """Partial plans between looks at the clock."""
@@ -41,8 +44,9 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
       times of its transfers; an operator that is not may have each of its seats, and has the one where it ends first;
     * for each device, link between device groups and the channel, over the tasks that are known: of those that cannot
       start before r and have at least q after them, r, their sum and q (Jackson's preemptive schedule);
-    * for prices :math:`\lambda \ge 0` of these resources, 1 together, :math:`\sum_r \lambda_r \text{load}_r`, with what
-      is least for each group that is not decided. Prices are from multiplicative weights.
+    * for prices :math:`\lambda \ge 0`, 1 together, of these resources, of the longest path, and of the channel after
+      the longest path to the first gradients, :math:`\sum_r \lambda_r \text{load}_r`, with what is least for each group
+      that is not decided. Prices are from multiplicative weights.
 
     Choices that fail these bounds by themselves are left out from the beginning.
 
@@ -101,14 +105,24 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         if best is not None:
             clock.report(time_s)
         run = _Run(choices, limits.threads)
+        shaved_s = time_s
         left = run.shaved(time_s * (1 - IMPROVEMENT_TOL))
         if left is not None:
             run.begin()
-            while run.code != DONE and not clock.expired and (self.most is None or run.looked < self.most):
+            while (
+                left is not None
+                and run.code != DONE
+                and not clock.expired
+                and (self.most is None or run.looked < self.most)
+            ):
                 better = run.step(time_s)
                 if better is not None:
                     time_s, best = better
                     clock.report(time_s)
+                    if time_s < shaved_s * _WORTH:
+                        # Fewer choices are left under a much better plan: what was searched costs less than they do.
+                        shaved_s, left = time_s, run.shaved(time_s * (1 - IMPROVEMENT_TOL))
+                        run.begin()
         proven = left is None or run.code == DONE
         if best is None and proven and choices.every:
             raise InfeasibleError(f"'{instance.name}': every deployment needs more memory than there is")
@@ -187,7 +201,7 @@ class _Run:
         groups, most = self.choices.instance.groups, max(map(len, self.choices.of_groups))
         self._tree = Tree(
             np.zeros(1, np.int64),
-            forward_order(self.choices.instance).astype(np.int64),
+            PlanRater(self.choices.instance).by_work,
             np.full(groups, -1),
             np.zeros((groups, most), np.int64),
             np.zeros((groups, most)),

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.deployment.plan.least_times import whole_times
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts, time_at
 from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
 from ddlopt.solvers.deployment.plan.actions import spread
@@ -19,6 +20,8 @@ HERE, PRIVATE = -2, -1
 """Links of what stays on its device, and of what moves within a device group."""
 # Of multiplicative weights: prices of any of them give a bound, and their steps shrink with their number.
 _ROUNDS = 400
+_KEPT = (1, 3, 10, 30, 60, 100, 150, 200, 260, 320, _ROUNDS)
+"""Turns whose prices are kept."""
 
 
 class Tables(NamedTuple):
@@ -51,7 +54,9 @@ class Tables(NamedTuple):
         Least time of any replica, and of what comes after one that is waited for.
     gradient_bytes : (operators,)
     rate, link : (devices, devices)
-    prices : (prices, resources)
+    on_path, channel : (paths, operators), (paths,)
+        Paths whose length counts like the load of a resource, and whether all that the channel does comes after it.
+    prices : (prices, resources + paths)
         Not negative, 1 together.
     priced_s : (prices, groups)
         The least that any choice of a group costs.
@@ -92,6 +97,8 @@ class Tables(NamedTuple):
     gradient_bytes: Floats
     rate: Floats
     link: Ints
+    on_path: Ints
+    channel: Ints
     prices: Floats
     priced_s: Floats
     resident_bytes: Floats
@@ -112,7 +119,7 @@ class Room(NamedTuple):
         When the first replica of an operator ends; when replicas of a seat can start.
     head_s, work_s, tail_s : (resources, jobs)
         Jobs of resources: when they can start, how long they take, what comes after.
-    jobs, load_s : (resources,)
+    jobs, load_s : (resources,), (resources + paths,)
     """
 
     end_s: Floats
@@ -203,6 +210,7 @@ def tables(choices: Choices) -> Tables:
     readers = [sorted(tensor.consumers, key=rank.__getitem__) for tensor in instance.tensors]
     readers_at, readers_of = _rows(readers)
     counts = np.array([len(own) for own in choices.of_groups])
+    on_path, channel = _paths(instance)
     seats_at, own_seats, sync_s, least_s = _seats_of(seats, seat_at, time_s, counts)
     found = Tables(
         order=np.array(instance.order),
@@ -238,6 +246,8 @@ def tables(choices: Choices) -> Tables:
         gradient_bytes=np.array([operator.gradient_bytes for operator in instance.operators]),
         rate=rate,
         link=link,
+        on_path=on_path,
+        channel=channel,
         prices=np.zeros((0, 0)),
         priced_s=np.zeros((0, 0)),
         resident_bytes=np.array([operator.resident_bytes for operator in instance.operators]),
@@ -250,7 +260,11 @@ def tables(choices: Choices) -> Tables:
 
 def room_for(tables: Tables) -> Room:
     """Empty."""
-    operators, devices, resources = len(tables.order), len(tables.memory_bytes), tables.prices.shape[1]
+    operators, devices, resources = (
+        len(tables.order),
+        len(tables.memory_bytes),
+        tables.prices.shape[1] - len(tables.on_path),
+    )
     jobs = 2 * operators + len(tables.producer)
     return Room(
         np.zeros((operators, devices)),
@@ -262,7 +276,7 @@ def room_for(tables: Tables) -> Room:
         np.zeros((resources, jobs)),
         np.zeros((resources, jobs)),
         np.zeros(resources, np.int64),
-        np.zeros(resources),
+        np.zeros(tables.prices.shape[1]),
     )
 
 
@@ -318,34 +332,74 @@ def _after(instance: DeploymentInstance, least_s: Floats) -> Floats:
     return after_s
 
 
+def _through_server(tables: Tables, place: int, devices: Ints) -> list[tuple[int, float]]:
+    """Links between device groups that a gradient goes over, to its server and back, with seconds."""
+    server = int(devices[place % len(devices)])
+    amount, found = tables.gradient_bytes[place], []
+    for device in devices.tolist():
+        for way in ((device, server), (server, device)):
+            if tables.link[way] >= 0:
+                found.append((int(tables.link[way]), float(amount / tables.rate[way] + tables.latency_s)))
+    return found
+
+
+def _paths(instance: DeploymentInstance) -> tuple[Ints, Ints]:
+    """The longest path, and the longest to an operator after which all gradients are; with whole times."""
+    operators = range(len(instance.operators))
+    whole_s = whole_times(instance).min(axis=1)
+    needs: list[set[int]] = [set() for _ in operators]
+    before: list[set[int]] = [set() for _ in operators]
+    length_s, last = whole_s.copy(), [-1] * len(whole_s)
+    for place in instance.order:
+        needs[place] = {instance.tensors[tensor].producer for tensor in instance.inputs[place]}
+        before[place] = needs[place].union(*(before[each] for each in needs[place]))
+        if needs[place]:
+            last[place] = max(sorted(needs[place]), key=length_s.__getitem__)
+            length_s[place] += length_s[last[place]]
+    gradients = [place for place in operators if instance.operators[place].gradient_bytes]
+    first = [place for place in operators if gradients and all(place in before[each] for each in gradients)]
+    ends = [max(operators, key=length_s.__getitem__), max(first, key=length_s.__getitem__, default=-1)]
+    on_path = np.zeros((2, len(whole_s)), np.int64)
+    for path, end in enumerate(ends):
+        while end >= 0:
+            on_path[path, end] = 1
+            end = last[end]
+    return on_path, np.array([0, 1])
+
+
 def _prices(tables: Tables, resources: int) -> tuple[Floats, Floats]:
-    """Prices by multiplicative weights, and what each group costs at least."""
+    """Prices of which each is best for some weights of the groups, and what each group costs at least."""
     groups, most = len(tables.choices), tables.seat.shape[1]
-    loads = np.zeros((groups, most, resources))
+    loads = np.zeros((groups, most, resources + len(tables.on_path)))
     devices = len(tables.memory_bytes)
     for place, group in enumerate(tables.group.tolist()):
         for c in range(tables.choices[group]):
             seat = tables.seat[place, c]
-            for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
-                loads[group, c, tables.device[k]] += tables.time_s[place, k]
+            own = slice(tables.seat_at[seat], tables.seat_at[seat + 1])
+            np.add.at(loads[group, c], tables.device[own], tables.time_s[place, own])
             loads[group, c, resources - 1] += tables.reduce_s[place, c]
-    for group, count in enumerate(tables.choices.tolist()):
-        loads[group, count:] = np.inf
-    prices = np.zeros(resources)
-    prices[:devices] = 1 / devices
-    weights, kept = prices.copy(), [prices]
+            loads[group, c, resources:] += tables.on_path[:, place] * tables.time_s[place, own].min()
+            loads[group, c, resources:] += tables.channel * tables.reduce_s[place, c]
+            if tables.server[place, c]:
+                for where, time_s in _through_server(tables, place, tables.device[own]):
+                    loads[group, c, where] += time_s
+    there = np.arange(most) < tables.choices[:, None]
+    prices = np.eye(loads.shape[2])[resources:]
+    even = np.zeros(loads.shape[2])
+    even[:devices] = 1 / devices
+    weights = (loads.max(axis=(0, 1)) > 0) * 1.0
+    kept = [even, *prices]
     for turn in range(1, _ROUNDS + 1):
-        chosen = np.where(np.isfinite(loads[:, :, 0]), np.nan_to_num(loads, posinf=0.0) @ weights, np.inf).argmin(
-            axis=1
-        )
+        if not weights.any():
+            break
+        weights = weights / weights.sum()
+        if turn in _KEPT:
+            kept.append(weights)
+        chosen = np.where(there, loads @ weights, np.inf).argmin(axis=1)
         busy = loads[np.arange(groups), chosen].sum(axis=0)
         if not busy.max() > 0:
             break
-        # A weight that once was next to nothing can still come back.
-        weights = np.maximum(weights, 1e-6) * np.exp(busy / busy.max() / turn**0.5)
-        weights /= weights.sum()
-        if turn in (3, 10, 30, 60, 100, 150, 200, 260, 320, _ROUNDS):
-            kept.append(weights)
+        weights = weights * np.exp(busy / busy.max() / turn**0.5)
     found = np.array(kept)
-    costs = np.where(np.isfinite(loads[:, :, :1]), np.nan_to_num(loads, posinf=0.0) @ found.T, np.inf)
+    costs = np.where(there[:, :, None], loads @ found.T, np.inf)
     return np.ascontiguousarray(found), np.ascontiguousarray(costs.min(axis=1).T)
