@@ -9,10 +9,10 @@ from volume import slow
 
 from ddlopt.instances import best, library_folder, load, names, record, schema
 from ddlopt.instances.library.make import text_of
-from ddlopt.instances.library.store_best import _TOLERANCE
 from ddlopt.models import catalogue
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
+from ddlopt.models.tolerances import OBJECTIVE_TOL
 
 OF_EACH_PROBLEM = 2
 REMEDY = "python -m ddlopt.analysis.records --index"
@@ -67,7 +67,7 @@ def test_what_is_bundled_holds(family, others):
             assert sign * (known.bound.value - known.found.objective) <= 0, f"a bound passes the solution of {name}"
         if combinatorial is not None:
             assert known.bound is not None, f"{name} has no bound; run {REMEDY}"
-            slack = 1e-9 * abs(combinatorial) + _TOLERANCE * abs(known.found.objective)
+            slack = 1e-9 * abs(combinatorial) + OBJECTIVE_TOL * abs(known.found.objective)
             assert sign * (combinatorial - known.bound.value) <= slack, f"the bound of {name} is weak; run {REMEDY}"
 
 

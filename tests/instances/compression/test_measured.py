@@ -1,17 +1,82 @@
-"""Instances with measured errors: measured again they are the same, and a plan that is run keeps its promise."""
+"""Gradients of networks that are trained, what is measured of them, and plans run for real."""
 
 import numpy as np
 import pytest
 from volume import for_each
 
-pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'ddlopt[train]'")
-
 import ddlopt
 from ddlopt.instances.generators.compression.measured import FIRST, setting_of
 from ddlopt.instances.library.compression.measured import measured, measurements
-from ddlopt.instances.workloads.compression.measured import run_plan
-from ddlopt.instances.workloads.digits import Training
+from ddlopt.instances.workloads.compression.measured import mean_error, run_plan, samples, spectral_tails, tail_energies
+from ddlopt.instances.workloads.compression.numpy_compressors import Setting, squared_error
+from ddlopt.instances.workloads.digits import Perceptron, Training, images
 from ddlopt.models.errors import InstanceError, OptionError
+
+TRAINING = Training(workers=4, batch=8)
+TAKEN = samples(TRAINING, first=3, count=2, every=2)
+
+
+def test_gradients_are_those_of_the_loss():
+    network = Perceptron.fresh(np.random.default_rng(0), (64, 12, 10))
+    pixels, digits, _, _ = (each[:20] for each in images())
+
+    def loss():
+        scores = network.forward(pixels)[-1]
+        return np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(20), digits])
+
+    found = network.gradients(pixels, digits)
+    for parameter, gradient in zip(network.parameters, found, strict=True):
+        place = np.unravel_index(np.abs(gradient).argmax(), gradient.shape)
+        kept, step = parameter[place], 1e-6
+        parameter[place] = kept + step
+        above = loss()
+        parameter[place] = kept - step
+        slope = (above - loss()) / (2 * step)
+        parameter[place] = kept
+        assert slope == pytest.approx(gradient[place], rel=1e-5)
+
+
+def test_the_mean_of_the_workers_is_the_gradient_of_all():
+    network = Perceptron.fresh(np.random.default_rng(0), (64, 12, 10))
+    pixels, digits = next(iter(TRAINING.batches(1)))
+    together = network.gradients(pixels.reshape(-1, 64), digits.ravel())
+    for mean, whole in zip(TRAINING.gradients(network, pixels, digits), reversed(together), strict=True):
+        np.testing.assert_allclose(mean.mean(axis=0), whole, atol=1e-12)
+
+
+def test_tails_bound_and_meet_the_errors():
+    place = next(place for place, each in enumerate(TAKEN[0].gradients) if each.ndim == 3)
+    tails, spectrum = tail_energies(place, TAKEN), spectral_tails(place, TAKEN)
+    assert tails[-1] == pytest.approx(0, abs=1e-15)
+    assert np.all(np.diff(tails, 2) >= -1e-12)
+    rows, columns = TAKEN[0].gradients[place].shape[1:]
+    for kept in (5, 200):
+        setting = Setting("top_k", ratio=kept / (rows * columns))
+        assert mean_error(setting, place, TAKEN) <= tails[kept] * (1 + 1e-9)
+    for rank in (1, 3):
+        promised = spectrum[rank]
+        assert promised <= mean_error(Setting("powersgd", rank=rank), place, TAKEN) * (1 + 1e-9)
+
+
+def test_a_plan_run_for_real_has_the_errors_of_its_first_step():
+    settings = [Setting("top_k", ratio=0.2) if each.ndim == 3 else Setting("none") for each in TAKEN[0].gradients]
+    run = run_plan(settings, TRAINING, first=3, steps=1)
+    rng = np.random.default_rng(0)
+    errors = [
+        squared_error(setting, each, rng) / TAKEN[0].energy
+        for setting, each in zip(settings, TAKEN[0].gradients, strict=True)
+    ]
+    np.testing.assert_allclose(run.errors[0], errors, atol=1e-15)
+    assert 0 < run.error < 1
+
+
+@pytest.mark.slow
+def test_training_works_with_compression_and_feedback():
+    settings = [Setting("top_k", ratio=0.05) if each.ndim == 3 else Setting("none") for each in TAKEN[0].gradients]
+    plain = run_plan([Setting("none")] * len(settings), Training(), first=0, steps=60)
+    assert plain.errors.max() < 1e-25
+    assert plain.accuracy > 0.8
+    assert run_plan(settings, Training(), first=0, steps=60, feedback=True).accuracy > 0.7
 
 
 @pytest.mark.slow

@@ -1,3 +1,5 @@
+"""Models and starts as files: the same bytes every time, and the same problem for whoever reads them."""
+
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -5,9 +7,15 @@ from typing import Any
 import highspy
 import pyomo.environ as pyo
 import pytest
+from export_cases import STARTS, good_start, load, run
+from volume import spread
 
-from ddlopt.models.errors import NotApplicableError, OptionError
+import ddlopt
+from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError
 from ddlopt.solvers.backends.files import read_solution, write_model
+from ddlopt.solvers.backends.start_files import START_SOLVERS, write_start
+from ddlopt.solvers.catalogue import formulation_named
+from ddlopt.solvers.contracts import better
 
 
 @pytest.mark.parametrize("kind", ["mps", "lp", "nl"])
@@ -76,3 +84,90 @@ class Spare:
 def test_variables_that_are_in_no_file(cover, tmp_path):
     (tmp_path / "a.sol").write_text("objective value: 18\n" + "".join(f"cover_take({k}) 1\n" for k in (0, 1, 3)))
     assert read_solution(Spare(cover.minimise()), cover.instance, tmp_path / "a.sol").chosen == (0, 1, 3)
+
+
+def in_highs(model, start):
+    highs = highspy.Highs()
+    highs.silent()
+    highs.readModel(str(model))
+    highs.setOptionValue("mip_max_improving_sols", 1)
+    if start:
+        assert highs.readSolution(str(start), 0) == highspy.HighsStatus.kOk
+    highs.run()
+    return highs.getObjectiveValue()
+
+
+def in_scip(model, start):
+    pyscipopt = pytest.importorskip("pyscipopt", reason="SCIP is not installed (pip install pyscipopt)")
+    scip = pyscipopt.Model()
+    scip.hideOutput()
+    scip.readProblem(str(model))
+    scip.setParam("limits/solutions", 1)
+    if start:
+        assert scip.addSol(scip.readSolFile(str(start)))
+    scip.optimize()
+    return scip.getObjVal()
+
+
+def in_cbc(model, start):
+    log = run("cbc", model, *(("mipstart", start) if start else ()), "maxSolutions", 1, "solve")
+    assert ("MIPStart provided solution with cost" in log) == bool(start)
+    return float(next(line for line in log.splitlines() if line.startswith("Objective value:")).split()[-1])
+
+
+def in_gurobi(model, start):
+    gurobipy = pytest.importorskip("gurobipy", reason="Gurobi is not installed (pip install gurobipy)")
+    with gurobipy.Env(params={"OutputFlag": 0}) as env, gurobipy.read(str(model), env) as gurobi:
+        gurobi.Params.SolutionLimit = 1
+        if start:
+            gurobi.read(str(start))
+        gurobi.optimize()
+        return gurobi.ObjVal
+
+
+FIRST = {"highs": in_highs, "scip": in_scip, "cbc": in_cbc, "gurobi": in_gurobi}
+"""The objective of the first solution that a solver comes to, with a start and without."""
+
+
+@pytest.mark.parametrize("solver", START_SOLVERS)
+@pytest.mark.parametrize("formulation", spread(STARTS, 3))
+def test_the_start_is_the_first_solution(formulation, solver, tmp_path):
+    found, instance = good_start(formulation), load(STARTS[formulation][0])
+    form = formulation_named(formulation, instance)
+    kind = "lp" if solver in ("scip", "cbc") else "mps"
+    model = write_model(form, instance, tmp_path / f"model.{kind}")[0]
+    (start,) = write_start(form, instance, found.solution, model, solvers=[solver])
+    sign = -1 if kind == "mps" and form.sense == "maximize" else 1
+    warm, cold = (form.objective_value(instance, sign * FIRST[solver](model, given)) for given in (start, None))
+    slack = 1e-6 * found.objective
+    assert not better(found.objective, warm + (slack if found.sense == "maximize" else -slack), found.sense)
+    if solver != "cbc":  # it is far before it counts solutions
+        assert better(found.objective, cold, found.sense)
+
+
+@pytest.mark.parametrize("kind", ["mps", "lp", "nl", "json"])
+def test_a_start_is_a_solution(kind, tmp_path):
+    """What is read back from the files for HiGHS and SCIP is the heuristic's answer, in every format of the model."""
+    found, instance = good_start("rigid-gangs"), load(STARTS["rigid-gangs"][0])
+    form = formulation_named("rigid-gangs", instance)
+    for file in write_start(form, instance, found.solution, tmp_path / f"model.{kind}", solvers=["highs", "scip"]):
+        evaluation = ddlopt.check(instance, read_solution(form, instance, file))
+        assert evaluation.feasible
+        assert float(evaluation.objective) == pytest.approx(found.objective)
+
+
+def test_refused_starts_write_nothing(tmp_path):
+    name = "topology/all-to-all-n6-d2"
+    form, solution = formulation_named("circulant", load(name)), ddlopt.solve(load(name), "ocs-greedy").solution
+    with pytest.raises(OptionError, match=r"^'glpk' takes no start; these do: cbc, gurobi, highs, scip$"):
+        write_start(form, load(name), solution, tmp_path / "model.mps", solvers=["glpk"])
+    with pytest.raises(OptionError, match=r"^'cplex' reads no start from a file; these do: "):
+        write_start(form, load(name), solution, tmp_path / "model.mps", solvers=["highs", "cplex"])
+    with pytest.raises(SolutionError, match=r"^nothing completes the solution to one of CirculantDesign for '"):
+        write_start(form, load(name), solution, tmp_path / "model.mps")
+    with pytest.raises(SolutionError, match="was made for instance 'all-to-all-n6-d2'"):
+        write_start(form, load("topology/all-to-all-n5-d2"), solution, tmp_path / "model.mps")
+    other = formulation_named("min-congestion", load(name))
+    with pytest.raises(OptionError, match="cannot be written"):
+        write_start(other, load(name), solution, tmp_path / "nowhere" / "model.mps")
+    assert not list(tmp_path.iterdir())

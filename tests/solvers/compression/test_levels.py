@@ -1,10 +1,11 @@
-"""The rounded convex program: between its bound and a little above the best of all levels."""
+"""Levels: the convex program and its rounding, water-filling, and one level for all."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 from level_cases import brute_force, optimum, random_levels, with_budget
+from volume import for_each
 
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import (
@@ -16,9 +17,12 @@ from ddlopt.models.compression import (
     evaluate,
 )
 from ddlopt.models.compression.levels.arrays import LevelArrays
-from ddlopt.models.errors import SolutionError, UnknownNameError
+from ddlopt.models.compression.levels.prices import PricedLevels
+from ddlopt.models.compression.levels.uniform import uniform_coordinates
+from ddlopt.models.errors import NotApplicableError, SolutionError, UnknownNameError
 from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
 from ddlopt.solvers.compression.levels.rounding import Rounding
+from ddlopt.solvers.compression.levels.uniform_levels import UniformLevels
 from ddlopt.solvers.compression.levels.water_filling import WaterFilling
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
@@ -182,3 +186,126 @@ def test_the_result_says_how_it_was_found():
     assert result.provenance["solver"].startswith("clarabel ")
     assert {"relaxation", "rounding_gap", "price_of_error", "iterations"} <= set(result.details)
     assert dataclasses.replace(ConvexLevels(), solver="scs").solver == "scs"
+
+
+CURVE = PointCurve(levels=(1, 2, 4), errors=(4.0, 2.0, 0.0))
+SHORT = PointCurve(levels=(1, 2), errors=(3.0, 1.0))
+
+
+def gradient(curve, shape, compressor="powersgd"):
+    return GradedGradient(name="w", shape=shape, compressor=compressor, wire_s_per_level=1.0, curve=curve)
+
+
+@for_each(("budget", "levels"), [(7.0, (1, 1)), (6.9, (2, 2)), (3.0, (2, 2)), (2.9, (4, 2)), (1.0, (4, 2))])
+def test_the_smallest_rank_that_keeps_the_error(budget, levels):
+    pair = gradient(CURVE, (8, 8)), gradient(SHORT, (2, 8))
+    instance = LevelInstance(name="pair", gradients=pair, error_budget=budget)
+    assert UniformLevels().solve(instance, Limits()).solution.levels == levels
+
+
+@for_each(("budget", "levels"), [(2.0, (1, 1)), (3.9, (1, 1)), (4.0, (2, 2)), (6.0, (4, 2)), (9, (4, 2))])
+def test_the_largest_rank_that_keeps_the_time(budget, levels):
+    pair = gradient(CURVE, (8, 8)), gradient(SHORT, (2, 8))
+    instance = LevelInstance(name="pair", gradients=pair, goal="error", time_budget_s=budget)
+    assert UniformLevels().solve(instance, Limits()).solution.levels == levels
+
+
+def test_entries_are_counted_as_parts():
+    # 4 of 40 entries and 1 of 10 are the same tenth.
+    pair = gradient(CURVE, (4, 10), "top_k"), gradient(SHORT, (10,), "top_k")
+    instance = LevelInstance(name="pair", gradients=pair, error_budget=3.0)
+    np.testing.assert_allclose(uniform_coordinates(instance), [[0.125, 0.25, 0.5], [0.5, 1, 1]])
+    assert UniformLevels().solve(instance, Limits()).solution.levels == (4, 1)
+
+
+@pytest.mark.parametrize("goal", ["time", "error"])
+def test_no_other_part_is_better(goal):
+    instance = random_levels(3, goal=goal, gradients=10)
+    table, arrays = uniform_coordinates(instance), LevelArrays(instance)
+    feasible = []
+    for part in np.unique(table):
+        places = [max(0, int((row[:count] <= part).sum()) - 1) for row, count in zip(table, arrays.counts, strict=True)]
+        levels = tuple(each.curve.allowed[place] for each, place in zip(instance.gradients, places, strict=True))
+        checked = evaluate(instance, LevelPlan(instance=instance.name, levels=levels))
+        feasible += [float(checked.objective)] if not checked.violations else []
+    assert len(feasible) > 1
+    assert UniformLevels().solve(instance, Limits()).objective == pytest.approx(min(feasible), rel=1e-12)
+
+
+@pytest.mark.parametrize(("compressor", "like"), [("powersgd", 8), ("qsgd", 4)])
+def test_the_budget_of_a_network_is_met_by_what_it_is_like(compressor, like):
+    for goal in ("time", "error"):
+        instance = generate("levels-network", 1, model="vgg16", compressor=compressor, like=like, goal=goal)
+        levels = UniformLevels().solve(instance, Limits()).solution.levels
+        graded = [level for level, each in zip(levels, instance.gradients, strict=True) if len(each.curve.allowed) > 1]
+        assert set(graded) == {like}
+
+
+def test_an_infeasible_time():
+    instance = random_levels(1, goal="error")
+    none = UniformLevels().solve(with_budget(instance, 1e-9), Limits())
+    assert none.status == "infeasible"
+    assert "no choice of levels takes less than" in none.message
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("curved", [0.0, 0.5, 1.0])
+def test_the_same_optimum_and_price_as_the_convex_program(curved, goal):
+    for seed in range(2):
+        instance = random_levels(seed, gradients=25, overlap=False, curved_part=curved, goal=goal)
+        own, other = (method.solve(instance, Limits()) for method in (WaterFilling(), ConvexLevels()))
+        assert own.details["relaxation"] == pytest.approx(other.details["relaxation"], rel=1e-6)
+        assert own.bound == pytest.approx(other.bound, rel=1e-6)
+        assert own.objective == pytest.approx(other.objective, rel=0.02)
+        price = "price_of_error" if goal == "time" else "price_of_time"
+        if curved == 1.0:  # on points any price between two slopes is one
+            assert own.details[price] == pytest.approx(other.details[price], rel=2e-3)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_water_against_the_best_of_all_levels(goal):
+    for seed in range(5):
+        instance = random_levels(seed, gradients=3, points=6, overlap=False, goal=goal)
+        best, result = brute_force(instance), WaterFilling().solve(instance, Limits())
+        assert result.bound <= best * (1 + 1e-9)
+        assert best * (1 - 1e-12) <= result.objective <= 1.2 * best
+
+
+def test_the_water_is_level():
+    # Without ends of ranges each gradient keeps an error in proportion to what a bit of it costs: here E · cost / sum.
+    scales, costs = (4.0, 100.0, 3e4), (1.0, 3.0, 2.0)
+    gradients = tuple(
+        GradedGradient(
+            name=str(scale), shape=(8,), compressor="qsgd", wire_s_per_level=cost,
+            curve=ExponentialCurve(lowest=0, highest=40, scale=scale),
+        )
+        for scale, cost in zip(scales, costs, strict=True)
+    )  # fmt: skip
+    instance = LevelInstance(name="water", gradients=gradients, error_budget=0.6)
+    filling = PricedLevels(LevelArrays(instance), np.eye(3)[0]).fill(whole=False)
+    np.testing.assert_allclose(np.array(scales) * 4.0**-filling.levels, 0.6 * np.array(costs) / 6, rtol=1e-9)
+    assert filling.prices.seconds_per_error == pytest.approx(6 / (0.6 * np.log(4)), rel=1e-9)
+
+
+def test_gradients_that_are_all_ready_at_one_time():
+    instance = random_levels(1, overlap=False)
+    later = [each.model_dump() | {"ready_s": 0.5} for each in instance.gradients]
+    shifted = LevelInstance.from_data(instance.model_dump() | {"gradients": later})
+    first, second = (WaterFilling().solve(each, Limits()) for each in (instance, shifted))
+    assert second.objective == pytest.approx(first.objective + 0.5)
+    assert second.solution.levels == first.solution.levels
+
+
+def test_what_is_refused():
+    with pytest.raises(NotApplicableError, match="gradients are encoded"):
+        WaterFilling().solve(random_levels(1), Limits())
+    ready = random_levels(1, overlap=False)
+    data = [each.model_dump() for each in ready.gradients]
+    data[-1]["ready_s"] = 1.0
+    assert "one after the other" in WaterFilling().refuses(
+        LevelInstance.from_data(ready.model_dump() | {"gradients": data})
+    )
+    tight = random_levels(1, overlap=False, goal="error")
+    none = WaterFilling().solve(with_budget(tight, 1e-9), Limits())
+    assert none.status == "infeasible"
+    assert "no choice of levels takes less than" in none.message
