@@ -59,10 +59,7 @@ FIELDS = [
     ({"allreduce_groups": [], "traffic_bytes": [[0] * 3] * 3}, "nothing to send"),
     ({"traffic_bytes": [[0, 1, 2], [3, 7, 4], [5, 6, 0]]}, r"traffic_bytes\[1\]\[1\] = 7 is on the diagonal"),
     ({"traffic_bytes": [[0, 1, 2], [3, 0, -4], [5, 6, 0]]}, r"traffic_bytes\[1\]\[2\] = -4 is negative; bytes must be"),
-    (
-        {"traffic_bytes": [[0, 1, 2], [3, 0], [5, 6, 0]]},
-        "row 1 has 2 numbers, but there are 3 rows; a mat",
-    ),
+    ({"traffic_bytes": [[0, 1, 2], [3, 0], [5, 6, 0]]}, "row 1 has 2 numbers, but there are 3 rows; a mat"),
     ({"traffic_bytes": [[0, 1], [1, 0]]}, r"traffic_bytes has shape \(2, 2\), but 3 servers need \(3, 3\)"),
     ({"traffic_bytes": [[0, 1, 2], [3, 0, 4]]}, "row 0 has 3 numbers, but there are 2 rows"),
     ({"traffic_bytes": [[0, "1", 2], [3, 0, 4], [5, 6, 0]]}, "row 0, column 1 is '1'; expected a number"),
@@ -75,10 +72,7 @@ FIELDS = [
     (entries([0, 3, 1]), r"entries\[0\] is \[0, 3, 1\]; expected \[i, j, value\] with i, j in 0..2"),
     (entries([0, 1]), r"entries\[0\] is \[0, 1\]; expected"),
     (entries([0, 1, 1], [0, 2, "x"]), r"entries\[1\] is \[0, 2, 'x'\]; expected"),
-    (
-        entries([0, 1, 1], [1, 2, 1], [0, 1, 1]),
-        r"entries\[2\] gives \[0\]\[1\] again, after entries\[0\]; give",
-    ),
+    (entries([0, 1, 1], [1, 2, 1], [0, 1, 1]), r"entries\[2\] gives \[0\]\[1\] again, after entries\[0\]; give"),
     (entries([0, 1, 10**400]), r"entries\[0\]\[2\] is a number of 401 digits"),
     (entries([0, 1, -1]), r"traffic_bytes\[0\]\[1\] = -1 is negative"),
     (entries([0, 1, 1], size=4), r"traffic_bytes has shape \(4, 4\), but 3 servers need \(3, 3\)"),
@@ -148,16 +142,8 @@ def test_load_names_the_file(tmp_path):
         ("a.json.gz", b"", "a.json.gz: is empty"),
         ("a.json", gzip.compress(json.dumps(GOOD).encode(), mtime=0), "a.json: cannot be read: .*utf-8"),
         ("a.json", b"\xff\xfe\x00", "a.json: cannot be read: .*utf-8"),
-        (
-            "a.json",
-            json.dumps(GOOD | {"family": "poetry"}).encode(),
-            "family is 'poetry'; use one of: topology",
-        ),
-        (
-            "a.json",
-            json.dumps(GOOD | {"family": ["topology"]}).encode(),
-            r"family is \['topology'\]; use one of",
-        ),
+        ("a.json", json.dumps(GOOD | {"family": "poetry"}).encode(), "family is 'poetry'; use one of: topology"),
+        ("a.json", json.dumps(GOOD | {"family": ["topology"]}).encode(), r"family is \['topology'\]; use one of"),
         ("a.json", b'{"family": "topology", "instance": "x", "links": []}', "x': name: is missing"),
     ],
 )

@@ -74,10 +74,7 @@ REFUSED = {
         ({"budget": -1}, "budget is -1"),
         ({"nodes": 300, "depth": 1.0, "rates": "exponential"}, "the tree has 299 levels"),
     ],
-    "aggregation tree-complete": [
-        ({"levels": 40}, "levels 40 give"),
-        ({"arity": 0}, "arity is 0"),
-    ],
+    "aggregation tree-complete": [({"levels": 40}, "levels 40 give"), ({"arity": 0}, "arity is 0")],
     "codesign job": [
         ({"job": "gpt5"}, "job is 'gpt5'; use one of: dlrm, bert"),
         ({"servers": 1}, "servers is 1; it must be at least 2"),
@@ -241,9 +238,7 @@ REFUSED = {
         ({"extra_links": -1}, "extra_links is -1"),
         ({"rings_per_trunk": 0.0}, "trunk_bytes_per_s is 0.0"),
     ],
-    "scheduling pd-ors-like": [
-        ({"network": "ring"}, "network is 'ring'; use one of: none, star, leaf-spine"),
-    ],
+    "scheduling pd-ors-like": [({"network": "ring"}, "network is 'ring'; use one of: none, star, leaf-spine")],
     "scheduling sjf-bco": [
         ({"gpus": 16}, "widest is 32, but there are 16 GPUs; lower it to 16"),
         ({"contention": True, "share": 2.0}, "share is 2.0; it must be within 0..1"),
@@ -258,9 +253,7 @@ REFUSED = {
         ({"jobs": 8}, "jobs is 8; 6 bursts need at least 12"),
         ({"bursts": 12}, "bursts is 12, of 2 slots each; 24 slots leave no calm"),
     ],
-    "scheduling tiny": [
-        ({"feature": "speed"}, "feature is 'speed'; use one of: capped, "),
-    ],
+    "scheduling tiny": [({"feature": "speed"}, "feature is 'speed'; use one of: capped, ")],
     "topology all-to-all": [
         ({"servers": 1, "degree": 1}, "servers is 1; a topology needs at least 2"),
         ({"servers": 4, "degree": 2, "bytes_per_pair": -1.0}, r"traffic_bytes\[0\]\[1\] = -1 is negative"),

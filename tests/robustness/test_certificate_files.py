@@ -16,11 +16,7 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
 
 THREE = TopologyInstance(
-    name="three",
-    servers=3,
-    degree=1,
-    link_bandwidth_bytes_per_s=2.0,
-    traffic_bytes=[[0, 1, 1], [1, 0, 1], [1, 1, 0]],
+    name="three", servers=3, degree=1, link_bandwidth_bytes_per_s=2.0, traffic_bytes=[[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 )
 PARTS = [[-10, -1], [-2, 0, 0, -4, 0, 1, -5, 0, -3]]
 PROOF = made(THREE, -20, 3 * 2**20 - 1, PARTS, lengths=[[1] * 9], images=[[0, 0, 2, 1]])

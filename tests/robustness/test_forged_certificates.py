@@ -19,15 +19,7 @@ from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
-from ddlopt.models.topology.certificate.format import (
-    BRANCH,
-    CLOSED,
-    ELSEWHERE,
-    END,
-    FIRST_WEIGHT,
-    IMAGE,
-    UNCOLOURABLE,
-)
+from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, FIRST_WEIGHT, IMAGE, UNCOLOURABLE
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 

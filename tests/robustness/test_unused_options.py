@@ -145,11 +145,7 @@ def test_without_use_for_a_seed_the_answer_is_the_same(part):
 @for_each(
     ("method", "options", "says"),
     [
-        (
-            "topology-finder",
-            {"threads": 2},
-            "topology-finder on 'tiny-n4-d2' has no use for more than one thread",
-        ),
+        ("topology-finder", {"threads": 2}, "topology-finder on 'tiny-n4-d2' has no use for more than one thread"),
         ("ideal-switch", {"seed": 1}, "ideal-switch on 'tiny-n4-d2' has no use for a seed; leave seed out, or take"),
         ("expander", {"start_from": "topology-finder"}, "expander on 'tiny-n4-d2' has no use for a start"),
         ("expander", {"start": "no-such-file"}, "take a method that has: exact, rings-and-routes, branch-"),
@@ -224,14 +220,8 @@ def test_every_solver_that_is_asked_for_answers(monkeypatch):
         ("bench topology/tiny-n4-d2 --store x.sqlite --methods fat-tree --seeds 0-3", "has any use for --seeds"),
         ("bench topology/tiny-n4-d2 --store x.sqlite --methods fat-tree --solvers scip", "has any use for --solvers"),
         ("export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --seed 3", "--seed is for the start"),
-        (
-            "export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --time-limit 3",
-            "--time-limit is for",
-        ),
-        (
-            "export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --start-for cbc",
-            "--start-for is for",
-        ),
+        ("export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --time-limit 3", "--time-limit is for"),
+        ("export topology/tiny-n4-d2 --formulation rings-and-routes -o x.mps --start-for cbc", "--start-for is for"),
     ],
 )
 def test_command_line(call, tmp_path, monkeypatch, line, says):

@@ -15,15 +15,7 @@ from ddlopt.models.contracts import Evaluation, Instance, Solution, Violation
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends import Highs, Outcome
 from ddlopt.solvers.certify import Gate
-from ddlopt.solvers.contracts import (
-    Limits,
-    Status,
-    TracePoint,
-    best_bound,
-    best_objective,
-    better,
-    relative_gap,
-)
+from ddlopt.solvers.contracts import Limits, Status, TracePoint, best_bound, best_objective, better, relative_gap
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Heuristic
 from ddlopt.solvers.warm_started import WarmStarted

@@ -109,9 +109,7 @@ def test_the_summary_counts(pages):
 
 
 def test_contradictions_are_shown(pages):
-    assert pages["index.html"].tables["wrong"].rows == [
-        ["scheduling/most", "liar", "0", "optimal", "9", "9", "10"],
-    ]
+    assert pages["index.html"].tables["wrong"].rows == [["scheduling/most", "liar", "0", "optimal", "9", "9", "10"]]
     row = pages["instances/scheduling--most.html"].tables["runs"].row("liar")
     assert row["message"] == "contradicted by another result"
 

@@ -69,13 +69,7 @@ def test_loads_are_those_that_count():
 
 def test_memory_of_strategies_over_time():
     instance = StrategyInstance.from_data(
-        {
-            "name": "pair",
-            "costs": [[1], [2]],
-            "usages": [[3], [4]],
-            "intervals": [[0, 10], [5, 20]],
-            "usage_limit": 8,
-        }
+        {"name": "pair", "costs": [[1], [2]], "usages": [[3], [4]], "intervals": [[0, 10], [5, 20]], "usage_limit": 8}
     )
     axes = drawn(instance, StrategyAssignment(instance="pair", strategies=(0, 0)))
     (area,) = axes.collections

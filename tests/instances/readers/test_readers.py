@@ -42,8 +42,7 @@ ENDATA
 
 
 @pytest.mark.parametrize(
-    ("file", "matrix", "servers"),
-    [("danoint.mps", "danoint_tm.json", 8), ("dano3mip.mps.gz", "dano3mip_tm.json", 24)],
+    ("file", "matrix", "servers"), [("danoint.mps", "danoint_tm.json", 8), ("dano3mip.mps.gz", "dano3mip_tm.json", 24)]
 )
 def test_miplib_files_give_their_traffic(file, matrix, servers):
     instance = convert(shared_data(f"miplib/{file}"), "miplib")
@@ -79,11 +78,7 @@ def test_small_mps(tmp_path):
         ("a.txt", MPS, r"an MPS file has a name that ends in \.mps or \.mps\.gz"),
         ("a.mps", MPS.replace("OUT", "FOO"), "is no logical topology design: it needs rows OUTa, INa"),
         ("a.mps", MPS.replace("INc", "INd"), "is no logical topology design"),
-        (
-            "a.mps",
-            MPS.replace("INb                  2", "INb                  3"),
-            r"degrees \[2.0, 3.0\]",
-        ),
+        ("a.mps", MPS.replace("INb                  2", "INb                  3"), r"degrees \[2.0, 3.0\]"),
         ("a.mps", MPS.replace("BALca", "BALcz"), "row BALcz names a node without rows OUT and IN; there are abc"),
         ("a.mps", MPS.replace("BALca", "BALcc"), r"traffic_bytes\[2\]\[2\] = 2.5 is on the diagonal"),
         ("a.mps", MPS.replace("2.5", " -5"), r"traffic_bytes\[2\]\[0\] = -5 is negative"),

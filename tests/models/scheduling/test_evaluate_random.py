@@ -6,14 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scheduling_brute_force import (
-    Choice,
-    brute_force,
-    job_rates,
-    least_rings,
-    random_instance,
-    slot_energy_j,
-)
+from scheduling_brute_force import Choice, brute_force, job_rates, least_rings, random_instance, slot_energy_j
 from volume import for_each
 
 from ddlopt.models.scheduling import Run, Schedule, evaluate

@@ -103,11 +103,7 @@ def test_pollux():
             [Measurement(2, 1e8, 1), Measurement(2, 1e8, 2)],
             "a fit needs measurements with different numbers of workers, or of bytes",
         ),
-        (
-            fit_pollux,
-            [Measurement(1, 1e8, 1)],
-            "a fit of pollux timing needs measurements with two or more workers",
-        ),
+        (fit_pollux, [Measurement(1, 1e8, 1)], "a fit of pollux timing needs measurements with two or more workers"),
         (
             fit_pollux,
             [Measurement(2, 1e8, 1), Measurement(3, 2e8, 1)],

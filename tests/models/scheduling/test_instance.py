@@ -167,10 +167,7 @@ BAD = {
         "network.links[2] ends at node 4, but there are 3 servers and 1 switches (0..3)",
     ),
     "link-to-itself": ({"network.links.2": [3, 3, 1e9]}, "network.links[2] leads from node 3 to itself; remove it"),
-    "no-bandwidth": (
-        {"network.links.0": [0, 3, 0.0]},
-        "network.links[0] has bandwidth 0.0; it must be finite and > 0",
-    ),
+    "no-bandwidth": ({"network.links.0": [0, 3, 0.0]}, "network.links[0] has bandwidth 0.0; it must be finite and > 0"),
     "server-apart": (
         {"network.links": [[0, 3, 1e9], [1, 3, 1e9]]},
         "network does not connect server 2 with server 0 in both directions (1 such servers); add links",

@@ -7,15 +7,7 @@ import pytest
 from volume import for_each
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling import (
-    Contention,
-    Job,
-    Network,
-    RingTiming,
-    SchedulingInstance,
-    ServerGroup,
-    evaluate,
-)
+from ddlopt.models.scheduling import Contention, Job, Network, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.pool import Placer, pool, schedule_of_places, schedule_of_widths
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)

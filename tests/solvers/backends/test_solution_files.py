@@ -140,10 +140,7 @@ def test_cut_off_or_spoilt_file_of_a_model(tmp_path, program):
         ("Infeasible - objective value 0\n      0 a   1   0\n", "holds no values: CBC found no solution"),
         ("no solution available\n", "holds no values: SCIP found no solution"),
         ("c Problem:\ns mip 1 2 n 0\nj 1 0\nj 2 0\ne o f\n", "holds no values: GLPK found no solution"),
-        (
-            FILES["GLPK table"].replace("INTEGER OPTIMAL", "INTEGER EMPTY"),
-            "holds no values: GLPK found no solution",
-        ),
+        (FILES["GLPK table"].replace("INTEGER OPTIMAL", "INTEGER EMPTY"), "holds no values: GLPK found no solution"),
         ("Model status\nInfeasible\n\n# Primal solution values\nNone\n", "holds no values: HiGHS found no solution"),
         (GOOD + "c one\n", r"line 5: not what Gurobi writes$"),
         (GOOD + "a 1\n", r"line 5: not what Gurobi writes: a second value of a$"),

@@ -126,11 +126,7 @@ def test_strategies_are_the_best_there_are(seed):
     )
     pairs = ((0, 1), (2, 3))
     fitting = [choices for choices in itertools.product(range(3), repeat=4) if tables_of(instance).fits(choices)]
-    for reference, network in (
-        (IdealSwitch(), (2.0,)),
-        (FatTree(), (2 / 3.2,)),
-        (PAIRS, (2.0, pairs, 1 / 3)),
-    ):
+    for reference, network in ((IdealSwitch(), (2.0,)), (FatTree(), (2 / 3.2,)), (PAIRS, (2.0, pairs, 1 / 3))):
         best = min(by_hand(instance, choices, *network) for choices in fitting)
         result = reference.solve(instance, LIMITS)
         assert result.status is Status.REFERENCE
@@ -184,12 +180,7 @@ def test_what_is_known_when_time_is_up():
 def test_too_little_memory():
     tight = one_layer(
         [DATA | {"memory_bytes": 5.0}],
-        device={
-            "flops_per_s": 1.0,
-            "convolution_flops_per_s": 1.0,
-            "memory_bytes_per_s": 1.0,
-            "memory_bytes": 3.0,
-        },
+        device={"flops_per_s": 1.0, "convolution_flops_per_s": 1.0, "memory_bytes_per_s": 1.0, "memory_bytes": 3.0},
     )
     result = FatTree().solve(tight, LIMITS)
     assert result.status is Status.INFEASIBLE

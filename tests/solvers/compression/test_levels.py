@@ -8,14 +8,7 @@ from level_cases import brute_force, optimum, random_levels, with_budget
 from volume import for_each
 
 from ddlopt.instances.generators.compression import generate
-from ddlopt.models.compression import (
-    ExponentialCurve,
-    GradedGradient,
-    LevelInstance,
-    LevelPlan,
-    PointCurve,
-    evaluate,
-)
+from ddlopt.models.compression import ExponentialCurve, GradedGradient, LevelInstance, LevelPlan, PointCurve, evaluate
 from ddlopt.models.compression.levels.arrays import LevelArrays
 from ddlopt.models.compression.levels.prices import PricedLevels
 from ddlopt.models.compression.levels.uniform import uniform_coordinates

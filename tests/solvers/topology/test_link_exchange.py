@@ -97,12 +97,7 @@ def test_hop_volume_counts_hops(n):
 def test_duplex_planes_close_pairwise(d):
     assert (
         cycles_of(make_instance(8, d, optics="duplex"), d).tolist()
-        == {
-            2: [[0, 1]],
-            3: [[0, 1], [0, 2], [1, 2]],
-            4: [[0, 1], [2, 3]],
-            5: [[0, 1], [2, 3], [2, 4], [3, 4]],
-        }[d]
+        == {2: [[0, 1]], 3: [[0, 1], [0, 2], [1, 2]], 4: [[0, 1], [2, 3]], 5: [[0, 1], [2, 3], [2, 4], [3, 4]]}[d]
     )
 
 

@@ -7,14 +7,7 @@ import pytest
 from level_cases import brute_force, optimum, random_levels, with_budget
 from volume import for_each
 
-from ddlopt.models.compression import (
-    ExponentialCurve,
-    GradedGradient,
-    LevelInstance,
-    LevelPlan,
-    PointCurve,
-    evaluate,
-)
+from ddlopt.models.compression import ExponentialCurve, GradedGradient, LevelInstance, LevelPlan, PointCurve, evaluate
 from ddlopt.models.compression import bound as bound_of_family
 from ddlopt.models.compression.levels.arrays import LevelArrays, arrays_of
 from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels

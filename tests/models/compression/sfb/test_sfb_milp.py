@@ -88,10 +88,7 @@ def dag(seed, operators):
 def test_matrix_is_totally_unimodular(broadcast):
     for seed in range(6):
         instance = SfbInstance(
-            name="tiny",
-            operators=[operator(f"{node}") for node in range(4)],
-            tensors=dag(seed, 4),
-            broadcast=broadcast,
+            name="tiny", operators=[operator(f"{node}") for node in range(4)], tensors=dag(seed, 4), broadcast=broadcast
         )
         assert determinants(matrix_of(instance), 5) == {-1, 0, 1}
 

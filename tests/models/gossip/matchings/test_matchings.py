@@ -270,11 +270,7 @@ def test_no_single_matching_is_below_the_bound_of_fractional_ones(seed):
 
 def test_fractional_matchings_by_hand():
     pair = MatchingsInstance(
-        name="pair",
-        network=Network(nodes=2, edges=((0, 1),)),
-        budget=1.0,
-        edge_budgets=(0.3,),
-        activation="single",
+        name="pair", network=Network(nodes=2, edges=((0, 1),)), budget=1.0, edge_budgets=(0.3,), activation="single"
     )
     # q = 0.3 at most, and λ₂ = 2q
     assert FractionalMatchings(pair).bound(np.eye(2), np.zeros(5)) == pytest.approx(0.7)

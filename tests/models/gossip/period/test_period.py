@@ -13,11 +13,7 @@ from ddlopt.models.gossip import PeriodInstance, PeriodPlan, bound, evaluate
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
 GIVEN = {"family": "gossip", "problem": "period", "name": "a", "workers": 8, "compute_s": 1, "target": 0.05}
-ROUNDS = {
-    "network": {"nodes": 3, "edges": [[0, 1], [1, 2]]},
-    "matchings": [[0], [1]],
-    "times_s": [1, 2],
-}
+ROUNDS = {"network": {"nodes": 3, "edges": [[0, 1], [1, 2]]}, "matchings": [[0], [1]], "times_s": [1, 2]}
 
 
 def instance(**more):

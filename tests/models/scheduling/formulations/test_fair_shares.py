@@ -7,15 +7,7 @@ from scipy.optimize import linprog
 from volume import for_each, slow
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling import (
-    AllOrNothing,
-    Fair,
-    Job,
-    PolluxTiming,
-    RingTiming,
-    SchedulingInstance,
-    ServerGroup,
-)
+from ddlopt.models.scheduling import AllOrNothing, Fair, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.formulations.fair_shares import Columns, FairShares
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.lagrangian import lagrangian_bound
@@ -180,14 +172,7 @@ def test_columns():
     assert columns.intervals == [(0, 2), (2, 6), (6, 10)]
     found = [(one.job, one.width, one.start, one.end) for one in columns.shares]
     # Two workers of a are no faster than one: 1 and 4 are its corners; b's progress is linear, and 3 is enough.
-    assert found == [
-        (0, 1, 0, 2),
-        (0, 4, 0, 2),
-        (0, 1, 2, 6),
-        (0, 4, 2, 6),
-        (1, 3, 2, 6),
-        (1, 3, 6, 10),
-    ]
+    assert found == [(0, 1, 0, 2), (0, 4, 0, 2), (0, 1, 2, 6), (0, 4, 2, 6), (1, 3, 2, 6), (1, 3, 6, 10)]
     assert columns.rows == [(2, 6, 0)]
     assert columns.used.toarray().tolist() == [[0, 0, 0.25, 1, 0.75, 0]]
     assert columns.at_once.toarray().tolist() == [

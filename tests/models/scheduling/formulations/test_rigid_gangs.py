@@ -249,10 +249,7 @@ def test_slots_become_seconds():
 REFUSED = {
     "the objective is 'utility'": {"objective": "utility"},
     "jobs are preemptive": {"preemptive": True},
-    "reserves no bandwidth": {
-        "servers": (4, 4),
-        "network": {"links": [(0, 1, 1.0)]},
-    },
+    "reserves no bandwidth": {"servers": (4, 4), "network": {"links": [(0, 1, 1.0)]}},
 }
 
 

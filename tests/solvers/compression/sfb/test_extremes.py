@@ -4,15 +4,7 @@ import numpy as np
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
 from volume import for_each
 
-from ddlopt.models.compression import (
-    CompressionInstance,
-    Gradient,
-    Operator,
-    Option,
-    SfbInstance,
-    Tensor,
-    evaluate,
-)
+from ddlopt.models.compression import CompressionInstance, Gradient, Operator, Option, SfbInstance, Tensor, evaluate
 from ddlopt.solvers.compression.trivial_plans import Everything, Nothing
 from ddlopt.solvers.contracts import Limits, Status
 

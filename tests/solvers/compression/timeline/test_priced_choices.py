@@ -6,11 +6,7 @@ from timeline_brute_force import brute_force, random_levels_case, random_timelin
 from volume import for_each, seeds
 
 from ddlopt.instances.generators.compression import generate
-from ddlopt.models.compression import (
-    CompressionInstance,
-    CompressionPlan,
-    LevelPlan,
-)
+from ddlopt.models.compression import CompressionInstance, CompressionPlan, LevelPlan
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.compression.timeline.priced_choices.node import Found, Question
 from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices

@@ -8,11 +8,7 @@ from one_server_cases import RING, answered, cluster, job
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, slow
 
-from ddlopt.models.scheduling import (
-    AllOrNothing,
-    Capped,
-    Logarithmic,
-)
+from ddlopt.models.scheduling import AllOrNothing, Capped, Logarithmic
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.scheduling.online.engine import State
 from ddlopt.solvers.scheduling.online.primal_dual import PrimalDual, _Prices
