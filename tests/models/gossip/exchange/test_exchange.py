@@ -6,37 +6,17 @@ from itertools import combinations
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from exchange_cases import answer, instance, least, walk
 from refusals import one_line
 from volume import for_each
 
 from ddlopt.models.errors import InstanceError, SolutionError
-from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, GossipProblem, bound, evaluate
+from ddlopt.models.gossip import ExchangeTimes, GossipProblem, bound, evaluate
 from ddlopt.models.gossip.exchange.drift import drifts_away, quadrangles_hold
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.exact import build_model, lp_relaxation
 
 DATA = {"family": "gossip", "problem": "exchange", "name": "x", "points": [[0], [1], [3]], "sends": 1}
-
-
-def instance(points, **more):
-    more = more or {"sends": 1}
-    return ExchangeInstance(name="x", points=np.array(points, dtype=float), **more)
-
-
-def answer(*times):
-    return ExchangeTimes(instance="x", times=times)
-
-
-def walk(seed, steps, width=2, drift=0.5):
-    rng = np.random.default_rng(seed)
-    return np.cumsum(rng.standard_normal((steps, width)) + drift, axis=0)
-
-
-def least(given):
-    steps = given.size
-    budgets = range((steps - 1 if given.sends is None else given.sends) + 1)
-    answers = (answer(*times) for m in budgets for times in combinations(range(1, steps), m))
-    return min(float(evaluate(given, each).objective) for each in answers)
 
 
 @for_each(

@@ -1,15 +1,15 @@
 """Exchange times: the optimum in several ways, prices and hulls, rules that see only the past."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
+from exchange_cases import instance, least, walk
 from volume import for_each, seeds, some
 
 import ddlopt
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.models.gossip import ExchangeInstance, ExchangeTimes, evaluate
+from ddlopt.models.gossip import ExchangeInstance
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
@@ -20,22 +20,6 @@ from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, spliced
 from ddlopt.solvers.heuristic import Clock
 
 EXACT = Limits(gap=0)
-
-
-def instance(points, **more):
-    return ExchangeInstance(name="x", points=np.array(points, dtype=float), **more)
-
-
-def walk(seed, steps, width=2, drift=0.5):
-    rng = np.random.default_rng(seed)
-    return np.cumsum(rng.standard_normal((steps, width)) + drift, axis=0)
-
-
-def least(given):
-    steps = given.size
-    budgets = range((steps - 1 if given.sends is None else given.sends) + 1)
-    answers = (ExchangeTimes(instance="x", times=times) for m in budgets for times in combinations(range(1, steps), m))
-    return min(float(evaluate(given, each).objective) for each in answers)
 
 
 @for_each("norm", ["squared", "plain"])
