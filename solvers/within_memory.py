@@ -34,7 +34,10 @@ from ddlopt.solvers.contracts import (
     uses_of,
 )
 
-_SIGNS = ("bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment", "out of memory")
+_SIGNS = (
+    *("MemoryError", "bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment"),
+    "out of memory",
+)
 """What messages of libraries have in them that ran out of memory."""
 # 2^33 gigabytes in bytes are 2^63, beyond which limits of the system are no numbers.
 _MOST_GB = 2**33
@@ -196,11 +199,16 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
+def tells_of_memory(message: str) -> bool:
+    """Whether a message is that of something that ran out of memory, in whatever words of whatever library."""
+    return any(sign in message for sign in _SIGNS)
+
+
 def _is_short(problem: BaseException) -> bool:
     seen: BaseException | None = problem
     while seen is not None:
         short = isinstance(seen, MemoryError) or (isinstance(seen, OSError) and seen.errno == errno.ENOMEM)
-        if short or any(sign in str(seen) for sign in _SIGNS):
+        if short or tells_of_memory(str(seen)):
             return True
         seen = seen.__cause__ or seen.__context__
     return False

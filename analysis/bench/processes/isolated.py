@@ -257,6 +257,7 @@ class _News(threading.Thread):
 def _solved(task: Task, news: _News) -> dict[str, Any]:
     from ddlopt.analysis.compare import attempt
     from ddlopt.solvers import catalogue
+    from ddlopt.solvers.within_memory import tells_of_memory
 
     def watch(_: str, __: str, point: Any) -> None:
         news.latest = [point.time_s, point.incumbent, point.bound]
@@ -266,7 +267,7 @@ def _solved(task: Task, news: _News) -> dict[str, Any]:
     began = time.perf_counter()
     result = attempt(instance, method, task.limits, task.seed, watch)
     answer_s = time.perf_counter() - began
-    if "MemoryError" in result.message or "bad_alloc" in result.message:
+    if result.solution is None and tells_of_memory(result.message):
         return _short_of_memory(task)
     data = result.to_data(with_solution=True)
     outcome = {name: data[name] for name in _OF_RESULT}
