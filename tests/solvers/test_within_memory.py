@@ -55,7 +55,17 @@ def aborts():
     os.abort()
 
 
-@pytest.mark.parametrize("does", [lambda: np.ones(2**30), lambda: bytearray(2**34), aborts])
+def says(words):
+    raise SolverError(f"HiGHS: {words}")
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        *(lambda: np.ones(2**30), lambda: bytearray(2**34), aborts),
+        *(lambda: says("std::bad_alloc"), lambda: says("Cannot allocate memory"), lambda: says("out of memory")),
+    ],
+)
 def test_too_much_memory_is_one_line(does, capfd):
     with pytest.raises(SolverError, match=r"odd on 'tiny-n4-d2' needs more than 8 GB of memory; --memory sets"):
         solve(does)
