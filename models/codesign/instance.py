@@ -21,6 +21,7 @@ class Device(Part):
     flops_per_s, convolution_flops_per_s : float
         Rates of matrix products and of convolutions.
     memory_bytes_per_s : float
+        Bandwidth of the device's memory.
     memory_bytes : float or None
         What parameters, optimizer state and activations may take on a server; None for no limit.
     """
@@ -37,6 +38,13 @@ class Layout(Part):
 
     Both axes are cut into equal parts; the block of batch part i and channel part j is held by
     ``servers[i * channel_parts + j]``, and by no other.
+
+    Parameters
+    ----------
+    batch_parts, channel_parts : int
+        Parts of the two axes.
+    servers : tuple of int
+        One for each block, row by row.
     """
 
     batch_parts: int = Field(ge=1)
@@ -49,6 +57,13 @@ class Reduction(Part):
 
     An all-gather of S bytes followed, in the backward pass, by a reduce-scatter of S bytes sends over a ring just what
     one all-reduce of S bytes does, and is written as one.
+
+    Parameters
+    ----------
+    groups : int
+        Place in the instance's ``group_sets``.
+    bytes : float
+        That every member of a group has.
     """
 
     groups: int = Field(ge=0)
@@ -127,9 +142,11 @@ class CodesignInstance(Fabric):
     device : Device
         The accelerators of each server.
     layouts : tuple of Layout
+        That strategies read and write.
     group_sets : tuple of tuple of tuple of int
         Sets of disjoint groups of servers (each increasing, at least two) that reduce together.
     layers : tuple of Layer
+        Each with its strategies.
     edges : tuple of (int, int)
         (layer, layer that reads its output), acyclic. Between a layout written and another one read, every sample's
         every channel goes forward from the server that has it to the one that wants it, and its gradient goes back.

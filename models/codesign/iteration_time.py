@@ -27,8 +27,14 @@ def add_iteration_time(block: pyo.Block, instance: CodesignInstance, communicati
     """Add ``time`` and ``objective``: compute plus ``communication``, or at least either of them."""
     block.time = pyo.Var(bounds=(0, None), doc="time of an iteration")
     if instance.overlap == "none":
-        block.time_is_a_sum = pyo.Constraint(expr=block.compute + communication <= block.time)
+        block.time_is_a_sum = pyo.Constraint(
+            expr=block.compute + communication <= block.time, doc="an iteration computes, then communicates"
+        )
     else:
-        block.time_covers_compute = pyo.Constraint(expr=block.compute <= block.time)
-        block.time_covers_communication = pyo.Constraint(expr=communication <= block.time)
+        block.time_covers_compute = pyo.Constraint(
+            expr=block.compute <= block.time, doc="an iteration is no shorter than its compute"
+        )
+        block.time_covers_communication = pyo.Constraint(
+            expr=communication <= block.time, doc="an iteration is no shorter than its communication"
+        )
     block.objective = pyo.Expression(expr=block.time)

@@ -24,6 +24,7 @@ class ServerGroup(Part):
     Parameters
     ----------
     count : int
+        Servers of the group.
     capacity : mapping
         Resource (``"gpu"``, ``"cpu"``, …) -> amount of it in each server.
     idle_w, worker_w : float
@@ -42,9 +43,11 @@ class Network(Part):
     Parameters
     ----------
     switches : int
+        Nodes of the network besides servers.
     links : tuple of (int, int, float)
         (u, v, bandwidth in bytes/s); with ``duplex`` the link has that bandwidth in each direction.
     duplex : bool
+        Whether a link carries its bandwidth in each direction at once.
     """
 
     switches: int = Field(default=0, ge=0)
@@ -134,6 +137,7 @@ class Job(Part):
     min_workers, max_workers : int
         Its width in a slot is 0 or between the two.
     timing : RingTiming or PolluxTiming
+        How fast a ring of so many workers is.
     minibatches : float
         Mini-batches wanted, of all workers together: epochs times samples divided by the mini-batch.
     demand : mapping
@@ -168,6 +172,7 @@ class SchedulingInstance(Instance):
     slot_s : float
         Length of a slot.
     servers : tuple of ServerGroup
+        Servers by kind.
     network : Network, optional
         None: bandwidth is no limit. Otherwise the workers of a job on several servers form a ring, a closed walk
         through the network that visits those servers, and it takes the job's bandwidth of every arc each time that it
@@ -175,6 +180,7 @@ class SchedulingInstance(Instance):
     contention : Contention, optional
         In place of a network: bandwidth is shared, not reserved. Jobs need ``ring`` timing.
     jobs : tuple of Job
+        In any order.
     objective : {"utility", "max_min", "makespan", "completion"}
         ``utility``: maximise the sum of utilities less ``energy_price_per_j`` times the energy. ``max_min``: maximise
         the smallest part done, min(1, Z/F). ``makespan``, ``completion``: finish every job; minimise the last end, or

@@ -44,7 +44,13 @@ class Run(Part):
 
 
 class Schedule(Solution):
-    """Runs for a :class:`~ddlopt.models.scheduling.instance.SchedulingInstance`; a job may have none or many."""
+    """Runs for a :class:`~ddlopt.models.scheduling.instance.SchedulingInstance`; a job may have none or many.
+
+    Parameters
+    ----------
+    runs : tuple of Run
+        Jobs with their workers and rings over consecutive slots.
+    """
 
     kind: ClassVar[str] = "schedule"
 

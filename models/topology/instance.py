@@ -14,6 +14,13 @@ class AllReduceGroup(BaseModel):
     """Servers that sum a gradient among themselves once per iteration.
 
     A ring all-reduce over k members sends ``2(k-1)/k`` times the gradient over every hop of the ring.
+
+    Parameters
+    ----------
+    members : tuple of int
+        Servers, two or more, each once.
+    gradient_bytes : float
+        Bytes that every member has of the gradient.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -18,7 +18,16 @@ class _Part(BaseModel):
 class Ring(_Part):
     """One ring of an all-reduce group: ``members`` in ring order, ``paths[h]`` from the h-th member to the next.
 
-    ``share`` is the part of the group's gradient that the ring carries; a group's shares must sum to one within 1e-6.
+    Parameters
+    ----------
+    group : int
+        Place in the instance's ``allreduce_groups``.
+    members : tuple of int
+        Servers of the group, in the order of the ring.
+    share : float
+        Part of the group's gradient that the ring carries; the shares of a group must sum to one within 1e-6.
+    paths : tuple of tuple of int
+        Servers from each member to the next, both included.
     """
 
     group: int = Field(ge=0)
@@ -28,7 +37,17 @@ class Ring(_Part):
 
 
 class Route(_Part):
-    """The paths of one pair's model-parallel traffic with their fractions, which must sum to one within 1e-6."""
+    """The paths of one pair's model-parallel traffic.
+
+    Parameters
+    ----------
+    source, target : int
+        Servers.
+    paths : tuple of tuple of int
+        Servers from the source to the target, both included.
+    fractions : tuple of float
+        Parts of the traffic on the paths; they must sum to one within 1e-6.
+    """
 
     source: int
     target: int
@@ -48,7 +67,9 @@ class TopologyDesign(Solution):
         Duplex: the pairs that each plane joins; together the planes hold exactly ``links``, and each is a matching.
         May be empty for one-way optics, where degrees alone decide (König's theorem).
     rings : tuple of Ring
+        Of all-reduce groups, one or more for each.
     routes : tuple of Route
+        Of all pairs with model-parallel traffic.
     """
 
     kind: ClassVar[str] = "topology design"

@@ -96,10 +96,13 @@ class GraphInstance(AggregationProblem):
     Parameters
     ----------
     nodes : tuple of GraphNode
+        Hosts and switches.
     links : tuple of GraphLink
         At most one between two nodes.
     jobs : tuple of GraphJob
+        Each with one server.
     goal : {"utilization", "congestion", "rates"}
+        The sum of link times, the longest time of a link or switch, or the sum of rates.
     aggregators : int, optional
         Most pairs of a job and a switch that aggregates for it.
     connections : int, optional

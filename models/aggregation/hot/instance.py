@@ -87,6 +87,7 @@ class HotJob(Part):
     ----------
     name : str
     workers : int
+        Number of workers that send gradients.
     frequencies : (P,) array
         Probability that a worker touches each parameter in an iteration.
     registers : int or (P,) array of int
@@ -179,7 +180,9 @@ class HotInstance(AggregationProblem):
     Parameters
     ----------
     jobs : tuple of HotJob
+        That share the registers.
     switches : tuple of HotSwitch
+        With their registers.
 
     References
     ----------

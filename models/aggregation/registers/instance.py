@@ -47,6 +47,7 @@ class RegisterInstance(AggregationProblem):
     held_out : tuple of tuples of int, optional
         Batches that count for no objective: the check tells how many packets they take.
     goal : {"packets", "collisions"}
+        Packets, or pairs of parameters that share an array in a batch.
 
     References
     ----------
@@ -145,6 +146,7 @@ class Placement(AggregationAnswer):
     Parameters
     ----------
     arrays : tuple of int
+        One for each parameter.
     """
 
     kind: ClassVar[str] = "register placement"

@@ -99,10 +99,13 @@ class SlotsInstance(AggregationProblem):
     Parameters
     ----------
     switches : tuple of SlotSwitch
+        With their memory.
     links : tuple of SlotLink
+        That jobs share.
     jobs : tuple of SlotJob
         In the order in which they came.
     goal : {"total", "slowest"}
+        The sum of weighted times of iterations, or the largest of them.
     whole : bool
         Whether slots are given out whole. Otherwise a share of a slot is a share of its time.
 

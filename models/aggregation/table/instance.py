@@ -36,6 +36,7 @@ class LookupFunction(Part):
     low, high : int
         The operands: all integers from ``low`` to ``high``.
     fraction_bits : int
+        Bits after the point in the keys.
     samples : tuple of float
         With ``function`` "samples": the value at every operand.
     error : {"absolute", "relative"}
@@ -150,6 +151,7 @@ class TableInstance(AggregationProblem):
     Parameters
     ----------
     tables : tuple of LookupFunction
+        That share the memory.
     budget_bytes : int
         Memory for all entries.
     goal : {"sum", "max"}

@@ -60,11 +60,13 @@ class TreeInstance(AggregationProblem):
     seconds_per_message : tuple of float
         :math:`\rho`, of the link above each switch.
     jobs : tuple of TreeJob
+        That share memory and links.
     memory : tuple of int, optional
         What each switch has for all jobs together; a switch with 0 cannot aggregate. Without, all have enough.
     budget : int, optional
         Most pairs of a job and a switch that aggregates for it.
     goal : {"utilization", "congestion"}
+        The sum of link times, or the longest of them.
     names : tuple of str, optional
         Of the switches; empty: their numbers.
 

@@ -162,7 +162,9 @@ class JointStrategyTopology:
         if self.form == "congestion":
             add_bytes(block)
             tie(block, block.network, instance, block.reduced_bytes, block.moved_bytes)
-            block.network_is_congested = pyo.Constraint(expr=block.network.congestion <= block.congestion)
+            block.network_is_congested = pyo.Constraint(
+                expr=block.network.congestion <= block.congestion, doc="congestion covers that of the network"
+            )
         else:
             add_rates(block, block.network.throughput)
             tie(block, block.network, instance, block.reduced_rate, block.moved_rate)

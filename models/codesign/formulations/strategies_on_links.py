@@ -82,7 +82,9 @@ class StrategiesOnLinks:
             add_bytes(block)
             self._topology(instance).build(block.network, template)
             tie(block, block.network, instance, block.reduced_bytes, block.moved_bytes)
-            block.congestion_of_network = pyo.Constraint(expr=block.network.congestion <= block.congestion)
+            block.congestion_of_network = pyo.Constraint(
+                expr=block.network.congestion <= block.congestion, doc="congestion covers that of the network"
+            )
         add_iteration_time(block, instance, block.congestion)
 
     def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan) -> None:

@@ -59,6 +59,7 @@ class ExponentialCurve(Part):
     Parameters
     ----------
     lowest, highest : int
+        Ends of the range of levels, both included.
     scale : float
         s.
     """
@@ -90,6 +91,7 @@ class GradedGradient(Part):
     ----------
     name : str
     shape : tuple of int
+        Of the tensor.
     compressor : {"powersgd", "top_k", "random_k", "qsgd"}
         A level is a rank, a number of entries kept, or a number of bits for each entry.
     ready_s : float
@@ -192,7 +194,13 @@ def error_at(curve: PointCurve | ExponentialCurve, level: int) -> float:
 
 
 class LevelPlan(CompressionAnswer):
-    """The level of every gradient of a :class:`LevelInstance`."""
+    """The level of every gradient of a :class:`LevelInstance`.
+
+    Parameters
+    ----------
+    levels : tuple of int
+        As many as gradients; each one that the gradient's curve has.
+    """
 
     kind: ClassVar[str] = "level plan"
 

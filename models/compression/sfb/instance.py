@@ -96,10 +96,13 @@ class SfbInstance(CompressionProblem):
     Parameters
     ----------
     operators : tuple of Operator
+        Of one training step, in any order.
     tensors : tuple of Tensor
         Together with the operators an acyclic graph.
     cost_model : {"per_link", "total_bytes", "tag_code"}
+        What costs are, see above.
     broadcast : {"per_tensor", "per_edge"}
+        Whether a tensor is sent once to all its consumers, or to each.
     duplication_penalty_s : float
         alpha, for each duplicated operator (TAG: 1 microsecond), so that nothing is duplicated for nothing.
     memory_budget_bytes, compute_budget_s : float, optional
@@ -213,7 +216,13 @@ class SfbInstance(CompressionProblem):
 
 
 class SfbSelection(CompressionAnswer):
-    """The operators that every replica computes in full, for an :class:`SfbInstance`, by increasing place."""
+    """The operators that every replica computes in full, for an :class:`SfbInstance`.
+
+    Parameters
+    ----------
+    duplicated : tuple of int
+        Places in ``operators``, ascending.
+    """
 
     kind: ClassVar[str] = "sufficient-factor selection"
 

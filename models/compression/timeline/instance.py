@@ -20,6 +20,7 @@ class Cluster(Part):
     Parameters
     ----------
     nodes, gpus_per_node : int
+        Numbers of them.
     intra : {"nvlink", "pcie"}
         What connects the GPUs of a node.
     intra_bandwidth_bytes_per_s, inter_bandwidth_bytes_per_s : float
@@ -53,6 +54,7 @@ class Option(Part):
     scope : {"all", "inter", "intra"}
         Whether what travels everywhere is compressed, or only between nodes, or only within them.
     device : {"gpu", "cpu"}
+        Where it is compressed.
     ratio : float, optional
         Part of the numbers that is kept (top-k, DGC, random-k).
     rank : int, optional
@@ -98,6 +100,7 @@ class Gradient(Part):
     ----------
     name : str
     shape : tuple of int
+        Of the tensor.
     ready_s : float
         When the backward pass, delayed by nothing, has it.
     menu : int
@@ -140,6 +143,7 @@ class CompressionInstance(CompressionProblem):
     menus : tuple of tuples of Option
         Gradients of the same shape may share one.
     cluster : Cluster, optional
+        Where the times come from; only heuristics with rules about hardware read it.
     goal : {"time", "error"}
         Minimise the time with the error within ``error_budget``, or the error with the time within ``time_budget_s``.
     error_budget : float, optional

@@ -64,6 +64,7 @@ class PartitionInstance(DeploymentProblem):
     Parameters
     ----------
     nodes : tuple of PartitionNode
+        Of the graph of operators.
     edges : tuple of (int, int)
         From the node that makes an output to one that needs it; acyclic, none from a backward to a forward node.
     accelerators, processors : int
@@ -72,6 +73,7 @@ class PartitionInstance(DeploymentProblem):
     memory_bytes : float
         Of each accelerator.
     goal : {"throughput", "latency"}
+        The largest load of a device, or the latency of one sample.
     contiguous, separate_passes : bool
         For throughput.
     subgraphs : int

@@ -68,6 +68,7 @@ class DeviceGroup(Part):
     type : str
         As in ``Operator.times_s``.
     count : int
+        Devices of the group.
     memory_bytes : float
         Of each device.
     bandwidth_bytes_per_s : float
@@ -127,9 +128,11 @@ class DeploymentInstance(DeploymentProblem):
     Parameters
     ----------
     operators : tuple of Operator
+        Of a training step, each in a group.
     tensors : tuple of Tensor
         Together with the operators an acyclic graph.
     device_groups : tuple of DeviceGroup
+        Equal devices that are near each other.
     bandwidth_bytes_per_s : (m, m) array
         Between device groups; one link for each ordered pair, which all their devices share. The diagonal is not used.
     shares : tuple of float
@@ -137,6 +140,7 @@ class DeploymentInstance(DeploymentProblem):
     latency_s : float
         Of a transfer, in which it keeps its link busy.
     all_reduce : CollectiveCost
+        What synchronising a gradient costs.
     batch : int
         Samples of a step; for information.
 

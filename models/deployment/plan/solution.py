@@ -52,6 +52,7 @@ class Deployment(DeploymentAnswer):
     Parameters
     ----------
     groups : tuple of GroupPlan
+        One for each operator group, in order.
     duplicated : tuple of int
         Operators, ascending, of groups in mode ``all_reduce`` on two devices or more, that each replica computes for
         the whole batch: its inputs are sent to every replica in full, and its gradient needs no all-reduce (sufficient

@@ -39,6 +39,7 @@ class CirculantInstance(GossipProblem):
     degree : int
         Most links of a worker.
     goal : {"gap", "averaging"}
+        The second smallest eigenvalue of the Laplacian, or the factor of averaging with the best weights.
     """
 
     kind: ClassVar[str] = "circulant instance"

@@ -76,6 +76,7 @@ class ExchangeInstance(GossipProblem):
     send_cost : float, optional
         What a send costs, in the unit of staleness; either this or ``sends`` is given.
     norm : {"squared", "plain"}
+        Of the deviation of a model: its square, or the norm itself.
     blocks : tuple of int, optional
         Numbers of columns of the model's tensors, in order; for rules that look at each tensor.
     rates : tuple of float, optional

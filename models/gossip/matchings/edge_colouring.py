@@ -59,7 +59,7 @@ class EdgeColouring:
         """Fill ``block``."""
         network = instance.network
         edges, colours = range(len(network.edges)), range(self.colours)
-        block.coloured = pyo.Var(edges, colours, domain=pyo.Binary)
+        block.coloured = pyo.Var(edges, colours, domain=pyo.Binary, doc="1 if the edge has the colour")
         taken = block.coloured
         touching: list[list[int]] = [[] for _ in range(network.nodes)]
         for edge, ends in enumerate(network.edges):
@@ -69,12 +69,21 @@ class EdgeColouring:
         def total(variables: list[pyo.Var]) -> LinearExpression:
             return LinearExpression(linear_coefs=[1] * len(variables), linear_vars=variables)
 
-        block.one_colour = pyo.Constraint(edges, rule=lambda _, e: total([taken[e, c] for c in colours]) <= 1)
+        block.one_colour = pyo.Constraint(
+            edges, rule=lambda _, e: total([taken[e, c] for c in colours]) <= 1, doc="an edge has one colour at most"
+        )
         block.at_node = pyo.Constraint(
-            range(network.nodes), colours, rule=lambda _, i, c: total([taken[e, c] for e in touching[i]]) <= 1
+            range(network.nodes),
+            colours,
+            rule=lambda _, i, c: total([taken[e, c] for e in touching[i]]) <= 1,
+            doc="a node has an edge of a colour at most",
         )
         half = network.nodes // 2
-        block.half = pyo.Constraint(colours, rule=lambda _, c: total([taken[e, c] for e in edges]) <= half)
+        block.half = pyo.Constraint(
+            colours,
+            rule=lambda _, c: total([taken[e, c] for e in edges]) <= half,
+            doc="a colour is a matching: half the nodes",
+        )
         for colour, edge in enumerate(touching[int(network.degrees.argmax())]):
             taken[edge, colour].fix(1)
         block.objective = pyo.Expression(expr=total(list(taken.values())))

@@ -31,6 +31,7 @@ class MatchingsInstance(GossipProblem):
     Parameters
     ----------
     network : Network
+        Workers and links.
     budget : float
         Of :math:`\sum_j p_j t_j`; as a number of matchings where no times are given.
     times : tuple of float, optional
@@ -38,6 +39,7 @@ class MatchingsInstance(GossipProblem):
     edge_budgets : tuple of float, optional
         Most expected uses of each edge in a round, in 0..1.
     activation : {"independent", "single"}
+        Each matching by itself, or one at a time.
     matchings : tuple of tuples of int, optional
         Edges of each; a plan then has these and no others. Where none are given they are part of the question.
 

@@ -16,6 +16,7 @@ class Rounds(Part):
     Parameters
     ----------
     network : Network
+        Workers and links.
     matchings : tuple of tuple of int
         Edges of each; the pairs of a matching average at the same time.
     times_s : tuple of float

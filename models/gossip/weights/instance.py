@@ -34,7 +34,9 @@ class WeightsInstance(GossipProblem):
     Parameters
     ----------
     network : Network
+        Nodes and links.
     goal : {"averaging", "chain", "process", "pairwise"}
+        How nodes average, as above.
     costs : tuple of float, optional
         For goal ``process``: :math:`c_e`; 1 where none are given.
     budget : float, optional

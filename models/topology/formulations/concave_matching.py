@@ -107,7 +107,8 @@ class ConcaveMatching:
             doc="the pair has at least c links",
         )
         block.value = pyo.Expression(
-            expr=sum(float(traffic[i, j]) * self.weight(c) * block.copy[i, j, c] for i, j in pairs for c in most)
+            expr=sum(float(traffic[i, j]) * self.weight(c) * block.copy[i, j, c] for i, j in pairs for c in most),
+            doc="bytes times the weight of their links",
         )
         block.objective = pyo.Expression(expr=block.value)
         leaving: dict[int, list[Pair]] = defaultdict(list)

@@ -116,7 +116,9 @@ class FixedLinks:
             add_flows(block, sorted(counts))
         else:
             block.ARCS = pyo.Set(dimen=2, initialize=list(block.DEMANDS))
-            block.load = pyo.Expression(block.ARCS, rule=lambda b, i, j: b.demand[i, j])
+            block.load = pyo.Expression(
+                block.ARCS, rule=lambda b, i, j: b.demand[i, j], doc="demand of the pair, over its own link"
+            )
 
         @block.Constraint(block.ARCS, doc="links carry their load")
         def links_carry_their_load(b: Any, i: int, j: int) -> Any:

@@ -103,7 +103,8 @@ class TablePath:
 
         sizes = [table.entry_bytes / instance.budget_bytes for table in instance.tables]
         block.memory_suffices = pyo.Constraint(
-            expr=(None, _sum([(sizes[k], block.chosen[k, a, b]) for k, a, b in indices]), 1.0)
+            expr=(None, _sum([(sizes[k], block.chosen[k, a, b]) for k, a, b in indices]), 1.0),
+            doc="entries of all tables fit into the memory",
         )
         if instance.goal == "sum":
             block.objective = pyo.Expression(expr=_sum([(1.0, error) for error in block.error.values()]))

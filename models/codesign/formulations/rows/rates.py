@@ -96,4 +96,6 @@ def add_volume_rate(block: pyo.Block, instance: CodesignInstance) -> None:
     demand = demand_of(tables_of(instance))
     amounts = [*block.reduced_rate.values(), *block.moved_rate.values()]
     parts = (demand.hop_bytes / demand.capacity).tolist()
-    block.volume_rate_is_carried = pyo.Constraint(expr=linear(zip(parts, amounts, strict=True)) <= 1)
+    block.volume_rate_is_carried = pyo.Constraint(
+        expr=linear(zip(parts, amounts, strict=True)) <= 1, doc="all links together carry all volume at the rate"
+    )

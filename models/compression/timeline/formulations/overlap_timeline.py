@@ -137,11 +137,15 @@ class OverlapTimeline:
             block.objective = pyo.Expression(expr=block.time.expr)
             if timeline.error_budget is not None:
                 _add_excess(block, timeline, messages)
-                block.error_budget_is_kept = pyo.Constraint(expr=block.excess.expr <= ERROR_BUDGET)
+                block.error_budget_is_kept = pyo.Constraint(
+                    expr=block.excess.expr <= ERROR_BUDGET, doc="the error is within its budget"
+                )
         else:
             _add_excess(block, timeline, messages)
             block.objective = pyo.Expression(expr=timeline.least_error / error_unit(timeline) + block.excess)
-            block.time_budget_is_kept = pyo.Constraint(expr=block.time.expr <= TIME_BUDGET * (1 + ROUNDING))
+            block.time_budget_is_kept = pyo.Constraint(
+                expr=block.time.expr <= TIME_BUDGET * (1 + ROUNDING), doc="the time is within its budget"
+            )
 
     def start(self, block: pyo.Block, instance: CompressionProblem, solution: CompressionAnswer) -> None:
         """The messages of a plan, or those that replace them."""

@@ -115,7 +115,8 @@ class LatencyPartition:
             return 0, weighted([(1.0, x[one]), (-1.0, x[other])]), 0
 
         block.accelerators_suffice = pyo.Constraint(
-            expr=(None, weighted([(1.0, variable) for variable in z]), instance.accelerators)
+            expr=(None, weighted([(1.0, variable) for variable in z]), instance.accelerators),
+            doc="no more sets than accelerators",
         )
         times = [max(_SOME, load_s / unit_s) for load_s in pieces.load_s.tolist()]
         own = [(node.processor_s or 0.0) / unit_s for node in nodes]

@@ -270,7 +270,9 @@ def _add_loads(
 
     loads = list(block.load.values())
     if most is not None and passes > 1:
-        block.limit_is_kept = pyo.Constraint(expr=(None, weighted([(1.0, load) for load in loads]), most))
+        block.limit_is_kept = pyo.Constraint(
+            expr=(None, weighted([(1.0, load) for load in loads]), most), doc="the load is at most the limit"
+        )
     block.objective = pyo.Expression(expr=weighted([(1.0, load) for load in loads]))
 
 
@@ -313,7 +315,8 @@ def _add_order(
         return
     block.processor = pyo.Var(range(places), domain=pyo.Binary, doc="1 if a processor is at the place")
     block.processors_are_placed = pyo.Constraint(
-        expr=(instance.processors, weighted([(1.0, t) for t in block.processor.values()]), instance.processors)
+        expr=(instance.processors, weighted([(1.0, t) for t in block.processor.values()]), instance.processors),
+        doc="every processor has a place",
     )
 
     @block.Constraint(range(blocks.count), range(places), doc="accelerators are where no processor is")

@@ -50,7 +50,8 @@ class _Generators:
         counts = [instance.links(g) for g in instance.candidates]
         variables = [block.chosen[g] for g in instance.candidates]
         block.links_are_few = pyo.Constraint(
-            expr=LinearExpression(linear_coefs=counts, linear_vars=variables) <= instance.degree
+            expr=LinearExpression(linear_coefs=counts, linear_vars=variables) <= instance.degree,
+            doc="a worker has no more links than the degree",
         )
         first = leaders(instance.nodes)
         followers = [g for g in instance.candidates if first[g] != g] if self.symmetry else []
@@ -137,7 +138,9 @@ class CirculantGenerators(_Generators):
             coefficients = [-1.0, *characters[k - 1].tolist()]
             return LinearExpression(linear_coefs=coefficients, linear_vars=variables) >= 0
 
-        block.gap_is_bounded = pyo.Constraint(expr=block.gap <= circulant_bound(instance))
+        block.gap_is_bounded = pyo.Constraint(
+            expr=block.gap <= circulant_bound(instance), doc="no circulant has a larger gap than is proven"
+        )
         block.objective = pyo.Expression(expr=block.gap)
 
 
@@ -199,5 +202,7 @@ class CirculantWeights(_Generators):
         def weight_below_needs_links(b: pyo.Block, g: int) -> pyo.Expression:
             return b.weight[g] >= -b.chosen[g]
 
-        block.factor_is_bounded = pyo.Constraint(expr=block.factor >= circulant_bound(instance))
+        block.factor_is_bounded = pyo.Constraint(
+            expr=block.factor >= circulant_bound(instance), doc="no circulant has a smaller factor than is proven"
+        )
         block.objective = pyo.Expression(expr=block.factor)

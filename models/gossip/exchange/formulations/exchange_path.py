@@ -72,7 +72,9 @@ class ExchangePath:
         for s, e in arcs:
             out[s].append(x[s, e])
             into[e].append(x[s, e])
-        block.sent = pyo.Expression(block.SENDS, rule=lambda _, t: _sum(1.0, into[t]))
+        block.sent = pyo.Expression(
+            block.SENDS, rule=lambda _, t: _sum(1.0, into[t]), doc="1 if the model is sent at t"
+        )
 
         @block.Constraint(range(steps), doc="a segment begins where another one ends")
         def path_is_connected(b: Any, t: int) -> Any:
@@ -83,7 +85,9 @@ class ExchangePath:
 
         sends = [variable for t in range(1, steps) for variable in out[t]]
         if instance.sends is not None and sends:
-            block.budget_is_respected = pyo.Constraint(expr=(None, _sum(1.0, sends), float(instance.sends)))
+            block.budget_is_respected = pyo.Constraint(
+                expr=(None, _sum(1.0, sends), float(instance.sends)), doc="so many sends at most"
+            )
         costs = []
         for s in range(steps):
             own = np.cumsum(staleness(instance.points[s:], (), instance.plain))

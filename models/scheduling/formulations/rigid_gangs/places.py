@@ -182,7 +182,10 @@ def _add_runs(block: pyo.Block, places: GangPlaces) -> None:
     def running_job_has_a_mode(b: Any, j: int, t: int) -> Any:
         return _linear([(1.0, b.mode[j, n, k, t]) for n, k in places.modes(j)]) == b.running[j, t]
 
-    @block.Constraint([(j, n, t) for j in places.jobs for n in places.hosts(j) for t in places.slots(j)])
+    @block.Constraint(
+        [(j, n, t) for j in places.jobs for n in places.hosts(j) for t in places.slots(j)],
+        doc="a mode over n servers is of a job that is spread over n",
+    )
     def mode_has_its_servers(b: Any, j: int, n: int, t: int) -> Any:
         return _linear([(1.0, b.mode[j, m, k, t]) for m, k in places.modes(j) if m == n]) <= b.spread[j, n]
 

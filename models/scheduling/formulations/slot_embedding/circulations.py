@@ -86,12 +86,18 @@ def add_circulations(
         rows.out.setdefault((i, u), []).append((u, v))
         rows.into.setdefault((i, v), []).append((u, v))
     block.RING_NODES = pyo.Set(dimen=2, initialize=sorted({*rows.out, *rows.into}), doc="job, node of its ring")
-    block.ring_is_closed = pyo.Constraint(block.RING_NODES, rule=rows.ring_is_closed)
+    block.ring_is_closed = pyo.Constraint(
+        block.RING_NODES, rule=rows.ring_is_closed, doc="a ring leaves each node as often as it enters it"
+    )
     block.STOPS = pyo.Set(dimen=2, initialize=[(i, v) for i in at for v in at[i]], doc="job, station with room for it")
-    block.ring_visits_stations = pyo.Constraint(block.STOPS, rule=rows.ring_visits_stations)
+    block.ring_visits_stations = pyo.Constraint(
+        block.STOPS, rule=rows.ring_visits_stations, doc="a ring leaves each station where it has some of its servers"
+    )
     _add_connections(block, rows)
     block.CORE = pyo.Set(dimen=2, initialize=list(core.arcs), doc="arcs of the core")
-    block.core_carries_rings = pyo.Constraint(block.CORE, rule=rows.core_carries_rings)
+    block.core_carries_rings = pyo.Constraint(
+        block.CORE, rule=rows.core_carries_rings, doc="rates of rings are within the bandwidth of an arc of the core"
+    )
 
 
 def _add_connections(block: pyo.Block, rows: "_Rows") -> None:
@@ -99,14 +105,26 @@ def _add_connections(block: pyo.Block, rows: "_Rows") -> None:
     block.first = pyo.Var(block.STOPS, bounds=(0, 1), doc="the station is the ring's first")
     block.supply = pyo.Var(block.STOPS, bounds=lambda _, i, v: (0, rows.others(i)), doc="units that start there")
     block.reach = pyo.Var(block.PASSES, bounds=lambda _, i, u, v: (0, rows.others(i)), doc="units to stations")
-    block.first_is_a_stop = pyo.Constraint(block.STOPS, rule=rows.first_is_a_stop)
-    block.first_comes_first = pyo.Constraint(block.STOPS, rule=rows.first_comes_first)
-    block.units_start_at_first = pyo.Constraint(block.STOPS, rule=rows.units_start_at_first)
+    block.first_is_a_stop = pyo.Constraint(
+        block.STOPS, rule=rows.first_is_a_stop, doc="the first station has some of the ring's servers"
+    )
+    block.first_comes_first = pyo.Constraint(
+        block.STOPS,
+        rule=rows.first_comes_first,
+        doc="no station of the ring comes before its first; there is a first one where the ring has several",
+    )
+    block.units_start_at_first = pyo.Constraint(
+        block.STOPS, rule=rows.units_start_at_first, doc="units start at the ring's first station"
+    )
     block.REACH_NODES = pyo.Set(
         dimen=2, initialize=sorted({*block.RING_NODES, *block.STOPS}), doc="job, node of its ring or station"
     )
-    block.units_arrive = pyo.Constraint(block.REACH_NODES, rule=rows.units_arrive)
-    block.units_follow_the_ring = pyo.Constraint(block.PASSES, rule=rows.units_follow_the_ring)
+    block.units_arrive = pyo.Constraint(
+        block.REACH_NODES, rule=rows.units_arrive, doc="a unit arrives at each station of the ring but the first"
+    )
+    block.units_follow_the_ring = pyo.Constraint(
+        block.PASSES, rule=rows.units_follow_the_ring, doc="units take arcs that the ring passes"
+    )
 
 
 class _Rows:

@@ -71,14 +71,30 @@ def add_cut_indicators(block: pyo.Block, data: SlotData, cuts: Sequence[Cut]) ->
     for i, u in pairs:
         if data.rate[i] > cuts[u].bandwidth_bytes_per_s * (1 + FEASIBILITY_TOL) or data.most(i) == 1:
             block.split[i, u].fix(0)
-    block.workers_make_a_cut = pyo.Constraint(block.JOB_CUTS, rule=rows.workers_make_a_cut)
+    block.workers_make_a_cut = pyo.Constraint(
+        block.JOB_CUTS,
+        rule=rows.workers_make_a_cut,
+        doc="workers within a cut are all of the job, or its link separates them",
+    )
     nested = [(i, u, c) for i in ringed for u in range(len(cuts)) for c in rows.inner(i, u)]
     block.NESTED = pyo.Set(dimen=3, initialize=nested, doc="job, cut, a cut directly within it")
-    block.cuts_are_nested = pyo.Constraint(block.NESTED, rule=rows.cuts_are_nested)
+    block.cuts_are_nested = pyo.Constraint(
+        block.NESTED,
+        rule=rows.cuts_are_nested,
+        doc="a job with workers in cut c has some in the cut around it, and is within no sibling if it is split at c",
+    )
     outer = list(dict.fromkeys((i, u) for i, u, _ in nested))
     block.OUTER_CUTS = pyo.Set(dimen=2, initialize=outer, doc="job, cut with others directly within it")
-    block.inside_is_nested = pyo.Constraint(block.OUTER_CUTS, rule=rows.inside_is_nested)
-    block.rings_split_two = pyo.Constraint(block.OUTER_CUTS, rule=rows.rings_split_two)
+    block.inside_is_nested = pyo.Constraint(
+        block.OUTER_CUTS,
+        rule=rows.inside_is_nested,
+        doc="what is within a smaller cut is within the larger one; in the cluster only widths that a cut holds are",
+    )
+    block.rings_split_two = pyo.Constraint(
+        block.OUTER_CUTS,
+        rule=rows.rings_split_two,
+        doc="a job that is in several of the cuts within u splits two of them at least; one if it has workers outside",
+    )
     own = [
         (i, u, s)
         for i in ringed
@@ -87,7 +103,11 @@ def add_cut_indicators(block: pyo.Block, data: SlotData, cuts: Sequence[Cut]) ->
         if data.room[i, s] and ((i, u) in block.OUTER_CUTS or (u < len(cuts) - 1 and len(cut.own) > 1))
     ]
     block.OWN_SERVERS = pyo.Set(dimen=3, initialize=own, doc="job, cut, a server of it in no smaller cut")
-    block.own_servers_are_outside = pyo.Constraint(block.OWN_SERVERS, rule=rows.own_servers_are_outside)
+    block.own_servers_are_outside = pyo.Constraint(
+        block.OWN_SERVERS,
+        rule=rows.own_servers_are_outside,
+        doc="servers in no smaller cut have workers only of jobs that are not all within one",
+    )
     block.rings_fit = pyo.Constraint(block.CUTS, rule=rows.rings_fit, doc="a ring takes each separating link once")
 
 

@@ -69,31 +69,63 @@ def add_patterns(block: pyo.Block, data: SlotData, patterns: Patterns) -> list[t
         doc="servers of the group with so many of the job's workers",
     )
     block.RINGED_WIDTHS = pyo.Set(dimen=2, initialize=[(i, w) for i in ringed for w in data.gains[i]])
-    block.width_is_solo_or_spread = pyo.Constraint(block.RINGED_WIDTHS, rule=rows.width_is_solo_or_spread)
+    block.width_is_solo_or_spread = pyo.Constraint(
+        block.RINGED_WIDTHS,
+        rule=rows.width_is_solo_or_spread,
+        doc="a job is on one server of some group, or on several",
+    )
     block.SPREADING = pyo.Set(initialize=sorted({i for i, _ in spread}), doc="jobs that may be on several servers")
-    block.parts_make_the_width = pyo.Constraint(block.SPREADING, rule=rows.parts_make_the_width)
-    block.parts_are_several = pyo.Constraint(block.SPREADING, rule=rows.parts_are_several)
+    block.parts_make_the_width = pyo.Constraint(
+        block.SPREADING, rule=rows.parts_make_the_width, doc="parts add up to the width"
+    )
+    block.parts_are_several = pyo.Constraint(
+        block.SPREADING,
+        rule=rows.parts_are_several,
+        doc="a job has two parts at least, and as many as the largest servers make necessary",
+    )
     block.SOLO_WIDTHS = pyo.Set(dimen=2, initialize=sorted({(w, r) for _, w, r in solo}), doc="width, group")
-    block.solos_have_servers = pyo.Constraint(block.SOLO_WIDTHS, rule=rows.solos_have_servers)
+    block.solos_have_servers = pyo.Constraint(
+        block.SOLO_WIDTHS, rule=rows.solos_have_servers, doc="solo jobs of a width are what patterns have of it"
+    )
     block.PART_SIZES = pyo.Set(
         dimen=3, initialize=sorted({(m, patterns.kind[i], r) for i, m, r in parts}), doc="workers, kind of job, group"
     )
-    block.parts_have_servers = pyo.Constraint(block.PART_SIZES, rule=rows.parts_have_servers)
-    block.servers_are_enough = pyo.Constraint(block.CLASSES, rule=rows.servers_are_enough)
+    block.parts_have_servers = pyo.Constraint(
+        block.PART_SIZES,
+        rule=rows.parts_have_servers,
+        doc="parts of a size of jobs of a kind are what patterns have of them",
+    )
+    block.servers_are_enough = pyo.Constraint(
+        block.CLASSES,
+        rule=rows.servers_are_enough,
+        doc="a server has one pattern of solo jobs, maybe that of none; if it has none at all, it is asleep",
+    )
     block.RESTS = pyo.Set(
         dimen=3,
         initialize=[(r, c, size) for r, c in block.CLASSES for size in range(1, groups[r][c].places + 1)],
         doc="group, class, places left by solo jobs",
     )
-    block.parts_fit_the_rest = pyo.Constraint(block.RESTS, rule=rows.parts_fit_the_rest)
+    block.parts_fit_the_rest = pyo.Constraint(
+        block.RESTS,
+        rule=rows.parts_fit_the_rest,
+        doc="servers with parts that need so many places are at most those that solo jobs leave so many",
+    )
     block.loose = pyo.Var(block.CLASSES, bounds=(0, None), doc="workers of jobs without a ring")
-    block.loose_workers_have_servers = pyo.Constraint(rule=rows.loose_workers_have_servers)
-    block.loose_workers_fit = pyo.Constraint(block.CLASSES, rule=rows.loose_workers_fit)
+    block.loose_workers_have_servers = pyo.Constraint(
+        rule=rows.loose_workers_have_servers, doc="workers without a ring may be anywhere"
+    )
+    block.loose_workers_fit = pyo.Constraint(
+        block.CLASSES,
+        rule=rows.loose_workers_fit,
+        doc="workers without a ring take what the others leave of servers that are awake",
+    )
     if len(groups) > 1:
         places = [(i, r) for i in ringed for r in block.GROUPS if rows.in_group(i, r)]
         block.PLACES = pyo.Set(dimen=2, initialize=places, doc="job with a ring, group that holds workers of it")
         block.workers = pyo.Var(block.PLACES, bounds=lambda _, i, r: (0, data.most(i)), doc="of the job in the group")
-        block.workers_are_solo_or_parts = pyo.Constraint(block.PLACES, rule=rows.workers_are_solo_or_parts)
+        block.workers_are_solo_or_parts = pyo.Constraint(
+            block.PLACES, rule=rows.workers_are_solo_or_parts, doc="workers in a group are solo or parts"
+        )
     return rows.costs()
 
 
