@@ -1,5 +1,7 @@
 """Methods for jobs that share switches: rules, prices, rounding and the integer program."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from slots_cases import optimum_by_enumeration, slots_instance
@@ -16,9 +18,11 @@ from ddlopt.solvers.aggregation.slots.interior_point import Costs, best_rates
 from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots, SlowestSlots, relaxation
 from ddlopt.solvers.aggregation.slots.rates import max_min_rates, whole_shares
-from ddlopt.solvers.aggregation.slots.rules import RULES, SlotRule, _shared
+from ddlopt.solvers.aggregation.slots.rules import RuleName, SlotRule, _shared
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
+
+RULES = get_args(RuleName)
 
 
 @pytest.mark.parametrize("seed", range(10))
