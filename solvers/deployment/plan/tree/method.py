@@ -21,9 +21,9 @@ from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Tree, least,
 from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables, room_for, tables
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-# Plans that one call of the kernel may hand to the simulator; it goes on after them.
 _WORTH = 0.99
 """Part of the time for which the search began, under which it begins anew."""
+# Plans that one call of the kernel may hand to the simulator; it goes on after them.
 _LEAVES = 1024
 _PORTION = 20_000
 """Partial plans between looks at the clock."""
