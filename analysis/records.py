@@ -73,9 +73,9 @@ def take_over(store: Store) -> Iterator[News]:
     is better than a bound the one that came second is refused, and what is told names both.
     """
     runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in store.rows(_COLUMNS):
+    for row in map(dict, store.rows(_COLUMNS)):
         if _is_answer(row) or _is_proof(row):
-            runs[f"{row['family']}/{row['instance']}", row["instance_digest"]].append(dict(row))
+            runs[f"{row['family']}/{row['instance']}", row["instance_digest"]].append(row)
     bundled, foreign = set(instances.names()), 0
     for (name, digest), answers in runs.items():
         instance = instances.load(name) if name in bundled else None

@@ -78,10 +78,11 @@ def losses(method: str, *patterns: str) -> list[float]:
     return [loss(method, name) for name in met] or _there(None, f"no run of {method} on {', '.join(patterns)} is kept")
 
 
-def cell(page: str, column: str, row: Mapping[str, str], under: str = "") -> float:
+def cell(page: str, column: str, row: Mapping[str, str], under: str = "", which: int = 0) -> float:
     """A figure of a table on a page of ``docs``: the column, in the one row that has these cells.
 
-    ``under`` begins the paragraph above the table, where rows of several tables are alike.
+    ``under`` begins the paragraph above the table, where rows of several tables are alike; ``which`` is 1 for the
+    figure in brackets behind another one.
     """
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     found = []
@@ -93,13 +94,25 @@ def cell(page: str, column: str, row: Mapping[str, str], under: str = "") -> flo
             found += [each[column] for each in rows if all(each[name] == value for name, value in row.items())]
     if len(found) != 1:
         raise FigureError(f"{page}: {len(found)} rows have {dict(row)} and a column {column}")
-    figure, _, unit = found[0].partition(" ")
-    return float(figure.lstrip("<")) * _UNITS.get(unit, 1.0)
+    figures = re.findall(r"([\d.]+)(?: (%|ms|µs|s)\b)?", found[0].replace("%", " % ").replace("  ", " "))
+    figure, unit = figures[which]
+    return float(figure) * _UNITS.get(unit, 1.0)
 
 
 def bandwidth(method: str, job: str, gbps: int = 100, servers: int = 128) -> float:
     """Milliseconds of an iteration in the sweep of bandwidths, ``codesign_bandwidth.md``."""
     return cell("results/codesign_bandwidth", method, {"job": job, "Gb/s": str(gbps)}, f"n = {servers}")
+
+
+def attribution(instance: str, column: str, which: int = 0) -> float:
+    """How many times as long TopoOpt takes as with an ingredient exchanged; 1 for communication alone."""
+    return cell("results/topoopt_attribution", column, {"instance": instance}, which=which)
+
+
+def over_fat_tree(job: str, gbps: int, servers: int = 128, which: int = 0) -> float:
+    """Time on the fat-tree of similar cost over that of the joint plan; 1: over that of the ideal switch."""
+    under = f"n = {servers}: time on the fat-tree"
+    return cell("results/codesign_bandwidth", f"{gbps} Gb/s", {"job": job}, under, which)
 
 
 def times(name: str, method: str, by: str) -> float:
@@ -133,6 +146,9 @@ def _there(figure: Any, problem: str) -> Any:
 
 FIGURES: dict[str, Callable[..., Any]] = {
     each.__name__: each
-    for each in (best, bound, gap, gaps, proven, names, run, loss, losses, cell, bandwidth, times, statistics.median)
+    for each in (
+        *(best, bound, gap, gaps, proven, names, run, loss, losses, times),
+        *(cell, bandwidth, attribution, over_fat_tree, statistics.median),
+    )
 }
 """By the names that expressions use."""

@@ -104,6 +104,12 @@ def test_a_cell_of_a_table():
     assert figures.cell("results/topoopt_attribution", "TopoOpt", {"instance": "vgg16-n64-d4"}) == pytest.approx(
         0.102275
     )
+    assert figures.over_fat_tree("candle", 10) == 2.67
+    assert figures.over_fat_tree("candle", 10, 16, which=1) == 2.95
+    assert figures.attribution("geometric mean", "everything", 1) == 1.228
+    assert figures.cell("results/topoopt_attribution", "communicating", {"instance": "bert-n12-d4"}) == pytest.approx(
+        0.36
+    )
     with pytest.raises(figures.FigureError, match="2 rows have"):
         figures.cell("results/codesign_bandwidth", "ideal-switch", row)
 
