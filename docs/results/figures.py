@@ -94,7 +94,7 @@ def cell(page: str, column: str, row: Mapping[str, str], under: str = "", which:
             found += [each[column] for each in rows if all(each[name] == value for name, value in row.items())]
     if len(found) != 1:
         raise FigureError(f"{page}: {len(found)} rows have {dict(row)} and a column {column}")
-    figures = re.findall(r"([\d.]+)(?: (%|ms|µs|s)\b)?", found[0].replace("%", " % ").replace("  ", " "))
+    figures = re.findall(r"([\d.]+)(?: (%|(?:ms|µs|s)\b))?", found[0].replace("%", " % ").replace("  ", " "))
     figure, unit = figures[which]
     return float(figure) * _UNITS.get(unit, 1.0)
 
