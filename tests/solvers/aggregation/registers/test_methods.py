@@ -133,7 +133,7 @@ def test_dealing_by_hand() -> None:
     # Heat 3, 1, 1, 1, 3; in order of heat 0, 4, 1, 2, 3.
     assert arrays["block"] == (0, 0, 0, 1, 1)
     assert arrays["heat-round-robin"] == (0, 0, 1, 0, 1)
-    assert arrays["snake"] == (0, 1, 0, 0, 1)
+    assert arrays["heat-round-robin:snake=true"] == (0, 1, 0, 0, 1)
     assert arrays["heat-balance"] == (0, 0, 1, 0, 1)
     # 0 and 4 meet; 1 and 2 meet 4 alone, 3 meets 0, and array 1 has room for two.
     assert arrays["greedy-co-occurrence"] == (0, 0, 0, 1, 1)
