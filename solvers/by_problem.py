@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.by_instance import ByInstance
@@ -45,6 +46,12 @@ class ByProblem(ByInstance):
 
     def _methods(self, instance: Any) -> Any:
         return problem_of(instance).module("solvers", "methods")
+
+
+def entries_of_rooms(family: str) -> tuple[Entry, ...]:
+    """The ``ENTRIES`` of the problems of a family, in the order in which problems are listed."""
+    rooms = (problem.module("solvers", "methods") for problem in family_of(family).problems)
+    return tuple(entry for room in rooms for entry in getattr(room, "ENTRIES", ()))
 
 
 def exact_of(family: str) -> Entry:

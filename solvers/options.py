@@ -192,7 +192,7 @@ def _value(what: str, text: str, hint: Any) -> Any:
     """
     try:
         found = _KEYWORDS[text] if text in _KEYWORDS else json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = text
     adapter = _adapter(hint)
     assert adapter is not None, what  # or it would not be settable

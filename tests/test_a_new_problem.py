@@ -54,6 +54,7 @@ PROBLEM = Problem(
 from dataclasses import dataclass
 from typing import ClassVar
 from ddlopt.models.gossip.toy.instance import ToyAnswer, ToyInstance
+from ddlopt.solvers.contracts import Entry
 from ddlopt.solvers.heuristic import Heuristic
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Round(Heuristic, uses=()):
 
 def best(instance, solver):
     return Round()
+
+ENTRIES = (Entry("round", "gossip", "heuristic", "the nearest", lambda _: Round()),)
 """,
     "analysis/pictures/gossip/toy.py": """
 def draw(axes, instance, solution):
@@ -89,8 +92,8 @@ assert (result.status, result.objective, result.solution.whole) == ("optimal", 0
 answer = type(result.solution)
 checked = ddlopt.models.catalogue.family("gossip").evaluate(instance, answer(instance="toy", whole=-1))
 assert [each.kind for each in checked.violations] == ["not_negative"]
-compared = ddlopt.compare(instance, ["exact"])
-assert [each.objective for each in compared] == [0.25]
+compared = ddlopt.compare(instance, ["exact", "round"])
+assert [each.objective for each in compared] == [0.25, 0.25]
 assert sizes(instance) == {"problem": "toy", "size": 1}
 assert picture_of(instance).__module__ == "ddlopt.analysis.pictures.gossip.toy"
 """

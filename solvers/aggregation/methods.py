@@ -3,13 +3,7 @@
 from functools import partial
 
 from ddlopt.models.aggregation import AggregationProblem
-from ddlopt.solvers.aggregation.graph import methods as graph_methods
-from ddlopt.solvers.aggregation.hot import methods as hot_methods
-from ddlopt.solvers.aggregation.registers import methods as registers_methods
-from ddlopt.solvers.aggregation.slots import methods as slots_methods
-from ddlopt.solvers.aggregation.table import methods as table_methods
-from ddlopt.solvers.aggregation.tree import methods as tree_methods
-from ddlopt.solvers.by_problem import ByProblem, exact_of
+from ddlopt.solvers.by_problem import ByProblem, entries_of_rooms, exact_of
 from ddlopt.solvers.contracts import Entry
 
 FAMILY = "aggregation"
@@ -36,12 +30,7 @@ ENTRIES = (
         lambda solver: ByProblem("milp", FAMILY, "milp", solver),
     ),
     *(Entry(name, FAMILY, "heuristic", summary, partial(_strategy, name)) for name, summary in _STRATEGIES.items()),
-    *hot_methods.ENTRIES,
-    *registers_methods.ENTRIES,
-    *tree_methods.ENTRIES,
-    *graph_methods.ENTRIES,
-    *slots_methods.ENTRIES,
-    *table_methods.ENTRIES,
+    *entries_of_rooms(FAMILY),
 )
 
 

@@ -79,6 +79,7 @@ def test_values_have_the_type_of_the_option(text, value):
         ("odd:whole=", "whole is ''"),
         ("odd:whole=1,whole=2", "whole is given twice"),
         ("odd:whole=[1]", "whole is"),
+        (f"odd:whole={'[' * 100_000}", "whole is"),
     ],
 )
 def test_what_is_no_option_is_refused_in_one_line(asked, says):
