@@ -14,7 +14,7 @@ from pydantic import Field
 from ddlopt.models.contracts import Number, Part
 
 DONE = 1 - Fraction(1, 10**9)
-"""A job counts as finished from this part of its mini-batches on: solvers and floats leave a hair."""
+"""A job counts as finished from this part of its mini-batches on: solvers and floats leave a little."""
 
 
 class _Utility(Part):

@@ -28,10 +28,12 @@ def with_jobs(network: Callable[..., tuple[str, Fabric]]) -> Callable[..., Graph
 
     @functools.wraps(network)
     def generator(rng: np.random.Generator, **options: Any) -> GraphInstance:
-        wishes = JobOptions(**{option: options.pop(option) for option in JobOptions._fields if option in options})
+        job_options = JobOptions(**{option: options.pop(option) for option in JobOptions._fields if option in options})
         name, fabric = network(rng, **options)
-        source = _WHERE if wishes.gradient_bytes is None else ""
-        return instance_on(rng, f"{name}-j{wishes.jobs}-w{wishes.workers}-{wishes.goal}", source, fabric, wishes)
+        source = _WHERE if job_options.gradient_bytes is None else ""
+        return instance_on(
+            rng, f"{name}-j{job_options.jobs}-w{job_options.workers}-{job_options.goal}", source, fabric, job_options
+        )
 
     own = inspect.signature(network, eval_str=True)
     of_jobs = inspect.signature(JobOptions, eval_str=True).parameters.values()

@@ -73,19 +73,21 @@ def networks() -> tuple[Workload, ...]:
     return (resnet50(1), resnet101(1), vgg16(1), vgg19(1), bert(12, 768, 512, 1), gpt2(1))
 
 
-def refuse_odd(wishes: JobOptions) -> None:
-    """Raise OptionError where a wish is out of its range."""
+def refuse_odd(job_options: JobOptions) -> None:
+    """Raise OptionError where an option is out of its range."""
     for option in ("jobs", "workers", "job_slots"):
-        at_least(option, getattr(wishes, option), 1)
-    at_least("slots", wishes.slots, 0)
-    one_of("placement", wishes.placement, PLACEMENTS)
-    one_of("goal", wishes.goal, GOALS)
+        at_least(option, getattr(job_options, option), 1)
+    at_least("slots", job_options.slots, 0)
+    one_of("placement", job_options.placement, PLACEMENTS)
+    one_of("goal", job_options.goal, GOALS)
     for option in ("gradient_bytes", "aggregation_bytes_per_s"):
-        if getattr(wishes, option) is not None:
-            positive(option, getattr(wishes, option))
+        if getattr(job_options, option) is not None:
+            positive(option, getattr(job_options, option))
 
 
-def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric, wishes: JobOptions) -> GraphInstance:
+def instance_on(
+    rng: np.random.Generator, name: str, source: str, fabric: Fabric, job_options: JobOptions
+) -> GraphInstance:
     """Jobs on the hosts of a network; nodes are the hosts, then the switches.
 
     Raises
@@ -93,26 +95,26 @@ def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric
     OptionError
         If a job needs more hosts than there are.
     """
-    refuse_odd(wishes)
+    refuse_odd(job_options)
     count = len(fabric.hosts)
-    if wishes.workers + 1 > count:
-        raise OptionError(f"workers is {wishes.workers}; with the server that is more than the {count} hosts")
-    groups = _groups(rng, count, wishes)
+    if job_options.workers + 1 > count:
+        raise OptionError(f"workers is {job_options.workers}; with the server that is more than the {count} hosts")
+    groups = _groups(rng, count, job_options)
     drawn = networks()
     jobs = []
     for number, group in enumerate(groups):
         network = drawn[rng.integers(len(drawn))]
-        size = network.gradient_bytes if wishes.gradient_bytes is None else wishes.gradient_bytes
+        size = network.gradient_bytes if job_options.gradient_bytes is None else job_options.gradient_bytes
         jobs.append(
             {
-                "name": f"job{number}" if wishes.gradient_bytes is not None else f"job{number}.{network.name}",
+                "name": f"job{number}" if job_options.gradient_bytes is not None else f"job{number}.{network.name}",
                 "workers": sorted(group[1:]),
                 "server": group[0],
                 "gradient_bytes": float(size),
-                "slots": wishes.job_slots,
+                "slots": job_options.job_slots,
             }
         )
-    switch = {"slots": wishes.slots, "aggregation_bytes_per_s": wishes.aggregation_bytes_per_s}
+    switch = {"slots": job_options.slots, "aggregation_bytes_per_s": job_options.aggregation_bytes_per_s}
     return GraphInstance.from_data(
         {
             "name": name,
@@ -128,25 +130,25 @@ def instance_on(rng: np.random.Generator, name: str, source: str, fabric: Fabric
                 for one, other, bandwidth in fabric.cables
             ],
             "jobs": jobs,
-            "goal": wishes.goal,
-            "aggregators": wishes.aggregators,
-            "connections": wishes.connections,
-            "merging": wishes.merging,
+            "goal": job_options.goal,
+            "aggregators": job_options.aggregators,
+            "connections": job_options.connections,
+            "merging": job_options.merging,
         },
         name,
     )
 
 
-def _groups(rng: np.random.Generator, hosts: int, wishes: JobOptions) -> list[list[int]]:
+def _groups(rng: np.random.Generator, hosts: int, job_options: JobOptions) -> list[list[int]]:
     """Server and workers of each job."""
-    size = wishes.workers + 1
+    size = job_options.workers + 1
     groups: list[list[int]] = []
     left: list[int] = []
-    for _ in range(wishes.jobs):
+    for _ in range(job_options.jobs):
         if len(left) < size:
             # Enough hosts for the next job: all are free again.
             left = list(range(hosts))
-        if wishes.placement == "random":
+        if job_options.placement == "random":
             group = rng.choice(left, size, replace=False).tolist()
         else:
             first = int(rng.integers(len(left) - size + 1)) if len(left) == hosts else 0

@@ -82,11 +82,11 @@ def instances() -> Iterator[AggregationProblem]:
 
 def _abilene(name: str, goal: str, aggregators: int | None) -> GraphInstance:
     """Four jobs between the cities of Abilene, 10 Gb/s each link."""
-    wishes = JobOptions(4, 5, "random", None, 1, 1, None, goal, aggregators, None, False)
+    job_options = JobOptions(4, 5, "random", None, 1, 1, None, goal, aggregators, None, False)
     source = (
         "nodes and links of Abilene.gml, The Internet Topology Zoo (S. Knight, H. X. Nguyen, N. Falkner, R. Bowden, "
         "M. Roughan; CC BY 4.0, DOI 10.25909/30153949); a host at each, 10 Gb/s, 4 jobs drawn with seed 0; "
         "gradients drawn from ResNet-50, ResNet-101, VGG-16, VGG-19, BERT-base and GPT-2"
     )
     fabric = hosts_at_switches(list(_ABILENE), list(_ABILENE_LINKS), 1.25e9)
-    return instance_on(np.random.default_rng(0), name, source, fabric, wishes)
+    return instance_on(np.random.default_rng(0), name, source, fabric, job_options)

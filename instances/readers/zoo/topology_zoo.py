@@ -82,7 +82,7 @@ def read_topology_zoo(
         )
     graph = restricted(file.graph, file.parts[0])
     known = graph.bandwidths if speeds and graph.bandwidths is not None else (None,) * len(graph.edges)
-    wishes = JobOptions(
+    job_options = JobOptions(
         jobs, workers, placement, gradient_bytes, slots, job_slots, aggregation_bytes_per_s, goal, aggregators,
         connections, merging,
     )  # fmt: skip
@@ -104,4 +104,4 @@ def read_topology_zoo(
     if file.parallel or file.loops:
         told.append(f"{file.parallel} parallel edges merged, {file.loops} loops dropped")
     chosen = name or f"zoo-{Path(path).name.partition('.')[0].lower()}-j{jobs}-w{workers}-{goal}"
-    return instance_on(np.random.default_rng(seed), chosen, "; ".join(told), fabric, wishes)
+    return instance_on(np.random.default_rng(seed), chosen, "; ".join(told), fabric, job_options)

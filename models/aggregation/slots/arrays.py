@@ -93,7 +93,7 @@ class SlotArrays:
     def plan(self, rates: Floats, aggregated: npt.NDArray[np.bool_], slots: Floats | None = None) -> SlotPlan:
         """The answer with (n,) rates of jobs that are ``aggregated``; the others fall back.
 
-        Slots are as few as do, or those given. Rates are taken back by a hair, so that no sum passes its limit.
+        Slots are as few as do, or those given. Rates are lowered by ``ROUNDING``, so that no sum passes its limit.
         """
         lowered = rates * (1 - 4 * ROUNDING)
         given = self.slots_for(rates) * (1.0 if self.instance.whole else 1 - 2 * ROUNDING) if slots is None else slots

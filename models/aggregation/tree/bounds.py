@@ -23,12 +23,12 @@ def tree_bound(instance: TreeInstance) -> float:
     least = np.array([messages(instance, job, np.flatnonzero(each)) for job, each in enumerate(figures.useful)])
     busy = rates * (sizes @ least)
     # Sums of rounded numbers: a bound must not be above what is calculated in another order.
-    hair = 1 - ROUNDING
+    margin = 1 - ROUNDING
     if instance.goal == "congestion":
-        return hair * float(busy.max())
+        return margin * float(busy.max())
     nothing = sum(job.message_size * float(figures.path_s @ job.loads) for job in instance.jobs)
     total, each = budgets(instance, figures.useful)
     savings = np.where(figures.useful, sizes[:, None] * (figures.below - 1) * figures.path_s, 0.0)
     kept = [np.sort(row)[::-1][:most] for row, most in zip(savings, each, strict=True)]
     most = np.sort(np.concatenate(kept))[::-1][:total].sum()
-    return hair * max(float(busy.sum()), float(nothing - most))
+    return margin * max(float(busy.sum()), float(nothing - most))

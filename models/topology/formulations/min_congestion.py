@@ -147,7 +147,7 @@ class MinCongestion:
         unit = unit_bytes(instance)
         lowest = self._proven_bytes(instance) / unit
         highest = min(self.achievable_bytes or inf, float(instance.traffic_bytes.sum())) / unit
-        # A hair of room on both sides: figures that come from solvers are right up to their tolerance.
+        # A margin on both sides: figures that come from solvers are right up to their tolerance.
         lowest, highest = lowest * (1 - BOUND_MARGIN), highest * (1 + BOUND_MARGIN)
         add_links(block, instance)
         block.congestion = pyo.Var(bounds=(lowest, highest), doc="bytes on the busiest link, in units")

@@ -42,7 +42,7 @@ class Case:
     rules: Rules
 
     @property
-    def dice(self) -> int:
+    def draws(self) -> int:
         """Random numbers for one job: a factor for each arc, and one for each worker."""
         return len(self.instance.arcs) + self.most_workers
 

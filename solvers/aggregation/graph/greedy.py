@@ -108,8 +108,8 @@ def _widest(case: Case, forest: Forest, j: int, rng: np.random.Generator) -> boo
     ending = np.where(case.net.switch_s > 0, (fastest / switches) ** _SHARPNESS, 0.0)
     widest = Prices((fastest / arcs) ** _SHARPNESS, ending, prices.opening)
     for hub in (-1.0, *rng.random(4)):
-        luck = nearest_first(case, j) if hub < 0 else rng.random(case.most_workers)
-        if kernels.send(case.net, case.demand, case.rules, forest, j, widest, luck, hub):
+        draw = nearest_first(case, j) if hub < 0 else rng.random(case.most_workers)
+        if kernels.send(case.net, case.demand, case.rules, forest, j, widest, draw, hub):
             return True
     return False
 

@@ -20,7 +20,7 @@ _ATTEMPTS = 100
 """Orders of the jobs after which a greedy gives up."""
 _ROUNDS = 200
 """Rounds between looks at the clock."""
-_LUCK = 11
+_FIXED_DRAWS = 11
 """Random numbers of a round besides those for arcs and workers."""
 _DEAR = 1e3
 """Price of an aggregator, in those of arcs, where few are to be used."""
@@ -78,8 +78,8 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
                 break
             rounds = min(_ROUNDS, self.rounds - done)
             heat = hottest * (1 - (done + np.arange(rounds)) / self.rounds)
-            dice = rng.random((rounds, _LUCK + case.dice))
-            found = search(case.net, case.demand, case.rules, now, best, before, dice, heat)
+            draws = rng.random((rounds, _FIXED_DRAWS + case.draws))
+            found = search(case.net, case.demand, case.rules, now, best, before, draws, heat)
             if found < goal:
                 goal = found
                 clock.report(abs(goal))
@@ -118,8 +118,8 @@ def _sent(case: Case, forest: Forest, j: int, rng: np.random.Generator, sharpnes
     hubs = [-1.0, *rng.random(8)]
     for hub in hubs if attempt % 4 < 2 else reversed(hubs):
         # A first tree from the nearest worker on, others in any order.
-        luck = rng.random(case.most_workers) if attempt or hub >= 0 else nearest_first(case, j)
-        if kernels.send(case.net, case.demand, case.rules, forest, j, prices, luck, hub):
+        draw = rng.random(case.most_workers) if attempt or hub >= 0 else nearest_first(case, j)
+        if kernels.send(case.net, case.demand, case.rules, forest, j, prices, draw, hub):
             return True
     return False
 

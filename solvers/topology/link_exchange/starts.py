@@ -70,7 +70,7 @@ def closed_rings(heads: Ints, cycles: Ints, duplex: bool) -> list[tuple[int, ...
 
 
 def random_start(instance: TopologyInstance, closed: int, rng: np.random.Generator) -> LinkStart | None:
-    """Random links on every port, with the first ``closed`` columns closed; None if no luck."""
+    """Random links on every port, with the first ``closed`` columns closed; None if that fails."""
     cycles = cycles_of(instance, closed)
     if closed == 0 and not instance.parallel_links:
         return LinkStart("round robin", _round_robin(instance, rng))

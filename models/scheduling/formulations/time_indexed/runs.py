@@ -23,7 +23,7 @@ class Choices:
     """What one job may do in the window: slots ``first .. last - 1``, widths and the progress of each.
 
     Progress is counted in slots at the fastest width, ``unit`` mini-batches each. ``wanted`` of it are left to do, a
-    hair less where only the finished job counts; ``gains`` stop there, as more is worth nothing.
+    little less where only the finished job counts; ``gains`` stop there, as more is worth nothing.
     """
 
     job: int

@@ -34,25 +34,25 @@ _CROWD, _WIDE = 2.0, 3.0
 
 
 @inner(inline="always")
-def _choose(demand: Demand, forest: Forest, dice: Floats, jobs: Ints) -> int:
+def _choose(demand: Demand, forest: Forest, draws: Floats, jobs: Ints) -> int:
     """Write one to three jobs; the first is often one of those on the busiest arc or switch. Returns how many."""
     all_jobs = len(demand.server)
-    jobs[0] = int(dice[0] * all_jobs)
-    if demand.goal != UTILIZATION and dice[1] < 0.6:
+    jobs[0] = int(draws[0] * all_jobs)
+    if demand.goal != UTILIZATION and draws[1] < 0.6:
         arc, switch = busiest(forest.link), busiest(forest.switch)
         by_arc = forest.link[arc] >= forest.switch[switch]
         guilty = 0
         for j in range(all_jobs):
             guilty += (forest.messages[j, arc] if by_arc else forest.ended[j, switch]) != 0
-        chosen = int(dice[0] * guilty)
+        chosen = int(draws[0] * guilty)
         for j in range(all_jobs):
             if (forest.messages[j, arc] if by_arc else forest.ended[j, switch]) != 0:
                 if chosen == 0:
                     jobs[0] = j
                 chosen -= 1
     count = 1
-    for number in range(min(int(dice[2] * MOST_JOBS), all_jobs - 1)):
-        other = int(dice[3 + number] * all_jobs)
+    for number in range(min(int(draws[2] * MOST_JOBS), all_jobs - 1)):
+        other = int(draws[3 + number] * all_jobs)
         if other != jobs[0] and (count < 2 or other != jobs[1]):
             jobs[count] = other
             count += 1
@@ -61,7 +61,7 @@ def _choose(demand: Demand, forest: Forest, dice: Floats, jobs: Ints) -> int:
 
 @kernel(f"({NET}, {DEMAND}, {RULES}, {FOREST}, {FOREST}, {FOREST}, f8[:, ::1], f8[::1])")
 def search(
-    net: Net, demand: Demand, rules: Rules, now: Forest, best: Forest, before: Forest, dice: Floats, heat: Floats
+    net: Net, demand: Demand, rules: Rules, now: Forest, best: Forest, before: Forest, draws: Floats, heat: Floats
 ) -> float:
     """Some rounds: jobs are taken out and sent anew; what is not much worse stays.
 
@@ -71,7 +71,7 @@ def search(
         Changed in place.
     before : Forest
         Room for ``MOST_JOBS`` trees.
-    dice : (rounds, 11 + m + most workers) floats
+    draws : (rounds, 11 + m + most workers) floats
         Random numbers within 0..1.
     heat : (rounds,) floats
         By which part a score may be worse.
@@ -86,31 +86,31 @@ def search(
     goal, scale = look(net, demand, best)
     start, _ = look(net, demand, now)
     least = score(demand.goal, now.link, now.switch, start, scale)
-    for row in range(len(dice)):
-        luck = dice[row]
-        count = _choose(demand, now, luck, jobs)
+    for row in range(len(draws)):
+        draw = draws[row]
+        count = _choose(demand, now, draw, jobs)
         for place in range(count):
             copy_job(now, jobs[place], before, place)
         for place in range(count):
             take(net, demand, now, jobs[place])
-        sharpness = 0.0 if demand.goal == UTILIZATION else _SHARPEST * luck[6]
+        sharpness = 0.0 if demand.goal == UTILIZATION else _SHARPEST * draw[6]
         if demand.goal == RATES:
             # The sum is large where a few jobs have links for themselves and others crowd together.
             sharpness -= _CROWD
         for a in range(m):
             if demand.goal == RATES:
-                noise[a] = np.exp(_WIDE * luck[7] * luck[11 + a])
+                noise[a] = np.exp(_WIDE * draw[7] * draw[11 + a])
             else:
-                noise[a] = 1.0 + (0.6 * luck[7]) * luck[11 + a]
-        opening = 0.0 if luck[8] < 0.5 else 4.0 * (luck[8] - 0.5)
+                noise[a] = 1.0 + (0.6 * draw[7]) * draw[11 + a]
+        opening = 0.0 if draw[8] < 0.5 else 4.0 * (draw[8] - 0.5)
         sent, place = True, 0
         while sent and place < count:
             j = jobs[place]
             set_prices(net, demand, now, j, sharpness, noise, opening, prices)
-            # With a hub, where luck says so, or where there is no tree without.
-            tried, sent = 1 if luck[9] < 0.15 else 0, False
+            # With a hub, where a draw says so, or where there is no tree without.
+            tried, sent = 1 if draw[9] < 0.15 else 0, False
             while not sent and tried < 2:
-                sent = send(net, demand, rules, now, j, prices, luck[11 + m :], luck[10] if tried else -1.0)
+                sent = send(net, demand, rules, now, j, prices, draw[11 + m :], draw[10] if tried else -1.0)
                 tried += 1
             place += 1
         after, value = np.inf, np.inf
