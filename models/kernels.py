@@ -65,9 +65,9 @@ _WORDS = {**vars(types), "const": const, "record": record}
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """A compilation makes millions of small objects that live until its end; looking for garbage is a tenth of it.
+    """A compilation makes millions of small objects, and looking for garbage among them is a tenth of it.
 
-    It is Pyomo's ``PauseGC``, without Pyomo, which most solves need not load.
+    They are not looked at afterwards either, and stay in memory: about a megabyte for each function, once.
     """
     paused = gc.isenabled()
     gc.disable()
@@ -75,6 +75,7 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if paused:
+            gc.freeze()
             gc.enable()
 
 
@@ -102,7 +103,22 @@ class _Remembered:
         return self.known[key]
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a kernel, optimised once, when all that it calls is linked into it, and without vectorisers.
+
+    Numba's way, three times for each function and at the highest level, takes twice as long, and these kernels (short
+    loops with branches in them) are no faster for it.
+    """
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        manager, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+        manager.run(self._final_module, builder)
+
+
+class _Part(_Whole):
     """Code that is linked into that of kernels, and only there optimised and made into machine code."""
 
     def finalize(self) -> None:
@@ -112,6 +128,12 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
 
 class _Short(Compiler):  # type: ignore[misc]
     """Numba's compiler without the passes for what kernels do not have: closures, contexts, loops in parallel."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any) -> None:
+        if library is None:
+            library = _Whole(target.codegen(), "kernel")
+            library.enable_object_caching()
+        super().__init__(typing, target, library, args, result, flags, names)
 
     def define_pipelines(self) -> list[PassManager]:
         """The passes; all of Numba's for a function with others inside."""
