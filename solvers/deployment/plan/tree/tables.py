@@ -335,11 +335,12 @@ def _after(instance: DeploymentInstance, least_s: Floats) -> Floats:
 def _through_server(tables: Tables, place: int, devices: Ints) -> list[tuple[int, float]]:
     """Links between device groups that a gradient goes over, to its server and back, with seconds."""
     server = int(devices[place % len(devices)])
-    amount, found = tables.gradient_bytes[place], []
+    amount = float(tables.gradient_bytes[place])
+    found: list[tuple[int, float]] = []
     for device in devices.tolist():
         for way in ((device, server), (server, device)):
             if tables.link[way] >= 0:
-                found.append((int(tables.link[way]), float(amount / tables.rate[way] + tables.latency_s)))
+                found.append((int(tables.link[way]), float(amount / tables.rate[way]) + tables.latency_s))
     return found
 
 
