@@ -39,7 +39,9 @@ def _few_neighbours(instance: TopologyInstance) -> bool:
 
 _min_congestion = formulation(ROOM, "min-congestion", "formulations.min_congestion:MinCongestion")
 _rings_and_routes = formulation(ROOM, "rings-and-routes", "formulations.rings_and_routes:RingsAndRoutes")
-_all_rings = formulation(ROOM, "all-rings", "formulations.rings_and_routes:RingsAndRoutes", rings="all")
+_all_rings = formulation(
+    ROOM, "rings-and-routes:rings=all", "formulations.rings_and_routes:RingsAndRoutes", rings="all"
+)
 _branch_and_bound = heuristic(ROOM, "branch_and_bound.branch_and_bound:BranchAndBound")
 _link_exchange = heuristic(ROOM, "link_exchange.link_exchange:LinkExchange")
 

@@ -15,6 +15,7 @@ from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
 from ddlopt.models.deployment.strategies.instance import StrategyInstance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.strategies.kernels.forest import add_range, random_forest, solve_forest, tree_of
 from ddlopt.solvers.deployment.strategies.methods import ENTRIES, best
@@ -86,9 +87,9 @@ def test_too_wide_graph_is_refused_in_one_line():
         StrategyDynamicProgram(largest=10).solve(instance, EXACT)
 
 
-@pytest.mark.parametrize("name", ["strategy-search", "strategy-local-search", "strategy-greedy"])
+@pytest.mark.parametrize("name", ["strategy-search", "strategy-greedy:improve=true", "strategy-greedy"])
 def test_heuristics_are_checked_and_their_bounds_hold(name):
-    method = next(entry for entry in ENTRIES if entry.name == name).make("highs")
+    method = catalogue.method(name, "deployment")
     for seed in range(12):
         instance = random_case(seed, nodes=6)
         optimum = enumerated(instance)
