@@ -17,6 +17,7 @@ demo: $(VENV)/installed-core ## heuristics against the optimum on bundled instan
 	@$(BIN)/python examples/demo.py --out demo
 
 test: $(VENV)/installed-test ## the tests, a handful of every volume
+	@$(BIN)/ddlopt warm-up
 	@$(BIN)/pytest -m "not slow" --dist loadfile $(PYTEST_ARGS)
 
 test-slow: $(VENV)/installed-test ## long proofs, large sizes and the rest of every volume

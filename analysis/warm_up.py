@@ -5,10 +5,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from queue import SimpleQueue
+from subprocess import PIPE
 
 from ddlopt import instances
 from ddlopt.instances.library import library_folder
@@ -57,7 +60,7 @@ def warm_up(
     told: Callable[[str], None] = to_stderr,
     each: Callable[[str], None] | None = None,
 ) -> int:
-    """Compile the kernels of modules, each module in a process of its own; how many had to be.
+    """Compile the kernels of modules, several processes at a time; how many had to be.
 
     Parameters
     ----------
@@ -81,23 +84,64 @@ def warm_up(
     least_s = max(sum(left.values()) / width, max(left.values()))
     told(f"compiling kernels, once, about {max(1.0, least_s):.0f} s")
     longest_first = sorted(left, key=lambda name: -left[name])
-    with ThreadPoolExecutor(width) as executor:
-        futures = {executor.submit(_compile, name): name for name in longest_first}
-        for done, future in enumerate(as_completed(futures), start=1):
-            problem = future.result()
-            if problem:
-                executor.shutdown(cancel_futures=True)
-                raise SolverError(f"the kernels of {futures[future]} cannot be compiled: {problem}")
-            if each is not None:
-                each(f"{done} of {len(left)}: {futures[future].removeprefix('ddlopt.')}")
+    compilers = [_Compiler() for _ in range(width)]
+    idle = SimpleQueue[_Compiler]()
+    for compiler in compilers:
+        idle.put(compiler)
+
+    def compiled(module: str) -> str | None:
+        compiler = idle.get()
+        try:
+            return compiler.compile(module)
+        finally:
+            idle.put(compiler)
+
+    try:
+        with ThreadPoolExecutor(width) as executor:
+            futures = {executor.submit(compiled, name): name for name in longest_first}
+            for done, future in enumerate(as_completed(futures), start=1):
+                problem = future.result()
+                if problem:
+                    executor.shutdown(cancel_futures=True)
+                    raise SolverError(f"the kernels of {futures[future]} cannot be compiled: {problem}")
+                if each is not None:
+                    each(f"{done} of {len(left)}: {futures[future].removeprefix('ddlopt.')}")
+    finally:
+        for compiler in compilers:
+            compiler.close()
     return len(left)
 
 
-def _compile(module: str) -> str | None:
-    """The last line of what went wrong; None if nothing did."""
-    code = f"from ddlopt.models.compilation import compile_kernels; compile_kernels(['{module}'], tell=None)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    return (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1] if run.returncode else None
+class _Compiler:
+    """A process that compiles one module after the other: to load Numba takes as long as to compile a small one."""
+
+    _CODE = """
+import sys
+from ddlopt.models.compilation import compile_kernels
+for line in sys.stdin:
+    compile_kernels([line.strip()], tell=None)
+    print(flush=True)
+"""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", self._CODE]
+        self._process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
+
+    def compile(self, module: str) -> str | None:
+        """The last line of what went wrong, after which there is no process any more; None if nothing did."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(OSError):
+            print(module, file=self._process.stdin, flush=True)
+        if self._process.stdout.readline():
+            return None
+        _, said = self._process.communicate()
+        return (said.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
+
+    def close(self) -> None:
+        """Have no process left behind."""
+        self._process.kill()
+        self._process.communicate()
 
 
 def _meant(name: str, family: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ddlopt.instances.library.records import record
     from ddlopt.instances.library.store_best import store_best
     from ddlopt.instances.readers import FORMATS, convert
-    from ddlopt.instances.schema import schema
+    from ddlopt.instances.json_schema import schema
 
 __all__ = [
     "FORMATS",
@@ -37,15 +37,16 @@ _HOMES = {
     "library.store_best": {"store_best"},
     "library.records": {"record"},
     "readers": {"FORMATS", "convert"},
+    "json_schema": {"schema"},
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'ddlopt.instances' has no attribute '{name}'")
-    home = next((module for module, names in _HOMES.items() if name in names), name)
+    home = next(module for module, names in _HOMES.items() if name in names)
     value = getattr(import_module(f"ddlopt.instances.{home}"), name)
-    globals()[name] = value  # also over a module of that name, which the import has left here
+    globals()[name] = value
     return value
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from statistics import mean
-from typing import Any
+from typing import Any, get_args
 
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.instances.generators.aggregation import generate
@@ -13,7 +13,7 @@ from ddlopt.models.aggregation.slots.instance import SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.solvers.aggregation.slots.exact import opened
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots, relaxation
-from ddlopt.solvers.aggregation.slots.rules import RULES, SlotRule
+from ddlopt.solvers.aggregation.slots.rules import RuleName, SlotRule
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Method
 
@@ -35,7 +35,7 @@ def instance_of(options: dict[str, Any], seed: int) -> SlotsInstance:
 
 def rules(asked):
     """What rules lose against a proven optimum, and prices with rounding before the integer program."""
-    methods: list[Method] = [*map(SlotRule, RULES), PricedSlots()]
+    methods: list[Method] = [*map(SlotRule, get_args(RuleName)), PricedSlots()]
     for kind, options in KINDS.items():
         instances = [instance_of(options, seed) for seed in range(1, asked.seeds + 1)]
         optima = [opened().solve(instance, asked.limits) for instance in instances]

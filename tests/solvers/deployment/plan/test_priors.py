@@ -91,7 +91,7 @@ def test_prior_of_the_bound_is_uniform_where_time_is_up():
 def test_same_seed_same_answer_and_the_plan_is_checked(prior):
     instance = drawn(3)
     first, second = (Tag(prior, playouts=100).solve(instance, Limits(), 5) for _ in range(2))
-    assert first.method == f"tag-{prior}"
+    assert first.method == f"tag:prior={prior}"
     assert first.checked
     assert first.details["playouts"] == 100
     assert first.solution == second.solution
