@@ -6,16 +6,21 @@ import reprlib
 
 import pytest
 
+SEEDS = 4
+"""Seeds of a test among the default ones: enough for each branch to be taken in nearly all of the tests."""
+
 
 def for_each(names, values):
     """As ``pytest.mark.parametrize``, but one test for all values, and another one for all slow ones.
+
+    Of a ``range``, which are seeds, all but the first few are slow ones.
 
     Thousands of tests take longer to be collected and reported than to run. What failed is noted at the error; what is
     skipped keeps nothing else from running.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     quick, rest = [], []
-    for value in values:
+    for value in some(values, SEEDS) if isinstance(values, range) else values:
         param = value if hasattr(value, "marks") else pytest.param(*value) if len(names) > 1 else pytest.param(value)
         (rest if param.marks else quick).append(dict(zip(names, param.values, strict=True)))
     groups = [pytest.param(quick, id="each")] * bool(quick) + [slow(rest, id="rest")] * bool(rest)

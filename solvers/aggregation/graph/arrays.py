@@ -14,7 +14,7 @@ from ddlopt.solvers.aggregation.graph.kernels.forest import (
     UTILIZATION,
     Demand,
     Forest,
-    put,
+    insert_job,
     set_prices,
 )
 from ddlopt.solvers.aggregation.graph.kernels.messages import Net, Prices, Rules
@@ -107,7 +107,7 @@ class Case:
                 forest.number[j, route[0]] = o
                 if route[-1] != self.instance.jobs[j].server:
                     forest.aggregates[j, route[-1]] = True
-            put(self.net, self.demand, forest, j)
+            insert_job(self.net, self.demand, forest, j)
         return forest
 
     def heaviest_first(self) -> list[int]:

@@ -85,16 +85,16 @@ class WaterFilling(Heuristic, uses=("seed",)):
                     break
                 kept = case.forest(1)
                 kernels.copy_job(forest, j, kept, 0)
-                kernels.take(case.net, case.demand, forest, j)
+                kernels.remove_job(case.net, case.demand, forest, j)
                 if _widest(case, forest, j, rng):
                     value = kernels.objective(case.net, case.demand, forest)
                     if value < best - IMPROVEMENT_TOL * abs(best):
                         best = value
                         clock.report(-best)
                         continue
-                    kernels.take(case.net, case.demand, forest, j)
+                    kernels.remove_job(case.net, case.demand, forest, j)
                 kernels.copy_job(kept, 0, forest, j)
-                kernels.put(case.net, case.demand, forest, j)
+                kernels.insert_job(case.net, case.demand, forest, j)
             if best == before or clock.expired:
                 break
         return case.answer(forest), {}
@@ -109,7 +109,7 @@ def _widest(case: Case, forest: Forest, j: int, rng: np.random.Generator) -> boo
     widest = Prices((fastest / arcs) ** _SHARPNESS, ending, prices.opening)
     for hub in (-1.0, *rng.random(4)):
         draw = nearest_first(case, j) if hub < 0 else rng.random(case.most_workers)
-        if kernels.send(case.net, case.demand, case.rules, forest, j, widest, draw, hub):
+        if kernels.route_job(case.net, case.demand, case.rules, forest, j, widest, draw, hub):
             return True
     return False
 
@@ -137,9 +137,9 @@ def max_min(case: Case, forest: Forest) -> npt.NDArray[np.float64]:
     growing = counts.any(axis=1)
     while growing.any():
         load = counts[growing].sum(axis=0)
-        room = np.divide(left, load, out=np.full(len(left), np.inf), where=load > 0)
-        level = room.min()
-        full = counts[:, room <= level * (1 + IMPROVEMENT_TOL)].any(axis=1) & growing
+        growth = np.divide(left, load, out=np.full(len(left), np.inf), where=load > 0)
+        level = growth.min()
+        full = counts[:, growth <= level * (1 + IMPROVEMENT_TOL)].any(axis=1) & growing
         rates[full] = level
         left = left - level * counts[full].sum(axis=0)
         growing &= ~full

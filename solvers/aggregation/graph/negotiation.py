@@ -188,9 +188,9 @@ class _Negotiator:
         if ending.any():
             ending = ending / time.max() * self._factors(self._switch + ending, pressure)
         opening = price + self._past_slots + _SLOT * pressure * (self._used + job.slots > slots)
-        room = np.maximum(0, np.floor((self._target_s - self._load) / time)).astype(np.int64)
+        residual = np.maximum(0, np.floor((self._target_s - self._load) / time)).astype(np.int64)
         able = np.where(slots < job.slots, np.inf, opening)
-        return self._routers[j].tree(cost, able, ending, self._most(j), room) or self._trees[j]
+        return self._routers[j].tree(cost, able, ending, self._most(j), residual) or self._trees[j]
 
     def _factors(self, load: Floats, pressure: float) -> Floats:
         beyond = load / self._target_s - 1

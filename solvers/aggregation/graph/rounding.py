@@ -12,7 +12,7 @@ from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.errors import NoSolutionError, SolverError
 from ddlopt.solvers.aggregation.graph.relaxation import Program, Relaxed, columns_of, starts
-from ddlopt.solvers.aggregation.graph.strategies import Paths, Room, Route, aggregated, meeting
+from ddlopt.solvers.aggregation.graph.strategies import Paths, Residual, Route, aggregated, meeting
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, better
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -85,7 +85,7 @@ class RelaxedRounding(CertifiedMethod, uses=("seed",)):
 
 def _drawn(instance: GraphInstance, relaxed: Relaxed, rng: np.random.Generator) -> AggregationTrees:
     """One round."""
-    room, paths = Room(instance), Paths(instance, 0)
+    residual, paths = Residual(instance), Paths(instance, 0)
     link_s = np.repeat([1 / link.bandwidth_bytes_per_s for link in instance.links], 2)
     load_s = np.zeros(len(instance.arcs))
     trees: list[tuple[Route, ...]] = [()] * len(instance.jobs)
@@ -97,7 +97,7 @@ def _drawn(instance: GraphInstance, relaxed: Relaxed, rng: np.random.Generator) 
         distances = paths.distances_s(job.server)
         for _ in range(_DRAWS):
             routes = _walks(instance, relaxed, j, rng, distances)
-            nodes = _aggregators(relaxed, routes, j, room)
+            nodes = _aggregators(relaxed, routes, j, residual)
             tree = aggregated(routes, set(nodes))
             loads = load_s.copy()
             for route in tree:
@@ -110,15 +110,15 @@ def _drawn(instance: GraphInstance, relaxed: Relaxed, rng: np.random.Generator) 
         assert found is not None
         trees[j], load_s = found[1], found[2]
         for node in {route[-1] for route in trees[j]} - {job.server}:
-            room.take(j, node)
+            residual.take(j, node)
     return AggregationTrees(instance=instance.name, trees=tuple(trees))
 
 
-def _aggregators(relaxed: Relaxed, routes: Sequence[Route], j: int, room: Room) -> list[int]:
+def _aggregators(relaxed: Relaxed, routes: Sequence[Route], j: int, residual: Residual) -> list[int]:
     figures = meeting(routes)
     order = sorted(figures, key=lambda v: (-relaxed.aggregates.get((j, v), 0.0), -figures[v][1], v))
-    fitting = [v for v in order if room.fits(j, v)]
-    return fitting if room.left is None else fitting[: room.left]
+    fitting = [v for v in order if residual.fits(j, v)]
+    return fitting if residual.left is None else fitting[: residual.left]
 
 
 def _walks(

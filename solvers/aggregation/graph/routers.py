@@ -19,7 +19,7 @@ _ORDERS = 4
 class Router(Protocol):
     """Sends one job."""
 
-    def tree(self, cost: Floats, opening: Floats, ending: Floats, most: int, room: Ints) -> Tree | None:
+    def tree(self, cost: Floats, opening: Floats, ending: Floats, most: int, residual: Ints) -> Tree | None:
         """A cheap tree.
 
         Parameters
@@ -29,7 +29,7 @@ class Router(Protocol):
             Of a switch that aggregates, infinite where none can; and of a message that ends there.
         most : int
             Messages that may arrive at the server.
-        room : (arcs,) array
+        residual : (arcs,) array
             Messages that an arc should have at most.
         """
 
@@ -47,15 +47,15 @@ def routers(case: Case, rng: np.random.Generator) -> tuple[Router, ...]:
 
 @dataclass(frozen=True)
 class SteinerDpRouter:
-    """The dynamic program; messages beyond the room of a link are then sent another way."""
+    """The dynamic program; messages beyond the residual capacity of a link are then sent another way."""
 
     pricing: Pricing
 
-    def tree(self, cost: Floats, opening: Floats, ending: Floats, most: int, room: Ints) -> Tree | None:
+    def tree(self, cost: Floats, opening: Floats, ending: Floats, most: int, residual: Ints) -> Tree | None:
         """See :class:`Router`."""
-        # An arc without room has room for one message, at its price.
-        _, found = self.pricing.cheapest(cost, opening, ending, most, np.maximum(1, room))
-        return None if found is None else self.pricing.spread(found, cost, room)
+        # An arc that is full takes one message, at its price.
+        _, found = self.pricing.cheapest(cost, opening, ending, most, np.maximum(1, residual))
+        return None if found is None else self.pricing.spread(found, cost, residual)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class GreedyTreeRouter:
     j: int
     rng: np.random.Generator
 
-    def tree(self, cost: Floats, opening: Floats, ending: Floats, most: int, room: Ints) -> Tree | None:
+    def tree(self, cost: Floats, opening: Floats, ending: Floats, most: int, residual: Ints) -> Tree | None:
         """See :class:`Router`."""
         case, job = self.case, self.case.instance.jobs[self.j]
         rules = Rules(most, case.rules.aggregators, case.rules.merging)
@@ -80,12 +80,12 @@ class GreedyTreeRouter:
             if not grow(case.net, order, 0, job.server, prices, rules, left, forest.tree(self.j)):
                 continue
             found = tree_of(case.routes(forest, self.j), job.server)
-            price = self._price(found, cost, opening, ending, room)
+            price = self._price(found, cost, opening, ending, residual)
             if best is None or price < best[0]:
                 best = price, found
         return None if best is None else best[1]
 
-    def _price(self, tree: Tree, cost: Floats, opening: Floats, ending: Floats, room: Ints) -> float:
+    def _price(self, tree: Tree, cost: Floats, opening: Floats, ending: Floats, residual: Ints) -> float:
         number = self.case.instance.arc_of
-        arcs = sum(n * cost[number[arc]] * (2 if n > room[number[arc]] else 1) for arc, n in tree.messages.items())
+        arcs = sum(n * cost[number[arc]] * (2 if n > residual[number[arc]] else 1) for arc, n in tree.messages.items())
         return float(arcs + sum(opening[v] + n * ending[v] for v, n in tree.ended.items()))

@@ -119,7 +119,7 @@ def _sent(case: Case, forest: Forest, j: int, rng: np.random.Generator, sharpnes
     for hub in hubs if attempt % 4 < 2 else reversed(hubs):
         # A first tree from the nearest worker on, others in any order.
         draw = rng.random(case.most_workers) if attempt or hub >= 0 else nearest_first(case, j)
-        if kernels.send(case.net, case.demand, case.rules, forest, j, prices, draw, hub):
+        if kernels.route_job(case.net, case.demand, case.rules, forest, j, prices, draw, hub):
             return True
     return False
 

@@ -154,7 +154,7 @@ def aggregated(routes: Sequence[Route], nodes: set[int]) -> tuple[Route, ...]:
         nodes = nodes - idle
 
 
-class Room:
+class Residual:
     """Slots and budget that are left."""
 
     def __init__(self, instance: GraphInstance) -> None:
@@ -174,14 +174,14 @@ class Room:
 
 
 def _first_switches(instance: GraphInstance, routes: Sequence[Sequence[Route]]) -> list[set[int]]:
-    room = Room(instance)
+    residual = Residual(instance)
     chosen = []
     for j, each in enumerate(routes):
-        first = Counter(next((node for node in route[1:-1] if room.fits(j, node)), -1) for route in each)
+        first = Counter(next((node for node in route[1:-1] if residual.fits(j, node)), -1) for route in each)
         nodes = set()
         for node, count in first.most_common():
-            if node >= 0 and count > 1 and room.fits(j, node):
-                room.take(j, node)
+            if node >= 0 and count > 1 and residual.fits(j, node):
+                residual.take(j, node)
                 nodes.add(node)
         chosen.append(nodes)
     return chosen
@@ -195,19 +195,19 @@ def meeting(routes: Sequence[Route]) -> dict[int, tuple[int, int]]:
 
 
 def _ranked(instance: GraphInstance, routes: Sequence[Sequence[Route]], nearest: bool) -> list[set[int]]:
-    room = Room(instance)
+    residual = Residual(instance)
     chosen = [set[int]() for _ in routes]
     found = [(j, node, *figures) for j, each in enumerate(routes) for node, figures in meeting(each).items()]
     found.sort(key=lambda each: (each[2] if nearest else -each[3], -each[3] if nearest else each[2], each[0], each[1]))
     for j, node, _, _ in found:
-        if room.fits(j, node):
-            room.take(j, node)
+        if residual.fits(j, node):
+            residual.take(j, node)
             chosen[j].add(node)
     return chosen
 
 
 def _levels(instance: GraphInstance, routes: Sequence[Sequence[Route]]) -> list[set[int]]:
-    room = Room(instance)
+    residual = Residual(instance)
     chosen = [set[int]() for _ in routes]
     for j, each in enumerate(routes):
         figures = meeting(each)
@@ -216,7 +216,7 @@ def _levels(instance: GraphInstance, routes: Sequence[Sequence[Route]]) -> list[
             levels.setdefault(figures[node][0], []).append(node)
         options: list[tuple[int, int, list[int]]] = []
         for nodes in levels.values():
-            trial = copy.deepcopy(room)
+            trial = copy.deepcopy(residual)
             taken = []
             for node in nodes:
                 if trial.fits(j, node):
@@ -227,5 +227,5 @@ def _levels(instance: GraphInstance, routes: Sequence[Sequence[Route]]) -> list[
         if options:
             chosen[j] = set(min(options)[2])
             for node in chosen[j]:
-                room.take(j, node)
+                residual.take(j, node)
     return chosen

@@ -183,14 +183,14 @@ class Search:
         if new:
             self.counts["choices"] += 1
             self._work_on([candidate])
-            self._vary(candidate, fitted=detour is None)
+            self._improve_nearby(candidate, fitted=detour is None)
         elif detour is None:
             # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
             self.exhausted = self._fine_gap <= self.clock.gap / _ACCURATE
             self.finer *= _FINER
         return not self.exhausted
 
-    def _vary(self, candidate: Candidate, fitted: bool) -> None:
+    def _improve_nearby(self, candidate: Candidate, fitted: bool) -> None:
         """Other strategies like those of a candidate: on its links, and ``fitted`` ones that suit columns of links."""
         if candidate.time_s <= self.best_s * _NEAR and self.instance.servers <= _DESCENT_SERVERS:
             self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))

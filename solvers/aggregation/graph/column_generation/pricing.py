@@ -109,7 +109,7 @@ class Pricing:
         return {node: place for place, node in enumerate(self._nodes)}
 
     def cheapest(
-        self, cost: Floats, opening: Floats, ending: Floats, most: int, room: Ints | None = None
+        self, cost: Floats, opening: Floats, ending: Floats, most: int, residual: Ints | None = None
     ) -> tuple[float, Tree | None]:
         """Least cost of what is decided, and a tree; None where the switches of the one found do not make one.
 
@@ -121,7 +121,7 @@ class Pricing:
             Of a switch that aggregates, and of a message that ends there.
         most : int
             Messages that may arrive at the server, those of workers without another link included.
-        room : (arcs,) array, optional
+        residual : (arcs,) array, optional
             Messages that may end behind each arc, in a switch.
         """
         most -= self.network.direct
@@ -134,13 +134,13 @@ class Pricing:
                 able[self._place[v]] = opening[v]
         states, whole = self._states, int(sum(self.network.groups.values()))
         found: Joined
-        if room is None or all(room[self.instance.arc_of[arc]] >= whole for arc in self.network.arcs):
+        if residual is None or all(residual[self.instance.arc_of[arc]] >= whole for arc in self.network.arcs):
             tables = kernels.tables(
                 states.order, *states.leading, states.start, states.own, distance, able, ending[self._nodes]
             )
             found = UncapacitatedMerge(tables, states)
         else:
-            places = self._ends(cost, np.minimum(room, whole), able)
+            places = self._ends(cost, np.minimum(residual, whole), able)
             local = states.local(ending[self._nodes])
             limits = (states.order, *states.parts, states.start, states.home, local, distance, able)
             found = CapacitatedMerge(room_tables(*limits, ending[self._nodes], places), places)
@@ -150,14 +150,14 @@ class Pricing:
         least = float(total[most, -1])
         return least, self._tree(found, first, most, before) if math.isfinite(least) else None
 
-    def _ends(self, cost: Floats, room: Ints, able: Floats) -> Places:
+    def _ends(self, cost: Floats, residual: Ints, able: Floats) -> Places:
         """Where messages may end: as many places for each arc into a switch that can aggregate as it has room."""
         number, place = self.instance.arc_of, self._place
         into: list[list[tuple[int, float]]] = [[] for _ in self._nodes]
         for one, other in self.network.arcs:
             if math.isfinite(able[place[other]]):
                 arc = number[one, other]
-                into[place[other]] += [(place[one], cost[arc])] * int(room[arc])
+                into[place[other]] += [(place[one], cost[arc])] * int(residual[arc])
         flat = [each for every in into for each in every]
         at = np.concatenate(([0], np.cumsum([len(each) for each in into])))
         tails = np.array([tail for tail, _ in flat], dtype=np.int64)
@@ -176,7 +176,7 @@ class Pricing:
         distance, before = dijkstra(graph, indices=origin, return_predecessors=True)
         return distance, before.astype(np.int64)
 
-    def spread(self, tree: Tree, cost: Floats, room: Ints) -> Tree:
+    def spread(self, tree: Tree, cost: Floats, residual: Ints) -> Tree:
         """The same messages from the same senders to the same ends, over other links where one has too many.
 
         Parameters
@@ -184,7 +184,7 @@ class Pricing:
         tree : Tree
         cost : (arcs,) array
             Of a message on each arc of the instance.
-        room : (arcs,) array
+        residual : (arcs,) array
             Messages that an arc should have at most.
         """
         hosts, number = dict(self.network.sent), self.instance.arc_of
@@ -197,9 +197,9 @@ class Pricing:
             head = route[:1] if route[0] in hosts else ()
             body = route[len(head) :]
             own = [number[arc] for arc in pairwise(body)]
-            if any(used[place] > room[place] for place in own):
+            if any(used[place] > residual[place] for place in own):
                 used[own] -= 1
-                distance, before = self._distances(cost + np.where(used + 1 > room, dear, 0.0), body[0])
+                distance, before = self._distances(cost + np.where(used + 1 > residual, dear, 0.0), body[0])
                 if math.isfinite(distance[self._place[body[-1]]]):
                     body = self._way(before, body[0], body[-1])
                 used[[number[arc] for arc in pairwise(body)]] += 1

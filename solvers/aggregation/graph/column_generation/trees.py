@@ -32,13 +32,13 @@ _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
 # Of pricing at one target: the tail of column generation gains little in a round.
 _ROUNDS = 400
-_LOOK, _INSIST = 0.2, 0.4
+_HEURISTICS_PART, _RENEGOTIATION_PART = 0.2, 0.4
 """Parts of the time that is left for each search, and for each negotiation in the end."""
 _SEARCH = (2000, 20, 1), (20_000, 60, 2)
-"""How long the searches go on before and after; see :meth:`_Run.look`."""
+"""How long the searches go on before and after; see :meth:`_Run.run_heuristics`."""
 _TRIES = 3
 """With other random numbers, in the end."""
-_VARIED, _NOISE = 20, (0.02, 0.5)
+_PERTURBATIONS, _NOISE = 20, (0.02, 0.5)
 """Rounds of pricing at prices that are off by up to such parts, of arcs and of slots."""
 
 
@@ -117,16 +117,16 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
         if isinstance(start, AggregationTrees):
             run.offer(start)
         if self.search:
-            run.look(limits, _SEARCH[0])
+            run.run_heuristics(limits, _SEARCH[0])
         try:
             while run.shrunk:
                 run.bracket()
                 if not run.done:
                     run.choose()
-                    run.vary()
+                    run.perturb_prices()
                 if self.search and not run.done:
-                    run.look(limits, _SEARCH[1])
-                    run.insist(limits)
+                    run.run_heuristics(limits, _SEARCH[1])
+                    run.renegotiate(limits)
         finally:
             run.master.close()
         if run.best is None:
@@ -152,7 +152,7 @@ class _Run:
         """Whether there is something new to generate trees for."""
         self._target_s = math.inf
         self._most: list[int] = []
-        self._rooms: list[Ints | None] = []
+        self._residuals: list[Ints | None] = []
         self._times = self._arc_times()
 
     def _arc_times(self) -> tuple[Floats, Floats]:
@@ -178,30 +178,30 @@ class _Run:
             self.best, self.high_s, self.shrunk = answer, float(found.objective), True
             self._report()
 
-    def look(self, limits: Limits, effort: tuple[int, int, int]) -> None:
+    def run_heuristics(self, limits: Limits, effort: tuple[int, int, int]) -> None:
         """Let the searches go on from the best: so many rounds of one, sweeps of the other, and rounds of that."""
         rounds, sweeps, again = effort
-        self._try(GraphSearch(rounds), limits, _LOOK, self._seed)
-        self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _LOOK, self._seed)
+        self._try(GraphSearch(rounds), limits, _HEURISTICS_PART, self._seed)
+        self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _HEURISTICS_PART, self._seed)
 
-    def insist(self, limits: Limits) -> None:
+    def renegotiate(self, limits: Limits) -> None:
         """Negotiate with other random numbers, as long as nothing better is found."""
         for number in range(1, _TRIES + 1):
             if self._congestion and not self.shrunk:
                 method = GraphNegotiation(known_s=min(self.low_s, self.high_s))
-                self._try(method, limits, _INSIST, self._seed + number)
+                self._try(method, limits, _RENEGOTIATION_PART, self._seed + number)
 
-    def vary(self) -> None:
+    def perturb_prices(self) -> None:
         """Choose among more trees, as long as nothing better is found."""
         for number in range(1, _TRIES + 1):
             if not (self._congestion or self.shrunk or self.done):
-                self._vary(np.random.default_rng(self._seed + number))
+                self._price_nearby(np.random.default_rng(self._seed + number))
                 self.choose()
 
-    def _vary(self, rng: np.random.Generator) -> None:
+    def _price_nearby(self, rng: np.random.Generator) -> None:
         """Trees that are cheapest at prices near to those of the linear program."""
         _, prices, _ = self.master.solve()
-        for _ in range(_VARIED):
+        for _ in range(_PERTURBATIONS):
             arcs, slots = (1 + noise * rng.random(len(prices.arcs)) for noise in _NOISE)
             near = self._normal(prices)._replace(slots=prices.slots * slots[: len(prices.slots)])
             self._price(near._replace(arcs=near.arcs * arcs))
@@ -247,7 +247,7 @@ class _Run:
         rounds = 0
         self._target_s = target_s
         self._most = [self._arriving(j, target_s) for j in range(len(self._instance.jobs))]
-        self._rooms = [self._room(j) for j in range(len(self._instance.jobs))]
+        self._residuals = [self._residual(j) for j in range(len(self._instance.jobs))]
         self.master.allow(self._within)
         centre: Prices | None = None
         highest = -math.inf
@@ -279,7 +279,7 @@ class _Run:
             return most
         return min(most, math.ceil(target_s * self._width(job.server) / job.gradient_bytes * (1 - BOUND_MARGIN)) - 1)
 
-    def _room(self, j: int) -> Ints | None:
+    def _residual(self, j: int) -> Ints | None:
         """Messages of a job that each arc may have, in an answer better than the target; None if that is no limit."""
         if not self._congestion or math.isinf(self._target_s):
             return None
@@ -288,12 +288,14 @@ class _Run:
 
     def _within(self, j: int, tree: Tree) -> bool:
         """Whether no more messages arrive, and end behind each arc into a switch, than may."""
-        server, room = self._instance.jobs[j].server, self._rooms[j]
+        server, residual = self._instance.jobs[j].server, self._residuals[j]
         if tree.arriving(server) > self._most[j]:
             return False
         last = Counter((route[-2], route[-1]) for route in tree.routes if route[-1] != server)
         fixed = set(self._networks[j].sent)
-        return room is None or all(n <= room[self._instance.arc_of[arc]] for arc, n in last.items() if arc not in fixed)
+        return residual is None or all(
+            n <= residual[self._instance.arc_of[arc]] for arc, n in last.items() if arc not in fixed
+        )
 
     def _normal(self, prices: Prices) -> Prices:
         """Prices of times with sum one; all arcs have some."""
@@ -315,13 +317,13 @@ class _Run:
             cost = job.gradient_bytes * prices.arcs * self._times[0]
             ending = job.gradient_bytes * prices.switches * self._times[1]
             opening = job.slots * prices.slots + prices.aggregator
-            room = self._rooms[j]
-            least, tree = pricing.cheapest(cost, opening, ending, self._most[j], room)
+            residual = self._residuals[j]
+            least, tree = pricing.cheapest(cost, opening, ending, self._most[j], residual)
             total.append(least + sum(float(cost[instance.arc_of[arc]]) for arc in pricing.network.sent))
             if tree is not None:
                 fresh += self.master.add(j, tree)
-                if room is not None and self._peak_s(j, tree) >= self._target_s:
-                    fresh += self.master.add(j, pricing.spread(tree, cost, room))
+                if residual is not None and self._peak_s(j, tree) >= self._target_s:
+                    fresh += self.master.add(j, pricing.spread(tree, cost, residual))
         bound = math.fsum(total) if all(map(math.isfinite, total)) else math.inf
         return fresh, bound - BOUND_MARGIN * (paid + math.fsum(map(abs, total[1:]))) if math.isfinite(bound) else bound
 

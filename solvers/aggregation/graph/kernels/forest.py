@@ -92,14 +92,14 @@ def add(net: Net, demand: Demand, forest: Forest, j: int, sign: float) -> None:
 
 
 @kernel(f"({NET}, {DEMAND}, {FOREST}, i8)")
-def put(net: Net, demand: Demand, forest: Forest, j: int) -> None:
+def insert_job(net: Net, demand: Demand, forest: Forest, j: int) -> None:
     """Count and add the tree that a job has."""
     trees.count(net.head, tree_of(forest, j), demand.server[j], forest.messages[j], forest.ended[j])
     add(net, demand, forest, j, 1.0)
 
 
 @kernel(f"({NET}, {DEMAND}, {FOREST}, i8)")
-def take(net: Net, demand: Demand, forest: Forest, j: int) -> None:
+def remove_job(net: Net, demand: Demand, forest: Forest, j: int) -> None:
     """Take a job out of the network."""
     add(net, demand, forest, j, -1.0)
     forest.messages[j] = 0
@@ -141,7 +141,7 @@ def objective(net: Net, demand: Demand, forest: Forest) -> float:
 
 
 @inner()
-def look(net: Net, demand: Demand, forest: Forest) -> tuple[float, float]:
+def recomputed(net: Net, demand: Demand, forest: Forest) -> tuple[float, float]:
     """The goal and the largest load, with loads anew from messages, as sums of floats drift."""
     link, switch = forest.link, forest.switch
     link[:] = 0.0
@@ -199,7 +199,7 @@ def set_prices(
 
 
 @kernel(f"({NET}, {DEMAND}, {RULES}, {FOREST}, i8, {PRICES}, f8[::1], f8)")
-def send(
+def route_job(
     net: Net, demand: Demand, rules: Rules, forest: Forest, j: int, prices: Prices, order: Floats, hub: float
 ) -> bool:
     """Give a job that is not in the network a tree, its workers in the order of random numbers; False: there is none.
@@ -234,7 +234,7 @@ def send(
             left -= forest.ended[job, v] > 0
     if not trees.grow(net, queue[:size], hubs, demand.server[j], prices, rules, left, tree_of(forest, j)):
         return False
-    put(net, demand, forest, j)
+    insert_job(net, demand, forest, j)
     return True
 
 

@@ -16,12 +16,12 @@ from ddlopt.solvers.aggregation.graph.kernels.forest import (
     add,
     busiest,
     copy_job,
-    look,
     objective,
+    recomputed,
+    remove_job,
+    route_job,
     score,
-    send,
     set_prices,
-    take,
 )
 from ddlopt.solvers.aggregation.graph.kernels.messages import NET, RULES, Floats, Ints, Net, Prices, Rules
 
@@ -83,8 +83,8 @@ def search(
     """
     m, n = len(net.tail), len(net.forwards)
     prices, noise, jobs = Prices(np.empty(m), np.empty(n), np.empty(n)), np.empty(m), np.empty(MOST_JOBS, np.int64)
-    goal, scale = look(net, demand, best)
-    start, _ = look(net, demand, now)
+    goal, scale = recomputed(net, demand, best)
+    start, _ = recomputed(net, demand, now)
     least = score(demand.goal, now.link, now.switch, start, scale)
     for row in range(len(draws)):
         draw = draws[row]
@@ -92,7 +92,7 @@ def search(
         for place in range(count):
             copy_job(now, jobs[place], before, place)
         for place in range(count):
-            take(net, demand, now, jobs[place])
+            remove_job(net, demand, now, jobs[place])
         sharpness = 0.0 if demand.goal == UTILIZATION else _SHARPEST * draw[6]
         if demand.goal == RATES:
             # The sum is large where a few jobs have links for themselves and others crowd together.
@@ -110,7 +110,7 @@ def search(
             # With a hub, where a draw says so, or where there is no tree without.
             tried, sent = 1 if draw[9] < 0.15 else 0, False
             while not sent and tried < 2:
-                sent = send(net, demand, rules, now, j, prices, draw[11 + m :], draw[10] if tried else -1.0)
+                sent = route_job(net, demand, rules, now, j, prices, draw[11 + m :], draw[10] if tried else -1.0)
                 tried += 1
             place += 1
         after, value = np.inf, np.inf
@@ -125,7 +125,7 @@ def search(
                     copy_job(now, j, best, j)
         else:
             for place in range(count):
-                take(net, demand, now, jobs[place])
+                remove_job(net, demand, now, jobs[place])
             for place in range(count):
                 copy_job(before, place, now, jobs[place])
                 add(net, demand, now, jobs[place], 1.0)

@@ -86,7 +86,7 @@ def _twin_is_empty(work: Work, tree: Tree, r: int) -> bool:
 
 
 @inner()
-def _look(work: Work, tree: Tree, least: Floats, ties: Ints) -> int:
+def _least_rises(work: Work, tree: Tree, least: Floats, ties: Ints) -> int:
     """Least rise of every parameter that is not placed; returns the one with the largest, and the fewest ways to it."""
     chosen = -1
     for i in range(len(tree.array)):
@@ -206,7 +206,7 @@ def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: f
     n = len(tree.array)
     least, ties = np.zeros(n), np.zeros(n, np.int64)
     if depth == 0 and tree.parameter[0] < 0:
-        _open(work, tree, depth, _look(work, tree, least, ties))
+        _open(work, tree, depth, _least_rises(work, tree, least, ties))
     for _ in range(nodes):
         while depth >= 0 and tree.tried[depth, tree.following[depth]] < 0:
             depth -= 1
@@ -219,7 +219,7 @@ def explore(work: Work, tree: Tree, depth: int, goal: float, best: Ints, step: f
         _put(work, tree, depth, tree.parameter[depth], r)
         depth += 1
         if depth < n:
-            chosen = _look(work, tree, least, ties)
+            chosen = _least_rises(work, tree, least, ties)
             bound = tree.cost[depth] + _still_to_come(work, tree, least)
         else:
             chosen, bound = -1, _value(work, tree)

@@ -120,7 +120,7 @@ def test_what_slots_and_aggregators_cost_is_taken_off_the_bound() -> None:
     # The optimum with one aggregator is 12 s, of which a time unit has 2.
     instance = star(goal="utilization", aggregators=1)
     run = graph_trees._Run(instance, Clock(LIMITS, None), LIMITS, 0)
-    run._most, run._rooms = [3], [None]
+    run._most, run._residuals = [3], [None]
     arcs, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
     bounds = [run._price(Prices(arcs, none, none, price))[1] for price in (0.0, 1.0, 2.0, 5.0)]
     assert bounds == pytest.approx([5.0, 6.0, 6.0, 3.0])
