@@ -22,7 +22,7 @@ exclude_patterns = ["_*"]
 nb_execution_mode = "off"  # what notebooks show is put in by docs/start/run.py, and compared by a test
 nitpicky = True
 # Names of other libraries are not looked up, as that would take a network; our own must all exist.
-nitpick_ignore_regex = [("py:.*", r"(?!ddlopt\b).*"), ("py:.*", r"ddlopt\..*(\b_\w+|<locals>.*)")]
+nitpick_ignore_regex = [("py:.*", r"(?!ddlopt\b).*"), ("py:.*", r"ddlopt\..*(\b_\w+|<locals>.*|\.[A-Z])")]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4

@@ -37,7 +37,7 @@ def methods(asked):
         if not name.startswith("aggregation/hot-") or asked.part not in name:
             continue
         instance = load(name)
-        results = {entry.name: found_by(entry.name, instance) for entry in ENTRIES}
+        results = {method: found_by(method, instance) for method in ("milp", *(entry.name for entry in ENTRIES))}
         best = results["milp"]
         row = {"instance": instance.name, "optimum": f"{best.objective:.6g}", "gap %": f"{100 * best.gap:.2g}"}
         for method, result in results.items():
