@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ddlopt.instances.generators import generate, kinds, options_of
+    from ddlopt.instances.json_schema import schema
     from ddlopt.instances.library import best, find, full_name, library_folder, load, names
     from ddlopt.instances.library.records import record
     from ddlopt.instances.library.store_best import store_best
     from ddlopt.instances.readers import FORMATS, convert
-    from ddlopt.instances.json_schema import schema
 
 __all__ = [
     "FORMATS",
