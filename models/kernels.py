@@ -129,9 +129,11 @@ class _Part(_Whole):
 class _Short(Compiler):  # type: ignore[misc]
     """Numba's compiler without the passes for what kernels do not have: closures, contexts, loops in parallel."""
 
+    whole: ClassVar[type] = _Whole
+
     def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any) -> None:
         if library is None:
-            library = _Whole(target.codegen(), "kernel")
+            library = self.whole(target.codegen(), "kernel")
             library.enable_object_caching()
         super().__init__(typing, target, library, args, result, flags, names)
 
@@ -145,6 +147,12 @@ class _Short(Compiler):  # type: ignore[misc]
             passes.add_pass(each, each.__name__)
         passes.finalize()
         return [passes]
+
+
+class _Thorough(_Short):
+    """The same, with all that LLVM can do."""
+
+    whole = JITCodeLibrary
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
@@ -173,6 +181,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     """
 
     declared: tuple[str, ...]
+    thorough: bool
 
     @property
     def ready(self) -> bool:
@@ -226,16 +235,20 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
                 cache_file._source_stamp = digest(each)
 
 
-def kernel(*signatures: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Declare an entry point with the types that it takes; ``options`` are those of ``numba.njit``."""
+def kernel(*signatures: str, thorough: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an entry point with the types that it takes; ``options`` are those of ``numba.njit``.
+
+    A ``thorough`` one is optimised as far as it goes, which takes longer to compile: for loops that are faster for it.
+    """
     if not signatures:
         raise TypeError("a kernel needs at least one signature")
 
     def declare(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        made = Kernel(function, targetoptions={**_PLAIN, **options}, pipeline_class=_Short)
-        made.declared = signatures
+        pipeline = _Thorough if thorough else _Short
+        made = Kernel(function, targetoptions={**_PLAIN, **options}, pipeline_class=pipeline)
+        made.declared, made.thorough = signatures, thorough
         made._cache = _Cache(function)
         return made
 
@@ -305,7 +318,11 @@ def digest(function: Dispatcher) -> str:
         options = [
             (name, sorted(value) if isinstance(value, set) else value) for name, value in each.targetoptions.items()
         ]
-        parts += [repr(sorted(options, key=str)), repr(getattr(each, "declared", ()))]
+        parts += [
+            repr(sorted(options, key=str)),
+            repr(getattr(each, "declared", ())),
+            repr(getattr(each, "thorough", False)),
+        ]
         parts += _described(each.py_func)
     return sha256("\n".join(parts).encode()).hexdigest()
 

@@ -254,7 +254,7 @@ def _survivors(
     return kept[first:], dropped
 
 
-@kernel(f"({_JOBS}, i8[::1], f8[::1], f8, i8)")
+@kernel(f"({_JOBS}, i8[::1], f8[::1], f8, i8)", thorough=True)
 def all_best_plans(
     jobs: PlanJobs, starts: Ints, prices: Floats, slack: float, room: int
 ) -> tuple[Floats, Floats, Ints]:
