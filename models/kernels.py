@@ -114,8 +114,9 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
         module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
-        manager.run(self._final_module, builder)
+        made = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+        manager, *builder = made if isinstance(made, tuple) else (made,)  # earlier versions of Numba have no builder
+        manager.run(self._final_module, *builder)
 
 
 class _Part(_Whole):
