@@ -16,7 +16,7 @@ from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Tables
 
 Records = npt.NDArray[Any]
 
-HOW = {"error_model": "numpy", "nogil": True, "_nrt": False}
+HOW: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 """Options of kernels."""
 helper = inner(**HOW)
 """Decorator."""
