@@ -19,9 +19,8 @@ from ddlopt.analysis.index import gap_of
 from ddlopt.instances.library.records import UNKNOWN, Challenge, Record
 from ddlopt.models.catalogue import FAMILY_NAMES, problem_of
 from ddlopt.models.contracts import Instance
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 
-_EQUAL = 1e-9
-"""Relative gap up to which nothing can be better."""
 _DIGITS = 16
 """Of a digest, as many as tell two states of the code apart."""
 _PACKAGES = {"models": Path(ddlopt.models.__path__[0]), "solvers": Path(ddlopt.solvers.__path__[0])}
@@ -90,7 +89,7 @@ def challenge_of(instance: Instance, methods: Iterable[str], seconds: float) -> 
 def is_settled(known: Record | None, instance: Instance) -> bool:
     """Whether the best known solution is known to meet the best bound, and what found it."""
     gap = gap_of(known, instance)
-    return gap is not None and gap <= _EQUAL and known is not None and not is_unknown(known)
+    return gap is not None and gap <= IMPROVEMENT_TOL and known is not None and not is_unknown(known)
 
 
 def is_unknown(known: Record) -> bool:

@@ -9,6 +9,7 @@ from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.analysis.views import sizes
 from ddlopt.instances import library
 from ddlopt.instances.index import PROVEN
+from ddlopt.instances.library import certificates
 from ddlopt.instances.library.records import COMBINATORIAL, Record, Run, read
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Instance
@@ -16,7 +17,7 @@ from ddlopt.models.files import write_whole
 from ddlopt.solvers.contracts import relative_gap
 
 _COMMAND = "python -m ddlopt.analysis.records --index"
-_HEADERS = ("objective", "bound", "gap", "found by", "version", "date", "bound by", "challenged")
+_HEADERS = ("objective", "bound", "gap", "found by", "version", "date", "bound by", "proven by", "challenged")
 _RIGHT = ("objective", "bound", "gap")
 
 
@@ -26,9 +27,11 @@ def index_text() -> str:
         "# Best known solutions\n\n"
         "Objectives are what exact arithmetic says of the stored solutions, rounded to six digits; a bound holds for "
         "every solution. *Found by* is a run that reached the objective, with its version and day, *bound by* what "
-        f"proved the bound: `{COMBINATORIAL}` needs no solver. *Challenged* is the day on which methods were last "
-        f"tried against both. `{_COMMAND}` writes this page anew from `FAMILY/records.json`, where seeds, times, "
-        "methods and all digits are.\n"
+        f"proved the bound: `{COMBINATORIAL}` needs no solver. *Proven by* is the evidence of what is proven optimal: "
+        "a bound recomputed in rational numbers (*combinatorial, exact*), a certificate that the checker accepts "
+        "(*exact certificate*), or no more than a *floating-point solver*. *Challenged* is the day on which methods "
+        f"were last tried against both. `{_COMMAND}` writes this page anew from `FAMILY/records.json`, where seeds, "
+        "times, methods and all digits are.\n"
     ]
     parts += ["".join(_section(name)) for name in FAMILY_NAMES if instances.names(name)]
     return "\n".join(parts)
@@ -82,7 +85,9 @@ def _section(name: str) -> Iterator[str]:
         proven += gap is not None and gap <= PROVEN
         own = {header: str(size) for header, size in sizes(instance).items()} | {"sense": instance.sense[:3]}
         headers |= dict.fromkeys(own)
-        rows.append({"instance": f"[{stem}]({full}.json)"} | own | _figures(record, instance.objective_unit, gap))
+        proof = certificates.label(full, instance.digest) if gap is not None and gap <= PROVEN else NONE
+        figures = _figures(record, instance.objective_unit, gap) | {"proven by": proof}
+        rows.append({"instance": f"[{stem}]({full}.json)"} | own | figures)
     columns = ("instance", *headers, *_HEADERS)
     yield f"## {name}\n\n{len(rows)} instances: {family(name).title}. "
     yield f"{proven} of the solutions are proven optimal to {gap_text(PROVEN)}.\n\n"

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ddlopt.analysis.fitted import FittedTable
 from ddlopt.analysis.texts import NONE, gap_text, json_text, objective_text, time_text
@@ -13,8 +14,8 @@ from ddlopt.models.errors import plain
 from ddlopt.solvers.contracts import Result, Status
 
 __all__ = [
-    "NONE", "cells", "csv_text", "gap_text", "json_text", "markdown", "notes", "objective_text", "status_text", "table",
-    "time_text",
+    "NONE", "cells", "csv_text", "gap_text", "json_text", "lost", "markdown", "notes", "objective_text", "status_text",
+    "table", "time_text",
 ]  # fmt: skip
 
 _LEFT = {"instance", "method", "solver", "status", "checked"}
@@ -54,16 +55,29 @@ def _rows(results: Iterable[Result], instances: Iterable[Instance]) -> tuple[lis
     rows = [cells(result, known.get(result.instance_digest)) for result in results]
     solvers = [str(result.provenance.get("solver", NONE)) for result in results]
     if len(set(solvers) - {NONE}) > 1:
-        rows = [_with_solver(row, solver) for row, solver in zip(rows, solvers, strict=True)]
+        rows = [_with(row, "solver", solver, "method") for row, solver in zip(rows, solvers, strict=True)]
+    errors = [_lost(result) for result in results]
+    if any(errors):
+        told = [NONE if error is None else f"{error:.3g}" for error in errors]
+        rows = [_with(row, "error", text, "objective") for row, text in zip(rows, told, strict=True)]
     widest: dict[str, None] = max((dict.fromkeys(row) for row in rows), key=len, default={})
     return list(widest), rows
 
 
-def _with_solver(row: dict[str, str], solver: str) -> dict[str, str]:
-    """The row with the solver after the method."""
-    place = list(row).index("method") + 1
+def _with(row: dict[str, str], header: str, text: str, behind: str) -> dict[str, str]:
+    """The row with another column behind one that it has."""
+    place = list(row).index(behind) + 1
     items = list(row.items())
-    return dict([*items[:place], ("solver", solver), *items[place:]])
+    return dict([*items[:place], (header, text), *items[place:]])
+
+
+def lost(family: str, unit: str, details: Mapping[str, Any]) -> float | None:
+    """What a plan of compression loses of the gradients; None where there is none, or where it is the objective."""
+    return details.get("error") if family == "compression" and unit == "s" else None
+
+
+def _lost(result: Result) -> float | None:
+    return lost(result.family, result.unit, result.details)
 
 
 def table(results: Sequence[Result], instances: Iterable[Instance] = (), title: str | None = None) -> FittedTable:
@@ -95,11 +109,15 @@ def markdown_text(text: str) -> str:
 
 
 def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> str:
-    """Comma-separated values in SI units with all digits; empty where there is no figure, or no unit."""
+    """Comma-separated values in SI units with all digits; empty where there is no figure, or no unit.
+
+    ``error`` is what a plan of compression loses whose objective is the time.
+    """
     known = {instance.digest: instance for instance in instances}
     figures = (
         "status",
         "objective",
+        "error",
         "bound",
         "evidence",
         "gap",
@@ -119,7 +137,7 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["family", "instance", *columns, "method", *figures, "seed"])
     for result in results:
-        data = result.to_data()
+        data = result.to_data() | {"error": _lost(result)}
         size = extra.get(result.instance_digest, {})
         row = [result.family, result.instance, *(size.get(column, "") for column in columns), result.method]
         row += ["" if data[figure] is None else data[figure] for figure in figures]

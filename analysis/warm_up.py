@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from queue import SimpleQueue
-from subprocess import PIPE
+from subprocess import DEVNULL, PIPE
 
 from ddlopt import instances
 from ddlopt.instances.library import library_folder
@@ -116,27 +116,32 @@ class _Compiler:
     """A process that compiles one module after the other: to load Numba takes as long as to compile a small one."""
 
     _CODE = """
-import sys
+import os, sys
 from ddlopt.models.compilation import compile_kernels
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 for line in sys.stdin:
-    compile_kernels([line.strip()], tell=None)
-    print(flush=True)
+    try:
+        compile_kernels([line.strip()], tell=None)
+        problem = ""
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    print(problem, file=answers, flush=True)
 """
 
     def __init__(self) -> None:
+        # What a module prints goes nowhere: a pipe that nobody reads fills up, and answers have one of their own.
         command = [sys.executable, "-c", self._CODE]
-        self._process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
+        self._process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True)
 
     def compile(self, module: str) -> str | None:
-        """The last line of what went wrong, after which there is no process any more; None if nothing did."""
+        """What went wrong, in a line; None if nothing did."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(OSError):
             print(module, file=self._process.stdin, flush=True)
-        if self._process.stdout.readline():
-            return None
-        _, said = self._process.communicate()
-        return (said.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
+        answer = self._process.stdout.readline()
+        return answer.strip() or None if answer else f"the compiler ended with exit code {self._process.wait()}"
 
     def close(self) -> None:
         """Have no process left behind."""

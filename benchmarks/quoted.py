@@ -3,10 +3,6 @@
 What runs have in common (day, versions, machine, threads) stands once, in ``origins.json``, under the name that the
 column ``origin`` has. Lines are sorted, so that a new run changes its own line and no other. A line speaks of the
 instance with its ``digest`` alone.
-
-Where an origin says ``"from": "table"``, a run was not kept itself, only what it lost against the best known solution,
-in a table: its objective is right to 0.005 % of the best known, and its time is not known. With ``"limits": "at
-least"`` its time limit is the least that it may have had.
 """
 
 import csv
@@ -128,7 +124,7 @@ def origins(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
 def take(store: Store, note: str = "", folder: Path = FOLDER) -> dict[str, int]:
     """Keep the runs of a store on bundled instances, in place of older ones; how many of each family.
 
-    A run takes the place of that of the same method and seed, and of one that was only kept in a table.
+    A run takes the place of that of the same method and seed.
     """
     named = origins(folder)
     new: dict[str, dict[tuple[str, str, int], Run]] = {}
@@ -138,13 +134,7 @@ def take(store: Store, note: str = "", folder: Path = FOLDER) -> dict[str, int]:
             run = _run(row, _origin(row, note, named))
             new.setdefault(row["family"], {})[run.key] = run
     for family, runs in new.items():
-        answered = {(run.instance, run.method) for run in runs.values()}
-        old = [
-            run
-            for run in _all(family, folder)
-            if run.key not in runs
-            and not (named[run.origin].get("from") == "table" and (run.instance, run.method) in answered)
-        ]
+        old = [run for run in _all(family, folder) if run.key not in runs]
         write(family, [*old, *runs.values()], folder)
     _write_origins(named, folder)
     return {family: len(runs) for family, runs in new.items()}
@@ -199,9 +189,8 @@ def facts(runs: Sequence[Run], folder: Path = FOLDER) -> str:
     used = [named[name] for name in sorted({run.origin for run in runs})]
     limits = [run.time_limit_s for run in runs if run.time_limit_s is not None]
     least, most = min(limits, default=None), max(limits, default=None)
-    more = " or more" if any(each.get("limits") for each in used) else ""
     time = "no time limit" if least is None else f"{least:g} s" if least == most else f"{least:g} to {most:g} s"
-    said = [f"Time limit of a run: {time}" + more]
+    said = [f"Time limit of a run: {time}"]
     for name, words in (("gap_limit", "gap {}"), ("threads", "{} thread")):
         values = sorted({each[name] for each in used if name in each})
         said[0] += "".join(

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ddlopt.api import (
-        certify,
         check,
-        check_certificate,
         compare,
         convert,
         default_method,
@@ -28,9 +26,11 @@ if TYPE_CHECKING:
         schema,
         solve,
     )
+    from ddlopt.certifying import certify, check_certificate
     from ddlopt.many import bench, frame, report
     from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution, Violation
     from ddlopt.models.errors import DdloptError
+    from ddlopt.plans import export_plan, import_plan
     from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
 
     __version__: str
@@ -56,21 +56,27 @@ __all__ = [
     "convert",
     "default_method",
     "describe",
+    "export_plan",
     "families",
     "frame",
     "generate",
+    "import_plan",
     "load",
     "methods",
     "names",
     "report",
     "schema",
+    "simulate",
     "solve",
 ]
 
 _ELSEWHERE = {
+    "ddlopt.certifying": {"certify", "check_certificate"},
     "ddlopt.many": {"bench", "frame", "report"},
     "ddlopt.models.contracts": {"Evaluation", "Formulation", "Instance", "Solution", "Violation"},
     "ddlopt.models.errors": {"DdloptError"},
+    "ddlopt.running": {"simulate"},
+    "ddlopt.plans": {"export_plan", "import_plan"},
     "ddlopt.solvers.contracts": {"Limits", "Method", "Result", "Status", "TracePoint"},
 }
 

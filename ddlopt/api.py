@@ -1,31 +1,23 @@
 """The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ddlopt import instances
+from ddlopt.accepting import accepted, require_acceptable
 from ddlopt.analysis.compare import PairProgress, refuted, run
 from ddlopt.choosing import AUTO, by_solver, method_for, opened_by, require_solver_use, require_use, within
-from ddlopt.models import files
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Evaluation, Instance, Solution
-from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, SolverError
+from ddlopt.models.errors import OptionError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.certified import by_certificate
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
-from ddlopt.solvers.within_memory import memory_limit
-
-if TYPE_CHECKING:
-    from ddlopt.models.topology.certificate import Checked, DesignCertificate
-
-CERTIFYING = "branch-and-bound"
-"""The method, of topologies, that writes certificates."""
+from ddlopt.solvers.wrappers.within_memory import memory_limit
 
 
 def families() -> tuple[str, ...]:
@@ -83,6 +75,7 @@ def solve(
     start: Solution | str | Path | None = None,
     start_from: str | Method | None = None,
     memory: float | None = None,
+    accept_error: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
     """Answer one instance; the solution has been through the independent check before you see it.
@@ -113,13 +106,18 @@ def solve(
         proves counts too.
     memory : float, optional
         Gigabytes of address space that the solve, then a process of its own, may have.
+    accept_error : float, optional
+        Error up to which a compression plan is an answer where the instance has no ``error_budget``; ``math.inf``: any.
+        None: 0.1, a tenth of the energy of all gradients, for :func:`default_method`; with a method of your choice the
+        result's message tells of more.
     progress : callable, optional
         Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve.
 
     Returns
     -------
     Result
-        Also where there is no solution: its status then is ``infeasible``, if that is proven, or ``no_solution``.
+        Also where there is no solution: its status then is ``infeasible``, if that is proven, or ``no_solution``, also
+        where it loses more than ``accept_error``; the message says what to set.
 
     Raises
     ------
@@ -134,6 +132,7 @@ def solve(
     """
     problem = load(instance)
     limits, memory_bytes = _limits(time_limit, gap, threads, seed), memory_limit(memory)
+    require_acceptable(problem, accept_error)
     if start_from is not None and start is not None:
         raise OptionError("start and start_from cannot both be given")
     if solver is not None:
@@ -145,8 +144,9 @@ def solve(
     if start_from is not None:
         chosen = opened_by(method_for(start_from, problem, solver), chosen, problem)
     require_use([(problem, chosen)], _asked(threads, seed))
-    beginning = None if start is None else _solution(problem, start)
-    return within(chosen, memory_bytes).solve(problem, limits, seed, progress, beginning)
+    beginning = None if start is None else answer(problem, start)
+    result = within(chosen, memory_bytes).solve(problem, limits, seed, progress, beginning)
+    return accepted(problem, result, accept_error, named=method is not None)
 
 
 def compare(
@@ -215,7 +215,10 @@ def compare(
     with suppress(Exception):  # what goes wrong with one method is for its result to say
         warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})
     results = []
+    known = {problem.digest: problem for problem in problems}
     for result in run(pairs, limits, seed, progress):
+        asked = known.get(result.instance_digest)  # methods of one's own may say anything
+        result = result if asked is None else accepted(asked, result, None, named=True)
         results.append(result)
         if on_result is not None:
             on_result(result)
@@ -238,107 +241,7 @@ def check(instance: Instance | str | Path, solution: Solution | str | Path, exac
         If either cannot be read, or the solution says that it answers another instance.
     """
     problem = load(instance)
-    return family(problem.family).evaluate(problem, _solution(problem, solution), exact=exact)
-
-
-def certify(
-    instance: Instance | str | Path,
-    method: str = CERTIFYING,
-    *,
-    out: str | Path | None = None,
-    time_limit: float | None = None,
-    gap: float = 1e-4,
-    threads: int = 1,
-    seed: int = 0,
-    progress: ProgressCallback | None = None,
-) -> "tuple[Result, DesignCertificate]":
-    """Answer an instance, and keep the proof of its bound; the proof has been checked before you see it.
-
-    Parameters
-    ----------
-    instance : Instance, str or Path
-        See :func:`load`.
-    method : str
-        One that writes certificates: ``branch-and-bound``, of topologies.
-    out : str or Path, optional
-        Write the certificate here.
-    time_limit, gap, threads, seed, progress
-        See :func:`solve`. A search that is stopped has a certificate for the bound that it reached.
-
-    Returns
-    -------
-    result : Result
-        Its ``evidence`` is ``certificate`` unless the combinatorial bound is better than what the search proved.
-    certificate : DesignCertificate
-
-    Raises
-    ------
-    UnknownNameError, NotApplicableError, OptionError, SolverError
-        As :func:`solve`; also if the method writes no certificates, or wrote one that does not hold.
-    """
-    if out is not None:
-        files.writable(out)
-    problem = load(instance)
-    limits = _limits(time_limit, gap, threads, seed)
-    chosen: Any = catalogue.method(method, problem.family)
-    if not hasattr(chosen, "certified"):
-        raise NotApplicableError(
-            f"{method} of {problem.family} writes no certificates; what does: {CERTIFYING} of topology"
-        )
-    result, certificate = chosen.certified(problem, limits, seed, progress)
-    try:
-        proven = check_certificate(problem, certificate)
-    except SolutionError as problem_found:
-        raise SolverError(f"{method} wrote a certificate that does not hold: {problem_found}") from None
-    result = by_certificate(result, proven.bound_s, gap)
-    if out is not None:
-        certificate.save(out)
-    return result, certificate
-
-
-def check_certificate(
-    instance: Instance | str | Path,
-    certificate: "DesignCertificate | str | Path",
-    *,
-    time_limit: float | None = None,
-) -> "Checked":
-    """Check that a certificate proves its bound for an instance, as if an enemy had written it.
-
-    Parameters
-    ----------
-    instance : Instance, str or Path
-        See :func:`load`.
-    certificate : DesignCertificate, str or Path
-        The object, or its file.
-    time_limit : float, optional
-        Seconds after which it is given up: a hostile file can make a check long.
-
-    Returns
-    -------
-    Checked
-        The bound, exactly: in bytes on the busiest link, and in seconds of an iteration.
-
-    Raises
-    ------
-    RefutedError
-        A ``SolutionError``: if it proves nothing.
-    SolutionError
-        If it is no certificate, or one of another instance.
-    SolverError
-        If the time limit has passed; nothing is proved then, and nothing refuted.
-    NotApplicableError
-        If the instance is none of topology, or larger than certificates can speak of.
-    """
-    from ddlopt.models.topology import TopologyInstance
-    from ddlopt.models.topology.certificate import DesignCertificate
-    from ddlopt.models.topology.certificate import check_certificate as check
-
-    problem = load(instance)
-    if not isinstance(problem, TopologyInstance):
-        raise NotApplicableError(f"'{problem.name}' is a {problem.kind}; certificates are of topology instances")
-    given = certificate if isinstance(certificate, DesignCertificate) else DesignCertificate.from_file(certificate)
-    seconds = Limits(time_limit).time_s
-    return check(problem, given, math.inf if seconds is None else seconds)
+    return family(problem.family).evaluate(problem, answer(problem, solution), exact=exact)
 
 
 def generate(family_name: str, kind: str, *, seed: int = 0, **options: Any) -> Instance:
@@ -380,7 +283,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
-    """JSON schema of a family's instances, or of its solutions."""
+    """JSON schema of a family's instances, or of its solutions; ``"cluster"``: of a cluster's file."""
     return instances.schema(family_name, solution=solution)
 
 
@@ -394,7 +297,14 @@ def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Li
     return Limits(time_limit, gap, threads)
 
 
-def _solution(instance: Instance, solution: Solution | str | Path) -> Solution:
+def answer(instance: Instance, solution: Solution | str | Path) -> Solution:
+    """A solution of an instance, or from its file.
+
+    Raises
+    ------
+    SolutionError
+        If it cannot be read, or says that it answers another instance.
+    """
     if not isinstance(solution, Solution):
         solution = family(instance.family).solution.from_file(solution)
     solution.belongs_to(instance)

@@ -41,6 +41,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any other field or option, e.g. optics=duplex."),
 ]
+ClusterFile = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="NAME|FILE", help="Servers and networks from a .toml file, or a bundled one."),
+]
 FormulationName = Annotated[
     str, typer.Option(metavar="F", help="An exact method that is a formulation, e.g. rings-and-routes.")
 ]

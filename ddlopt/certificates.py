@@ -1,7 +1,8 @@
 """Commands for proofs that anybody can check: ``certify``, and ``check --certificate``."""
 
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 def command(
     name: Name,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the certificate here.")],
-    method: Annotated[str, typer.Option(metavar="M", help="A method that writes certificates.")] = "branch-and-bound",
+    method: Annotated[
+        str | None, typer.Option(metavar="M", help="combinatorial, or an exact method; by itself what proves most.")
+    ] = None,
     time_limit: TimeLimit = None,
     gap: Gap = 1e-4,
     threads: Threads = 1,
@@ -23,40 +26,61 @@ def command(
     """Answer one instance and write the proof of its bound, for `check --certificate`."""
     import ddlopt
     from ddlopt.analysis import tables
+    from ddlopt.certifying import certified
     from ddlopt.display import LiveLine, out_console
+    from ddlopt.models.topology.certificate import DesignCertificate
+    from ddlopt.solvers.contracts import Limits
     from ddlopt.solvers.standard_output import kept_clear
 
     instance = ddlopt.load(name)
     with LiveLine([instance]) as line, kept_clear():
-        result, certificate = ddlopt.certify(
-            instance, method, out=out, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
-            progress=line.watch(instance.name, method),
-        )  # fmt: skip
-    out_console().print(tables.table([result], [instance]))
-    exact = f"{certificate.bound} bytes ({certificate.bound_bytes:.12g})"
-    say(f"proven in {out}: every design loads some link with more than {exact}")
-    raise typer.Exit(0 if result.status.answered else NO_ANSWER)
+        progress = line.watch(instance.name, method or "certify")
+        found = certified(instance, method, out, Limits(time_limit, gap, threads), seed, progress)
+    out_console().print(tables.table([found.result], [instance]))
+    certificate = found.certificate
+    if isinstance(certificate, DesignCertificate):
+        exact = f"{certificate.bound} bytes ({certificate.bound_bytes:.12g})"
+        say(f"proven in {out}: every design loads some link with more than {exact}")
+    else:
+        say(f"proven in {out}: {_says(instance, found.proven)}")
+    raise typer.Exit(0 if found.result.status.answered else NO_ANSWER)
 
 
-def print_checked(instance: "Instance", certificate: Path, time_limit: float | None, as_json: Json) -> None:
-    """Check a file and print what it proves."""
+def _says(instance: "Instance", proven: Any) -> str:
+    """What a proof says, in a line."""
+    side = "at least" if instance.sense == "minimize" else "at most"
+    return (
+        f"every solution has {side} {proven.bound} {instance.objective_unit}".rstrip()
+        + f" ({float(proven.bound):.12g})"
+    )
+
+
+def print_checked(
+    instance: "Instance", certificate: Path, solution: Path | None, time_limit: float | None, as_json: Json
+) -> None:
+    """Check a file and print what it proves, beside a solution if there is one."""
     import ddlopt
     from ddlopt.analysis.tables import json_text
     from ddlopt.models.errors import RefutedError
+    from ddlopt.proofs import Proven
 
+    evaluation = None if solution is None else ddlopt.check(instance, solution, exact=True)
+    data: dict[str, Any] = {"instance": instance.name, "instance_digest": instance.digest, "family": instance.family}
     try:
         checked = ddlopt.check_certificate(instance, certificate, time_limit=time_limit)
     except RefutedError as refutation:
         if as_json:
-            which = {"instance": instance.name, "instance_digest": instance.digest, "family": instance.family}
-            print(json_text({**which, "holds": False, "reason": str(refutation)}))
+            print(json_text({**data, "holds": False, "reason": str(refutation)}))
         raise
-    if as_json:
-        data = {
-            "instance": instance.name,
-            "instance_digest": instance.digest,
-            "family": instance.family,
-            "holds": True,
+    data["holds"] = True
+    lines = []
+    bound = checked.bound
+    if isinstance(checked, Proven):
+        data |= {"kind": checked.kind, "nodes": checked.nodes, "says": checked.says}
+        lines += [f"bound: {_says(instance, checked)}", f"holds: {checked.says}"]
+        lines += [f"looked at: {checked.nodes} cases"] if checked.nodes else []
+    else:
+        data |= {
             "bound_bytes": float(checked.bound_bytes),
             "exact_bound_bytes": str(checked.bound_bytes),
             "bound_s": float(checked.bound_s),
@@ -65,9 +89,27 @@ def print_checked(instance: "Instance", certificate: Path, time_limit: float | N
             "applications": checked.applications,
             "images": checked.images,
         }
+        lines += [
+            f"busiest link of every design: more than {checked.bound_bytes} bytes ({float(checked.bound_bytes):.12g})",
+            f"iteration of every design: at least {checked.bound_s} s ({float(checked.bound_s):.12g})",
+            f"looked at: {checked.nodes} cases, {checked.applications} applied weights, {checked.images} images",
+        ]
+    data |= {"bound": float(bound), "exact_bound": str(bound)}
+    feasible = True
+    if evaluation is not None:
+        objective, feasible = evaluation.objective, evaluation.feasible
+        told = "none" if objective is None else f"{objective} ({float(objective):.12g})"
+        data |= {"feasible": feasible, "exact_objective": None if objective is None else str(objective)}
+        lines += [f"solution: {'feasible' if feasible else f'not feasible: {evaluation.violations[0]}'}"]
+        lines += [f"objective: {told}"]
+        if feasible and objective:
+            gap = abs(Fraction(objective) - bound) / abs(Fraction(objective))
+            data |= {"gap": float(gap), "exact_gap": str(gap)}
+            lines += [f"gap: {gap} ({float(gap):.3g})"]
+    if as_json:
         print(json_text(data))
-        return
-    say(f"{instance.name}: the certificate holds")
-    print(f"busiest link of every design: more than {checked.bound_bytes} bytes ({float(checked.bound_bytes):.12g})")
-    print(f"iteration of every design: at least {checked.bound_s} s ({float(checked.bound_s):.12g})")
-    print(f"looked at: {checked.nodes} cases, {checked.applications} applied weights, {checked.images} images")
+    else:
+        say(f"{instance.name}: the certificate holds")
+        print("\n".join(lines))
+    if not feasible:
+        raise typer.Exit(NO_ANSWER)

@@ -9,7 +9,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingE
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Method, Result, uses_of
 from ddlopt.solvers.external import checked
-from ddlopt.solvers.within_memory import WithinMemory
+from ddlopt.solvers.wrappers.within_memory import WithinMemory
 
 AUTO = "auto"
 """The name that stands for the family's choice where a method is asked for."""
@@ -71,7 +71,7 @@ def require_solver_use(instance: Instance, solver: str, asked: Sequence[str | Me
 
 def opened_by(opening: Method, method: Method, instance: Instance) -> Method:
     """The method with another one before it."""
-    from ddlopt.solvers.warm_started import WarmStarted
+    from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
     for each in (opening, method):
         reason = each.refuses(instance)

@@ -15,11 +15,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import certificates, completion, exchange, experiments, formats, library, sweeps
+from ddlopt import certificates, completion, exchange, experiments, formats, library, running, sweeps
 from ddlopt.arguments import (
     BAD_INPUT,
     INTERRUPTED,
     NO_ANSWER,
+    ClusterFile,
     Gap,
     Json,
     Memory,
@@ -89,6 +90,10 @@ def solve(
     threads: Threads = 1,
     seed: Seed = 0,
     memory: Memory = None,
+    accept_error: Annotated[
+        float | None,
+        typer.Option(metavar="E", help="Error up to which a compression plan without a budget is an answer; else 0.1."),
+    ] = None,
     start: Annotated[Path | None, typer.Option(metavar="FILE", help="A solution to begin from.")] = None,
     start_from: Annotated[
         str | None,
@@ -100,12 +105,19 @@ def solve(
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the solution here.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the solution (.png, .svg, .pdf).")] = None,
+    explain: Annotated[
+        bool | None,
+        typer.Option(
+            "--explain/--no-explain", help="Tell what limits the step and what the solution changes; files: yes."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Answer one instance, with a bound and a check."""
     import ddlopt
     from ddlopt.analysis import tables
     from ddlopt.display import LiveLine, out_console, quantity
+    from ddlopt.library import best_known_line
     from ddlopt.models import files
     from ddlopt.solvers import catalogue
     from ddlopt.solvers.standard_output import kept_clear
@@ -120,8 +132,9 @@ def solve(
     chosen = method or ddlopt.default_method(instance, solver, start is not None or start_from is not None)
     with LiveLine([instance]) as line, kept_clear():
         result = ddlopt.solve(
-            instance, chosen, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
-            start_from=start_from, memory=memory, progress=line.watch(instance.name, chosen),
+            instance, method, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
+            start_from=start_from, memory=memory, accept_error=accept_error,
+            progress=line.watch(instance.name, chosen),
         )  # fmt: skip
     if method is None:
         tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
@@ -133,6 +146,11 @@ def solve(
             say(f"{key}: {quantity(key, value)}")
         if result.message:
             tell(result.message)
+        known = best_known_line(name)
+        if known:
+            say(known)
+        if explain or (explain is None and Path(name).is_file()):
+            _explain_step(instance, result)
     if out and result.solution is not None:
         files.write_whole(out, result.solution.to_json() + "\n")
     if (out or plot) and result.solution is None:
@@ -220,7 +238,7 @@ def check(
         Path | None, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="In place of a solution: a proof, as `certify` writes it.")
+        Path | None, typer.Option(metavar="FILE", help="A proof, as `certify` writes it, with or without a solution.")
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="Give a proof up after S seconds, which says nothing of it.")
@@ -231,13 +249,13 @@ def check(
     """Check a solution: its objective, and every constraint that it violates; or check the proof of a bound."""
     import ddlopt
 
-    if (solution is None) == (certificate is None):
+    if solution is None and certificate is None:
         raise typer.BadParameter("give a solution, or a proof with --certificate")
     if certificate is None and time_limit is not None:
         raise typer.BadParameter("--time-limit is for --certificate; the check of a solution takes no time")
     instance = ddlopt.load(name)
     if certificate is not None:
-        certificates.print_checked(instance, certificate, time_limit, as_json)
+        certificates.print_checked(instance, certificate, solution, time_limit, as_json)
         return
     assert solution is not None
     from ddlopt.analysis.tables import json_text
@@ -275,17 +293,19 @@ def generate(
     jobs: Annotated[int | None, typer.Option(metavar="J", help="Jobs.")] = None,
     slots: Annotated[int | None, typer.Option(metavar="T", help="Slots of time.")] = None,
     seed: Seed = 0,
+    cluster: ClusterFile = None,
     settings: Settings = None,
     out: Out = None,
 ) -> None:
     """Generate an instance from a seed; which sizes are needed depends on the family."""
     import ddlopt
 
-    sizes = {"servers": servers, "degree": degree, "jobs": jobs, "slots": slots}
+    sizes = {"servers": servers, "degree": degree, "jobs": jobs, "slots": slots, "cluster": cluster}
     emit(ddlopt.generate(family, kind, **options_of(settings, seed=seed, **sizes)).to_json(), out)
 
 
 app.command(cls=formats.FormatsCommand)(formats.convert)
+app.command()(formats.profile_script)
 
 
 @app.command()
@@ -294,7 +314,7 @@ def schema(
     solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
     out: Out = None,
 ) -> None:
-    """Print the JSON schema of a family's instances or solutions."""
+    """Print the JSON schema of a family's instances or solutions, or of a `cluster` file."""
     import ddlopt
     from ddlopt.analysis.tables import json_text
 
@@ -308,8 +328,20 @@ app.command()(sweeps.report)
 app.command("certify")(certificates.command)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)
+app.command(cls=formats.PlanFormatsCommand)(exchange.export_plan)
+app.command()(exchange.import_plan)
 app.command()(exchange.submit)
+app.command("simulate")(running.command)
 app.add_typer(experiments.app, name="experiment")
+
+
+def _explain_step(instance: Any, result: Any) -> None:
+    """What limits the step of a job, on standard error."""
+    from ddlopt.analysis.step_limits import explained
+
+    if result.solution is not None and result.checked:
+        for line in explained(instance, result.solution):
+            tell(line)
 
 
 def _picture(path: Path) -> None:

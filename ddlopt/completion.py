@@ -47,6 +47,15 @@ def formats(incomplete: str) -> list[str]:
     return [name for name in readers.FORMATS if name.startswith(incomplete)]
 
 
+def plan_formats(context: typer.Context, incomplete: str) -> list[str]:
+    """Formats of plans, of those for the instance on the command line where it is a bundled one."""
+    from ddlopt.instances import load, writers
+
+    name = context.params.get("name") or ""
+    found = writers.formats_of(load(name)) if name in index.read().instances else writers.FORMATS
+    return [each for each in found if each.startswith(incomplete)]
+
+
 def _files(incomplete: str) -> list[str]:
     """Files and folders that begin so; without a word nothing, as there may be thousands."""
     if not incomplete:

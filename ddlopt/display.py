@@ -120,7 +120,8 @@ class LiveLine:
 def verdict(instance: Instance, evaluation: Evaluation, exact: bool = False) -> str:
     """What a check came to: a line for each violation, and one with the objective."""
     objective = None if evaluation.objective is None else float(evaluation.objective)
-    feasible = "feasible" if evaluation.feasible else f"infeasible: {len(evaluation.violations)} violations"
+    count = len(evaluation.violations)
+    feasible = "feasible" if evaluation.feasible else f"infeasible: {count} violation{'s' if count > 1 else ''}"
     exactly = f" (exactly {evaluation.objective})" if exact and objective is not None else ""
     shown = objective_text(objective, instance.objective_unit, digits=12)
     lines = [*map(str, evaluation.violations), f"{instance.name}: {feasible}, objective {shown}{exactly}"]

@@ -1,4 +1,4 @@
-"""Commands that take models to other solvers and bring answers back: ``export``, ``import-solution``, ``submit``."""
+"""Commands that take models and plans elsewhere, and bring answers back: ``export``, ``export-plan`` and others."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import NO_ANSWER, FormulationName, Name, Seed, say, tell, words
+from ddlopt import completion
+from ddlopt.arguments import NO_ANSWER, FormulationName, Name, Out, Seed, Settings, options_of, say, tell, words
 
 _READ_STARTS = "highs,scip,cbc,gurobi"
 
@@ -76,6 +77,47 @@ def import_solution(
     if out:
         write_whole(out, solution.to_json() + "\n")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
+
+
+def export_plan(
+    name: Name,
+    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")],
+    to: Annotated[
+        str, typer.Option(metavar="FORMAT", help="One of those below.", autocompletion=completion.plan_formats)
+    ],
+    settings: Settings = None,
+    out: Out = None,
+) -> None:
+    """Write a solution for those who run it: as tables, a hook for PyTorch, routes, or jobs of a queue."""
+    import ddlopt
+
+    given = options_of(settings)
+    for own in ("out", "target_format", "instance", "solution"):
+        if own in given:
+            raise typer.BadParameter(f"--set {own}: it is given elsewhere on the command line")
+    to_screen = out is None or str(out) == "-"
+    text = ddlopt.export_plan(name, solution, to, out=None if to_screen else out, **given)
+    if to_screen:
+        say(text.rstrip("\n"))
+
+
+def import_plan(
+    name: Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="As `export-plan` writes it, in any format.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the solution here.")] = None,
+) -> None:
+    """Read the solution back from a file of `export-plan`, and check it."""
+    import ddlopt
+    from ddlopt.display import verdict
+    from ddlopt.models.files import writable, write_whole
+
+    if out:
+        writable(out)
+    instance = ddlopt.load(name)
+    solution = ddlopt.import_plan(instance, file)
+    say(verdict(instance, ddlopt.check(instance, solution)))
+    if out:
+        write_whole(out, solution.to_json() + "\n")
 
 
 def submit(

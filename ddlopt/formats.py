@@ -1,4 +1,4 @@
-"""The command ``convert``: instances from files in formats that others defined."""
+"""The command ``convert``, instances from files in formats that others defined, and the help of formats."""
 
 import inspect
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from ddlopt import completion
-from ddlopt.arguments import Out, Settings, emit, options_of
+from ddlopt.arguments import ClusterFile, Out, Settings, emit, options_of, say, tell
 
 
 class FormatsCommand(TyperCommand):
@@ -16,8 +16,26 @@ class FormatsCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        self.epilog = "\n\n".join(["Formats, and what --set takes for each:", *_formats()])
+        self.epilog = "\n\n".join(["Formats, and what --set takes for each:", *self.formats()])
         super().format_help(ctx, formatter)
+
+    def formats(self) -> list[str]:
+        """A line for each format."""
+        return _formats()
+
+
+class PlanFormatsCommand(FormatsCommand):
+    """The same of formats for plans."""
+
+    def formats(self) -> list[str]:
+        """A line for each format."""
+        from ddlopt.instances import writers
+
+        lines = []
+        for name, summary in writers.summaries().items():
+            options = writers.options_of(name).items()
+            lines.append(f"{name}: {summary} ({', '.join(_told(*option) for option in options) or 'no options'})")
+        return lines
 
 
 def _formats() -> list[str]:
@@ -27,6 +45,9 @@ def _formats() -> list[str]:
     for name in readers.FORMATS:
         options = readers.options_of(name).items()
         lines.append(f"{name}: {', '.join(_told(*option) for option in options) or 'no options'}")
+    lines.append(
+        f"{readers.CLUSTER_FORMAT}: what all_reduce_perf prints; makes a cluster's file, from --cluster if given"
+    )
     return lines
 
 
@@ -54,11 +75,40 @@ def convert(
     start: Annotated[str | None, typer.Option(metavar="WHEN", help="Where in a trace to begin.")] = None,
     hours: Annotated[float | None, typer.Option(metavar="H", help="How much of a trace to take.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="K", help="Seed of what the file leaves open.")] = None,
+    cluster: ClusterFile = None,
     settings: Settings = None,
     out: Out = None,
 ) -> None:
     """Convert a file in somebody else's format into an instance; which options there are depends on the format."""
     import ddlopt
+    from ddlopt.instances.readers import CLUSTER_FORMAT
 
-    given = {"virtual_cluster": virtual_cluster, "start": start, "hours": hours, "seed": seed}
+    if source_format == CLUSTER_FORMAT:
+        _measured(file, cluster, out, [virtual_cluster, start, hours, seed, settings])
+        return
+    given = {"virtual_cluster": virtual_cluster, "start": start, "hours": hours, "seed": seed, "cluster": cluster}
     emit(ddlopt.convert(file, source_format, **options_of(settings, **given)).to_json(), out)
+
+
+def _measured(file: Path, cluster: str | None, out: Path | None, others: list[Any]) -> None:
+    """The cluster that explains measured all-reduces best, and on standard error how well."""
+    from ddlopt.instances.clusters import measured
+    from ddlopt.models.files import write_whole
+
+    if any(each is not None for each in others):
+        raise typer.BadParameter("nccl-tests takes --cluster and --out only")
+    fit = measured(file, cluster)
+    for line in fit.lines():
+        tell(line)
+    text = fit.cluster.to_toml()
+    if out is None or str(out) == "-":
+        say(text.rstrip())
+    else:
+        write_whole(out, text)
+
+
+def profile_script() -> None:
+    """Print a script that measures a training job in PyTorch; it needs nothing of ddlopt."""
+    from importlib.resources import files
+
+    print(files("ddlopt.instances.scripts").joinpath("profile_job.py").read_text(encoding="utf-8"), end="")

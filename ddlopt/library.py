@@ -116,15 +116,35 @@ def _instances(
     data, drawn = [], []
     for name, problem in problems.items():
         own = [each for each in index.read().instances.values() if each.problem == name and keeps(each)]
-        data += [dataclasses.asdict(each) | {"proven": each.proven} for each in own]
+        data += [dataclasses.asdict(each) | {"proven": each.proven, "evidence": _evidence(each)} for each in own]
         if own:
             title = f"{name}: {problem.title}. {len(own)} instances, {sum(each.proven for each in own)} proven"
             rows = [_row(each, problem) for each in own]
             drawn.append(
-                FittedTable(rows, left=frozenset({"instance", "state", "found by"}), title=title,
-                            drop=("found by", "bound", "state"))
+                FittedTable(rows, left=frozenset({"instance", "proven by", "found by"}), title=title,
+                            drop=("found by", "bound", "proven by"))
             )  # fmt: skip
     return {"instances": data}, drawn or ["no instance is like that"]
+
+
+def _evidence(listed: "Listed") -> str | None:
+    """By what the best known solution is proven, None where it is not."""
+    from ddlopt.instances.library import certificates
+
+    return certificates.label(listed.name, listed.digest) if listed.proven else None
+
+
+def best_known_line(name: str) -> str | None:
+    """Of a bundled instance the objective that is known and by what it is proven; None of another one."""
+    from ddlopt import instances
+    from ddlopt.analysis.texts import objective_text
+    from ddlopt.instances import index
+
+    listed = index.read().instances.get(instances.find(name) or "")
+    if listed is None or listed.objective is None:
+        return None
+    proof = f"optimal ({_evidence(listed)})" if listed.proven else "not proven optimal"
+    return f"best known: {objective_text(listed.objective, listed.unit)}, {proof}"
 
 
 def _row(listed: "Listed", problem: "ListedProblem") -> dict[str, str]:
@@ -138,7 +158,7 @@ def _row(listed: "Listed", problem: "ListedProblem") -> dict[str, str]:
         "best known": objective_text(listed.objective, listed.unit),
         "bound": objective_text(listed.bound, listed.unit, like=listed.objective),
         "gap": gap_text(listed.gap),
-        "state": "proven" if listed.proven else "open",
+        "proven by": _evidence(listed) or "open",
         "found by": listed.found_by or NONE,
     }
 

@@ -41,12 +41,12 @@ def bench(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and stop.")] = False,
 ) -> None:
     """Answer the instances of suites with many methods and seeds; every result is stored as soon as it is there."""
-    from ddlopt.analysis.bench.processes.cluster import executor_of
     from ddlopt.analysis.bench.store import Store
     from ddlopt.analysis.bench.suites import members
     from ddlopt.analysis.bench.sweep import Sweep
     from ddlopt.analysis.bench.tasks import plan
     from ddlopt.analysis.warm_up import warm_up
+    from ddlopt.solvers.cluster import executor_of
     from ddlopt.solvers.contracts import Limits
 
     if memory is not None and not 0 < memory < math.inf:

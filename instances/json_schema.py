@@ -8,11 +8,13 @@ from pydantic import Field, TypeAdapter
 
 from ddlopt.models.catalogue import family
 
+CLUSTER = "cluster"
+"""In place of a family: the file of a cluster."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions.
+    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions; ``"cluster"``: of a cluster's file.
 
     It describes shapes and ranges; what relates fields to each other (a group's members to the number of servers, say)
     is checked on reading.
@@ -22,6 +24,10 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     UnknownNameError
         If there is no such family.
     """
+    if family_name == CLUSTER:
+        from ddlopt.instances.clusters import Cluster
+
+        return {"$schema": DIALECT, **Cluster.model_json_schema(mode="validation")}
     which = family(family_name).solution if solution else family(family_name).instance
     if not which.variants:
         return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}

@@ -3,10 +3,10 @@
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from ddlopt.models.errors import OptionError
 
@@ -27,17 +27,28 @@ T = TypeVar("T")
 def refuse_odd_value(option: str, value: Any, wanted: Any) -> None:
     """Raise OptionError unless a value is of the type that an option is declared with.
 
-    Types are those of :data:`_WORDS`, ``tuple[such, ...]`` (lists will do) and unions.
+    Types are those of :data:`_WORDS`, ``tuple[such, ...]`` (lists will do), words in a ``Literal``, and unions.
     """
     if not _fits(value, wanted):
         raise OptionError(f"{option} is {value!r}; it must be {_described(wanted)}")
 
 
+def refuse_unknown(what: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Raise OptionError at the first option that ``what``, such as ``"format 'onnx'"``, does not take."""
+    takes = list(known)
+    for option in options:
+        if option not in takes:
+            listed = f"it takes: {', '.join(takes)}" if takes else "it takes none"
+            raise OptionError(f"{what} takes no option '{option}'; {listed}")
+
+
 def _fits(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, UnionType):
+    if get_origin(wanted) in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(wanted))
     if get_origin(wanted) is tuple:
         return isinstance(value, list | tuple) and all(_fits(each, get_args(wanted)[0]) for each in value)
+    if get_origin(wanted) is Literal:
+        return isinstance(value, str) and value in get_args(wanted)
     if wanted is bool or isinstance(value, bool):
         return wanted is bool and isinstance(value, bool)
     if wanted is float:
@@ -46,11 +57,14 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def _described(wanted: Any) -> str:
-    if isinstance(wanted, UnionType):
+    if get_origin(wanted) in (Union, UnionType):
         return " or ".join(_described(each) for each in get_args(wanted))
     if get_origin(wanted) is tuple:
         return f"a list, each {_described(get_args(wanted)[0])}"
-    return _WORDS[wanted if get_origin(wanted) is None else get_origin(wanted)]
+    if get_origin(wanted) is Literal:
+        return " or ".join(f"'{each}'" for each in get_args(wanted))
+    plain = wanted if get_origin(wanted) is None else get_origin(wanted)
+    return _WORDS.get(plain) or f"an object of {plain.__name__}"
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:

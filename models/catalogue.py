@@ -3,8 +3,8 @@
 from functools import cache
 from importlib import import_module
 
-from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import UnknownNameError
+from ddlopt.models.contracts import Evaluation, Instance, Solution
+from ddlopt.models.errors import SolutionError, UnknownNameError
 from ddlopt.models.problem import Family, Problem
 
 FAMILY_NAMES = ("topology", "scheduling", "compression", "codesign", "deployment", "aggregation", "gossip")
@@ -49,3 +49,23 @@ def problem(path: str) -> Problem:
 def problem_of(instance: Instance) -> Problem:
     """The problem that an instance is one of."""
     return family(instance.family).problem_of(instance)
+
+
+def require_feasible(instance: Instance, solution: Solution) -> Evaluation:
+    """What the check says of a solution that is feasible.
+
+    Raises
+    ------
+    SolutionError
+        If it violates a constraint, or is of another instance or problem.
+    """
+    found = problem_of(instance)
+    solution.belongs_to(instance)
+    if not isinstance(solution, found.solution):
+        raise SolutionError(f"a {solution.kind} cannot answer the {instance.kind} '{instance.name}'")
+    evaluation = found.evaluate(instance, solution)
+    if not evaluation.feasible or evaluation.objective is None:
+        first, *others = [str(each) for each in evaluation.violations] or ["it has no objective"]
+        more = f" (and {len(others)} more: ddlopt check)" if others else ""
+        raise SolutionError(f"the {solution.kind} is infeasible for '{instance.name}': {first}{more}")
+    return evaluation

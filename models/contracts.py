@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from ddlopt.models.errors import DdloptError, InstanceError, SolutionError
+from ddlopt.models.errors import DdloptError, InstanceError, SolutionError, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_text
 from ddlopt.models.sizes import refuse_odd_figures
 
@@ -145,6 +145,15 @@ class Part(BaseModel):
     """A frozen piece of a document that refuses what it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def without(document: BaseModel, data: dict[str, Any], *fields: str) -> dict[str, Any]:
+    """``data`` of a document without those of the ``fields`` that are at their defaults.
+
+    For fields that came later: what does not use them is written, and has its digest, as before.
+    """
+    unsaid = {name for name in fields if getattr(document, name) == type(document).model_fields[name].default}
+    return {name: value for name, value in data.items() if name not in unsaid}
 
 
 class _Document(BaseModel):
@@ -319,7 +328,7 @@ class Violation:
     rhs: Number
 
     def __str__(self) -> str:
-        return f"{self.kind} at {self.where}: {float(self.lhs):.12g} against {float(self.rhs):.12g}"
+        return f"{self.kind} at {plain(self.where)}: {float(self.lhs):.12g} against {float(self.rhs):.12g}"
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,3 +59,9 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write bytes, or text as UTF-8; the file appears whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_whole_packed(path: str | Path, text: str) -> None:
+    """Write text, as gzip where the name ends in ``.gz``: the same text is the same bytes, whatever the time."""
+    data = text.encode()
+    write_whole(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)

@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import FEASIBILITY_TOL, NEGLIGIBLE_COEFFICIENT
 
 
 class Sum:
@@ -123,6 +123,19 @@ def joined(sums: Iterable[Sum]) -> Sum:
     return Sum(coefficients, variables, constant)
 
 
+def linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
+    """For Pyomo: the sum of variables times coefficients, which come first, and a constant."""
+    pairs = list(terms)
+    return LinearExpression(
+        constant=constant, linear_coefs=[value for value, _ in pairs], linear_vars=[variable for _, variable in pairs]
+    )
+
+
+def significant(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
+    """The same without coefficients so small that solvers drop them; for terms of about 1, or 1000."""
+    return linear([(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE_COEFFICIENT], constant)
+
+
 class Family(dict[Any, Row]):
     """Rows that say the same, by index."""
 
@@ -134,7 +147,10 @@ class Family(dict[Any, Row]):
 
 
 class Rows(dict[str, Family]):
-    """Rows by what they say; each family becomes a constraint of a block, with the same indices."""
+    """Rows by what they say; each family becomes a constraint of a block, with the same indices.
+
+    A row that has no others beside it has index None.
+    """
 
     def __missing__(self, name: str) -> Family:
         """Begin a family."""
@@ -142,24 +158,32 @@ class Rows(dict[str, Family]):
         return self[name]
 
     def add_to(self, block: pyo.Block, **docs: str) -> None:
-        """Give ``block`` a constraint for each name, with what ``docs`` says of it.
+        """Give ``block`` a constraint for each name of ``docs``, with what they say of it; it may have no rows.
 
         Raises
         ------
         InfeasibleError
             If a row without variables does not hold.
+        KeyError
+            If ``docs`` leave rows out.
         """
-        for name, rows in self.items():
+        if self.keys() - docs.keys():
+            raise KeyError(f"nothing is said of the rows {sorted(self.keys() - docs.keys())}")
+        for name, doc in docs.items():
             kept = {}
-            for index, row in rows.items():
+            for index, row in self.get(name, {}).items():
                 if row.sum.variables:
                     kept[index] = row
                 elif (row.low or 0.0) > FEASIBILITY_TOL or (row.high is not None and row.high < -FEASIBILITY_TOL):
-                    raise InfeasibleError(f"{docs[name]}: row {index} has no variables and does not hold")
-            block.add_component(name, _constraint(kept, docs[name]))
+                    raise InfeasibleError(f"{doc}: row {index} has no variables and does not hold")
+            block.add_component(name, _constraint(kept, doc))
 
 
 def _constraint(rows: Mapping[Any, Row], doc: str) -> pyo.Constraint:
+    if list(rows) == [None]:
+        low, sum_, high = rows[None]
+        return pyo.Constraint(expr=(low, sum_.expression, high), doc=doc)
+
     def rule(_: Any, *index: Any) -> Any:
         low, sum_, high = rows[index if len(index) != 1 else index[0]]
         return low, sum_.expression, high

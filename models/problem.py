@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Self
@@ -49,6 +50,9 @@ class Problem:
     bound : callable
         A combinatorial bound on the objective of every solution of an instance, found without a solver: from below
         where the objective is minimised, from above where it is maximised, None where there is none.
+    exact_bound : callable, optional
+        The same without any rounding, as a ``Fraction``: ``exact_bound(instance)``. None where nothing of the bound
+        can be recomputed in rational numbers.
     columns : mapping
         Which attributes of an instance tables show, by header; of a tuple its length. The first is the size.
     """
@@ -61,6 +65,7 @@ class Problem:
     solution: type[Solution]
     evaluate: Evaluate
     bound: Bounding
+    exact_bound: Callable[[Any], Fraction] | None = None
     columns: Mapping[str, str] = field(default_factory=_columns)
 
     def module(self, storey: str, name: str = "") -> ModuleType | None:

@@ -21,6 +21,8 @@ MOST_BYTES = 64 * 2**20
 _CHUNK = 2**20
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
+_FRACTION = re.compile(r"-?[0-9]{1,3000}(/[1-9][0-9]{0,2999})?")
+
 _most: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
 
 
@@ -154,3 +156,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
                 raise ValueError(f"the key {key!r} stands twice in one object; give it once")
             seen.add(key)
     return found
+
+
+def is_fraction(text: str) -> bool:
+    """Whether a text is a fraction of reasonable length."""
+    return _FRACTION.fullmatch(text) is not None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from ddlopt.models.errors import OptionError
 
@@ -33,7 +34,10 @@ def require_memory(what: str, needed_bytes: float, error: type[Exception] = Valu
 
 
 def refuse_odd_figures(data: Any, place: str = "") -> None:
-    """Raise ValueError at the first figure of plain data that is too large or too small to calculate with."""
+    """Raise ValueError at the first figure of data or parts that is too large or too small to calculate with."""
+    if isinstance(data, BaseModel):
+        # A part that a program made: it was not looked at when it was read.
+        data = dict(data)
     if isinstance(data, Mapping):
         for name, value in data.items():
             refuse_odd_figures(value, f"{place}.{name}" if place else str(name))

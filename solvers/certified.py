@@ -41,6 +41,11 @@ def withdrawn(result: Result, status: Status, message: str | None = None, *, sco
     return replace(result, status=status, message=told, bound=None, evidence=None)
 
 
+def withheld(result: Result, message: str) -> Result:
+    """The result without its solution, for one that nobody should take for an answer; what is proven stays."""
+    return replace(result, status=Status.NO_SOLUTION, objective=None, solution=None, checked=False, message=message)
+
+
 def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
     """The better solution of two results of one instance, with the tighter of their bounds.
 
@@ -64,7 +69,7 @@ def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
     by = _tighter(first, second, sense)
     bound = None if by.bound is None else best_objective((by.bound, chosen.objective), sense)
     left = relative_gap(chosen.objective, bound, sense)
-    proven = chosen.solution is not None and left is not None and left <= gap
+    proven = chosen.solution is not None and left is not None and left <= max(gap, OBJECTIVE_TOL)
     return replace(
         told_anew(chosen, **figures),
         bound=bound,
@@ -79,14 +84,15 @@ def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
     Parameters
     ----------
     bound : Fraction
-        What the checker says that the certificate proves, from below.
+        What the checker says that the certificate proves: from below of what is minimised, else from above.
     gap : float
         Relative gap up to which a solution counts as optimal.
     """
-    value = math.nextafter(float(bound), -math.inf)  # never more than what is proven
-    if result.sense != "minimize" or result.objective is None or value > result.objective:
+    sign = 1 if result.sense == "minimize" else -1
+    value = math.nextafter(float(bound), -sign * math.inf)  # never more than what is proven
+    if result.objective is None or sign * value > sign * result.objective:
         return result
-    if result.bound is not None and value < result.bound - OBJECTIVE_TOL * abs(result.bound):
+    if result.bound is not None and sign * value < sign * result.bound - OBJECTIVE_TOL * abs(result.bound):
         return result
     left = relative_gap(result.objective, value, result.sense)
     proven = left is not None and left <= max(gap, OBJECTIVE_TOL)

@@ -13,10 +13,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
 from ddlopt.solvers.names import settings_in, split, written
+from ddlopt.solvers.wrappers.by_instance import ByInstance
 
 _NOT_OPTIONS = ("name", "family", "backend", "formulation")
 _KEYWORDS = {"true": True, "false": False, "none": None, "True": True, "False": False, "None": None}

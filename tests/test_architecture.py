@@ -76,21 +76,9 @@ def name_of(file):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def only_for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def statements(node):
-    """A tree without what only a type checker sees."""
-    for child in ast.iter_child_nodes(node):
-        if not only_for_types(child):
-            yield child
-            yield from statements(child)
-
-
 def modules_imported(file, known):
     """Modules of ours that a file imports, wherever in it; ``from package import module`` is the module."""
-    for node in statements(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom):
@@ -112,7 +100,7 @@ def imports():
 
 
 def test_there_are_no_circles(imports):
-    """Not even of imports within functions."""
+    """Not even of imports within functions, or for types only."""
     assert [sorted(circle) for circle in nx.strongly_connected_components(imports) if len(circle) > 1] == []
 
 

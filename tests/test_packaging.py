@@ -23,7 +23,8 @@ ROOMS = {package: ROOT / folder for package, folder in SETUP["package-dir"].item
 @cache
 def tree() -> dict[str, Path]:
     """Everything to be installed: path inside the wheel, file in the tree."""
-    ends = (".py", ".json", ".json.gz", "INDEX.md", "index.json", ".html", ".css", ".js", ".npz", "py.typed")
+    code, data = (".py", ".cc", "py.typed"), (".toml", ".json", ".json.gz", "INDEX.md", ".npz", ".ddlcert")
+    ends = (*code, *data, ".html", ".css", ".js")
     return {
         f"{package.replace('.', '/')}/{file.relative_to(folder).as_posix()}": file
         for package, folder in ROOMS.items()

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ddlopt.analysis.bench.store import NESTED, Store
+from ddlopt.analysis.tables import lost
 from ddlopt.models.errors import OptionError
 from ddlopt.models.files import replacing
 
@@ -17,7 +18,7 @@ _CHUNK = 20_000
 
 
 def frame(store: Store, nested: bool = False) -> pd.DataFrame:
-    """One row a run; instances' senses, units and best known objectives beside them.
+    """One row a run; instances' senses, units and best known objectives beside them, and the error of plans.
 
     Parameters
     ----------
@@ -54,9 +55,11 @@ def _rows(store: Store, nested: bool) -> Iterator[dict[str, Any]]:
     instances = store.instances()
     for run in store.runs():
         of = instances[run["instance_digest"]]
+        error = lost(run["family"], of["unit"], run["details"])
         for name in NESTED:
             if nested:
                 run[name] = json.dumps(run[name])
             else:
                 del run[name]
-        yield run | {name: of[name] for name in ("sense", "unit", "best_objective")}
+        beside = {} if error is None else {"error": error}
+        yield run | beside | {name: of[name] for name in ("sense", "unit", "best_objective")}

@@ -15,7 +15,7 @@ from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 SIZES = ((10, 10, 8), (20, 20, 16), (50, 20, 32), (50, 50, 32), (100, 50, 64), (200, 100, 64))
 """Jobs, slots, GPUs."""

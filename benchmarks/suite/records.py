@@ -31,9 +31,10 @@ from ddlopt.instances.library.store_best import store_challenge
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import UnknownNameError
-from ddlopt.solvers import catalogue, options
+from ddlopt.solvers import catalogue
 from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.names import split
 
 
 def records(asked):
@@ -120,7 +121,7 @@ def best_heuristic(instance: Instance) -> str | None:
 
 def bare(method: str) -> str:
     """A method's name without its options."""
-    return options.split(method)[0]
+    return split(method)[0]
 
 
 def finders(family: str, problem: str) -> Iterator[str]:

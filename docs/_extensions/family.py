@@ -25,7 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 KINDS = ("exact", "heuristic", "reference")
 """Of methods; a class behind methods of several is documented with the first."""
@@ -66,7 +66,7 @@ def behind(family: str, kinds: Iterable[str]) -> dict[type[Any], list[str]]:
 
 def class_lines(kind: type[Any], names: Iterable[str]) -> Iterator[str]:
     """The lines that document a class; one that several families share is in no index, as it can be there once."""
-    shared = kind.__module__.count(".") == 2
+    shared = kind.__module__.count(".") == 2 or kind.__module__.startswith("ddlopt.solvers.wrappers.")
     yield from (f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-members:")
     yield from ("   :no-index:", "") if shared else ("",)
     if names:

@@ -176,7 +176,8 @@ def instances(family: str, problem: str) -> tuple[Any, ...]:
     paths = [path for path in paths if path.stat().st_size <= LARGEST_BYTES and "best" not in path.suffixes[0]]
     found = (ddlopt.load(path) for path in paths if path.name != "records.json")
     right = (each for each in found if getattr(each, "problem", family) == problem)
-    further = cases().further(family) if problem == family else ()
+    made = cases().further(family)
+    further = [each for each in made if getattr(each, "problem", family) == problem]
     return (*itertools.islice(right, FIRST), *further, *itertools.islice(right, LOADED))
 
 

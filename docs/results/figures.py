@@ -6,6 +6,7 @@ losses are parts, 0.01 being one percent.
 
 import fnmatch
 import functools
+import json
 import re
 import statistics
 from collections.abc import Callable, Mapping
@@ -15,11 +16,15 @@ from typing import Any
 from benchmarks import quoted
 from benchmarks.suite import gaps as tables_of_gaps
 from ddlopt import instances
+from ddlopt.analysis import tables
+from ddlopt.instances import index
 from ddlopt.instances.index import PROVEN
 from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import relative_gap
 
 DOCS = Path(__file__).resolve().parents[1]
+ONCE_OPEN = DOCS / "results" / "open_2026-11-22.json"
+"""The gaps of the 99 instances of 437 that were not proven on that day."""
 _UNITS = {"%": 1e-2, "ms": 1e-3, "µs": 1e-6}
 
 
@@ -53,6 +58,59 @@ def proven(*patterns: str) -> int:
     return sum(each <= PROVEN for each in gaps(*patterns))
 
 
+def unproven(*patterns: str) -> list[str]:
+    """The instances that are not solved to optimality, by name."""
+    known = {name: each.gap for name, each in index.read().instances.items()}
+    return [name for name in names(*patterns) if known[name] is None or known[name] > PROVEN]
+
+
+def open_instances(*patterns: str) -> str:
+    """A table of them, with what is known and who found it."""
+    rows = []
+    for name in unproven(*patterns):
+        record, instance = instances.record(name), quoted.instance_of(name)
+        found, limit = record.found, record.bound
+        rows.append(
+            {
+                "instance": f"`{name.partition('/')[2]}`",
+                "best known": tables.objective_text(found and found.objective, instance.objective_unit),
+                "bound": tables.objective_text(
+                    limit and limit.value, instance.objective_unit, like=found and found.objective
+                ),
+                "gap": tables.gap_text(gap(name)),
+                "found by": found.method if found else tables.NONE,
+                "bound by": limit.method if limit else tables.NONE,
+            }
+        )
+    return tables_of_gaps.markdown(list(rows[0]), rows).rstrip() if rows else "All are proven."
+
+
+def once_open(*patterns: str) -> str:
+    """What became of the instances that were not proven when this was first looked at, the widest gaps first."""
+    then: dict[str, float] = json.loads(ONCE_OPEN.read_text(encoding="utf-8"))
+    rows = []
+    for name in sorted((each for each in names(*patterns) if each in then), key=lambda each: -then[each]):
+        record = instances.record(name)
+        dates = [each.date for each in (record.found, record.bound) if each is not None]
+        rows.append(
+            {
+                "instance": f"`{name}`",
+                "gap then": tables.gap_text(then[name]),
+                "gap now": tables.gap_text(gap(name)),
+                "solution by": record.found.method if record.found else tables.NONE,
+                "bound by": record.bound.method if record.bound else tables.NONE,
+                "since": f"{max(dates)}" if dates else tables.NONE,
+            }
+        )
+    return tables_of_gaps.markdown(list(rows[0]), rows).rstrip()
+
+
+def closed() -> int:
+    """How many of them are proven now."""
+    then = json.loads(ONCE_OPEN.read_text(encoding="utf-8"))
+    return len(set(then) - set(unproven("*")))
+
+
 def names(*patterns: str) -> list[str]:
     """The instances that patterns mean."""
     found = [name for name in instances.names() if any(fnmatch.fnmatchcase(name, each) for each in patterns)]
@@ -84,6 +142,19 @@ def cell(page: str, column: str, row: Mapping[str, str], under: str = "", which:
     ``under`` begins the paragraph above the table, where rows of several tables are alike; ``which`` is 1 for the
     figure in brackets behind another one.
     """
+    found = _cells(page, column, row, under)
+    if len(found) != 1:
+        raise FigureError(f"{page}: {len(found)} rows have {dict(row)} and a column {column}")
+    return _figure(found[0], which)
+
+
+def column(page: str, name: str, row: Mapping[str, str] | None = None, under: str = "", which: int = 0) -> list[float]:
+    """The figures of a column, in the rows that have these cells; rows without a figure are left out."""
+    found = [_figure(each, which) for each in _cells(page, name, row or {}, under) if each not in ("", "–")]
+    return _there(found or None, f"{page}: no row has {dict(row or {})} and a figure in a column {name}")
+
+
+def _cells(page: str, column: str, row: Mapping[str, str], under: str) -> list[str]:
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     found = []
     for above, table in re.findall(r"([^\n]*)\n\n((?:\|.*\n)+)", text):
@@ -92,9 +163,11 @@ def cell(page: str, column: str, row: Mapping[str, str], under: str = "", which:
         if above.startswith(under) and column in head and set(row) <= set(head):
             rows = (dict(zip(head, line, strict=True)) for line in lines[2:])
             found += [each[column] for each in rows if all(each[name] == value for name, value in row.items())]
-    if len(found) != 1:
-        raise FigureError(f"{page}: {len(found)} rows have {dict(row)} and a column {column}")
-    figures = re.findall(r"([\d.]+)(?: (%|(?:ms|µs|s)\b))?", found[0].replace("%", " % ").replace("  ", " "))
+    return found
+
+
+def _figure(text: str, which: int) -> float:
+    figures = re.findall(r"([\d.]+)(?: (%|(?:ms|µs|s)\b))?", text.replace("%", " % ").replace("  ", " "))
     figure, unit = figures[which]
     return float(figure) * _UNITS.get(unit, 1.0)
 
@@ -147,8 +220,8 @@ def _there(figure: Any, problem: str) -> Any:
 FIGURES: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
-        *(best, bound, gap, gaps, proven, names, run, loss, losses, times),
-        *(cell, bandwidth, attribution, over_fat_tree, statistics.median),
+        *(best, bound, gap, gaps, proven, unproven, closed, names, run, loss, losses, times),
+        *(cell, column, bandwidth, attribution, over_fat_tree, statistics.median),
     )
 }
 """By the names that expressions use."""

@@ -56,8 +56,9 @@ def generate(family: str, kind: str, seed: int = 0, **options: Any) -> Instance:
     seed : int
         Of NumPy's default generator; recorded in ``source``.
     **options
-        Sizes (``servers``, ``degree`` of a topology instance, …), any other field of the family's instances that is
-        not itself generated, and what :func:`options_of` lists for the kind.
+        ``cluster``: a cluster's file or bundled name (:mod:`ddlopt.instances.clusters`), which gives options of servers
+        and networks. Sizes (``servers``, ``degree`` of a topology instance, …), any other field of the family's
+        instances that is not itself generated, and what :func:`options_of` lists for the kind.
 
     Raises
     ------
@@ -70,13 +71,20 @@ def generate(family: str, kind: str, seed: int = 0, **options: Any) -> Instance:
     """
     _refuse_unknown(family, kind)
     require_seed(seed)
+    cluster = options.get("cluster")
+    if cluster is None:
+        options.pop("cluster", None)
+    else:
+        from ddlopt.instances.clusters.options import applied, with_cluster
+
+        options = applied(options, options_of(family, kind), kind, family)
     try:
         _refuse_large_counts(family, kind, options)
         instance: Instance = _generators(family).generate(kind, seed, **options)
     except (MemoryError, OverflowError) as problem:
         told = ", ".join(f"{name} {value}" for name, value in options.items())
         raise OptionError(f"{kind} with {told} is too large: {problem or 'there is not so much memory'}") from None
-    return instance
+    return instance if cluster is None else with_cluster(instance, cluster)
 
 
 def _refuse_large_counts(family: str, kind: str, options: Mapping[str, Any]) -> None:

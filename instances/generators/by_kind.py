@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.instances.options import checked, refuse_odd_value
+from ddlopt.instances.options import checked, refuse_odd_value, refuse_unknown
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import OptionError
 
 Kinds = Mapping[str, str]
 """Module in this folder and function of every kind: ``function(rng, **options) -> Instance``."""
@@ -26,9 +25,7 @@ def made(kinds: Kinds, kind: str, seed: int, options: Mapping[str, Any], untold:
     options = dict(options)
     known = options_of(kinds, kind)
     name = options.pop("name", None)
-    for option in options:
-        if option not in known:
-            raise OptionError(f"kind '{kind}' takes no option '{option}'; it takes: {', '.join(sorted(known))}, name")
+    refuse_unknown(f"kind '{kind}'", options, [*sorted(known), "name"])
     if name is not None:
         refuse_odd_value("name", name, str)
     instance: Instance = checked(_function(kinds, kind))(np.random.default_rng(seed), **options)

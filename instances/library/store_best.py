@@ -4,7 +4,6 @@ A solution's file is written before the record that speaks of it. Whatever ends 
 good solution of which nothing is said, and offering the same solution again, or :func:`settle`, says it.
 """
 
-import gzip
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -29,7 +28,7 @@ from ddlopt.instances.library.records import (
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Number, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, SolutionError
-from ddlopt.models.files import writable, write_whole
+from ddlopt.models.files import writable, write_whole_packed
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 
 _ROUNDING = Fraction(1, 10**9)
@@ -247,13 +246,10 @@ def _beats(objective: Number, rival: Number, sense: Sense) -> bool:
 def _write_solution(full: str, instance: Instance, solution: Solution) -> None:
     plain, packed = best_files(full)
     signed = solution.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
-    data = (signed.to_json(indent=None) + "\n").encode()
-    if len(data) > _LARGEST_PLAIN_BYTES:
-        write_whole(packed, gzip.compress(data, mtime=0))
-        plain.unlink(missing_ok=True)
-    else:
-        write_whole(plain, data)
-        packed.unlink(missing_ok=True)
+    text = signed.to_json(indent=None) + "\n"
+    kept, other = (packed, plain) if len(text.encode()) > _LARGEST_PLAIN_BYTES else (plain, packed)
+    write_whole_packed(kept, text)
+    other.unlink(missing_ok=True)
 
 
 def _note(full: str, instance: Instance, found: Found | None, bound: Bound | None) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ddlopt.instances.options import refuse_unknown
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import DdloptError, OptionError, UnknownNameError
 
@@ -25,6 +26,16 @@ _READERS = {
     "iopddl": "graphs.iopddl.read_iopddl",
     "libffm": "libffm.read_libffm",
     "ina-routing": "ina_routing.read_ina_routing",
+    "onnx": "models.onnx_jobs.read_onnx",
+    "onnx-codesign": "models.onnx_jobs.read_onnx_codesign",
+    "onnx-deployment": "models.onnx_jobs.read_onnx_deployment",
+    "onnx-topology": "models.onnx_jobs.read_onnx_topology",
+    "profile": "models.profile.read_profile",
+    "profile-topology": "models.profile.read_profile_topology",
+    "transformer": "models.transformer_config.read_compression",
+    "transformer-codesign": "models.transformer_config.read_codesign",
+    "transformer-deployment": "models.transformer_config.read_deployment",
+    "transformer-topology": "models.transformer_config.read_topology",
     "topology-zoo": "zoo.topology_zoo.read_topology_zoo",
     "topology-zoo-gossip": "zoo.zoo_gossip.read_zoo_gossip",
 }
@@ -35,6 +46,9 @@ _LARGEST_COUNT = 2**53
 # Options of readers are factors and seconds; what is smaller, or larger than its inverse, is a slip of the pen.
 _SMALLEST = 1e-30
 
+CLUSTER_FORMAT = "nccl-tests"
+"""What ``ddlopt convert`` reads besides: measurements that make a cluster's file
+(:func:`ddlopt.instances.clusters.measured`)."""
 FORMATS = tuple(_READERS)
 """What :func:`convert` can read."""
 
@@ -53,25 +67,36 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``dnn-partitioning``: graphs of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
         ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest. ``libffm``: a click log.
         ``ina-routing``: a network with jobs whose gradients switches add up, in the layout of INARouting.
+        ``onnx``: a neural network whose gradients are compressed; ``onnx-topology``: the same as a job
+        that needs links; ``onnx-codesign``: that, with a strategy for each layer left open; ``onnx-deployment``: its
+        operators, which need devices. ``transformer``, ``transformer-topology`` and so on: the same from the
+        ``config.json`` of a transformer. ``profile``, ``profile-topology``: a job as ``profile_job.py`` measured it.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
         ``topology-zoo-gossip``: the same as a graph whose nodes gossip.
     **options
-        What the format's reader takes (:func:`options_of`).
+        What the format's reader takes (:func:`options_of`), and ``cluster``: a cluster's file or bundled name
+        (:mod:`ddlopt.instances.clusters`), which gives options of servers and networks.
 
     Raises
     ------
     UnknownNameError
-        If there is no such format.
+        If there is no such format or cluster.
     OptionError
         If the reader does not take an option, or needs one that is not given.
     InstanceError
         If the file cannot be read or is something else.
     """
-    known = options_of(source_format)
-    for option in options:
-        if option not in known:
-            takes = f"it takes: {', '.join(known)}" if known else "it takes none"
-            raise OptionError(f"format '{source_format}' takes no option '{option}'; {takes}")
+    if source_format == CLUSTER_FORMAT:
+        raise OptionError(
+            f"'{source_format}' makes a cluster, no instance; ddlopt.instances.clusters.measured reads it"
+        )
+    known, cluster = options_of(source_format), options.get("cluster")
+    if cluster is not None:
+        from ddlopt.instances.clusters.options import applied, with_cluster
+
+        return with_cluster(convert(path, source_format, **applied(options, known, source_format)), cluster)
+    options.pop("cluster", None)
+    refuse_unknown(f"format '{source_format}'", options, known)
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in options]
     if missing:
         raise OptionError(f"format '{source_format}' needs {' and '.join(missing)}")

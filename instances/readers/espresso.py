@@ -21,7 +21,12 @@ from typing import Any
 from ddlopt.instances.options import at_least, checked, one_of
 from ddlopt.instances.readers.text_files import object_of, text_of
 from ddlopt.instances.workloads.compression.compressors import Compression
-from ddlopt.instances.workloads.compression.planner_costs import ESPRESSO_COMPRESSORS, espresso_cluster, espresso_menu
+from ddlopt.instances.workloads.compression.planner_costs import (
+    ESPRESSO_COMPRESSORS,
+    ESPRESSO_LANES,
+    espresso_cluster,
+    espresso_menu,
+)
 from ddlopt.models.compression import CompressionInstance, Gradient
 from ddlopt.models.errors import InstanceError, OptionError
 
@@ -41,6 +46,7 @@ def read_espresso(
     intra: str = "nvlink",
     two_level: bool = False,
     cpu: bool = False,
+    lanes: bool = False,
     wrapped_gaps: bool = False,
     error_budget_part: float | None = None,
     name: str | None = None,
@@ -62,6 +68,8 @@ def read_espresso(
         Whether gradients may be compressed within nodes too.
     cpu : bool
         Whether they may be compressed on CPUs.
+    lanes : bool
+        Whether these are a lane of their own, as in the planner's simulator, instead of occupying the wire.
     wrapped_gaps : bool
         Add up gaps modulo 1000 us.
     error_budget_part : float, optional
@@ -84,6 +92,8 @@ def read_espresso(
         raise OptionError(f"ratio is {ratio:g}; it must be above 0 and at most 1")
     if error_budget_part is not None:
         at_least("error_budget_part", error_budget_part, 0)
+    if lanes and not cpu:
+        raise OptionError("lanes is true, but cpu is not; without compression on CPUs there is one wire")
     path = Path(path)
     data = _published(path, model) if path.suffix == ".py" else _read(path)
     if model is not None and path.suffix != ".py":
@@ -109,12 +119,15 @@ def read_espresso(
                 for (each, elements, _), ready in zip(tensors, ready_us, strict=True)
             ],
             "menus": [
-                espresso_menu((size,), cluster, compression, two_level=two_level, cpu=cpu, energy=size / total)
+                espresso_menu(
+                    (size,), cluster, compression, two_level=two_level, cpu=cpu, energy=size / total, lanes=lanes
+                )
                 for size in sizes
             ],
             "cluster": cluster,
             "error_budget": error_budget_part,
         }
+        | ({"lanes": ESPRESSO_LANES} if lanes else {})
     )
 
 

@@ -1,12 +1,13 @@
 """Devices and links of clusters that papers on deployment measure or draw at random."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.instances.workloads.training import ACCELERATORS
+from ddlopt.instances.workloads.training import ACCELERATORS, Accelerator
 from ddlopt.models.errors import UnknownNameError
 
 _GIBIBYTE = float(1 << 30)
@@ -21,14 +22,25 @@ class Devices:
     Parameters
     ----------
     groups : tuple of dict
-        Fields of :class:`~ddlopt.models.deployment.plan.instance.DeviceGroup`; types are names of ``ACCELERATORS``.
+        Fields of :class:`~ddlopt.models.deployment.plan.instance.DeviceGroup`; types are names of ``accelerators``.
     bandwidth_bytes_per_s : (m, m) array
     source : str
+    accelerators : dict of str to Accelerator
+        By type; those that ddlopt knows if not given.
+    latency_s : float, optional
+        Of a transfer, if it is known.
+    name : str
     """
 
     groups: tuple[dict[str, Any], ...]
     bandwidth_bytes_per_s: npt.NDArray[np.float64]
     source: str
+    accelerators: Mapping[str, Accelerator] = field(default_factory=lambda: ACCELERATORS)
+    latency_s: float | None = None
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or self.source
 
     @property
     def types(self) -> tuple[str, ...]:

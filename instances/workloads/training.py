@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.instances.options import one_of
 from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.topology import TopologyInstance
@@ -67,6 +68,9 @@ class Accelerator:
     convolution_flops_per_s: float
     memory_bytes_per_s: float
 
+    def __str__(self) -> str:
+        return self.name
+
     def forward_s(self, layer: Layer, batch: int) -> float:
         """Roofline: a layer takes as long as its operations or its memory traffic, whichever is longer."""
         rate = self.convolution_flops_per_s if layer.convolution else self.flops_per_s
@@ -112,6 +116,21 @@ GTX_1080_TI = Accelerator(
 
 ACCELERATORS = {"v100": V100, "a100": A100, "p100": P100, "1080ti": GTX_1080_TI}
 """By the word that asks for one."""
+
+
+def accelerator_of(wanted: str | Accelerator) -> Accelerator:
+    """An accelerator, or the one that a word asks for.
+
+    Raises
+    ------
+    OptionError
+        If there is none of that name.
+    """
+    if isinstance(wanted, Accelerator):
+        return wanted
+    one_of("accelerator", wanted, tuple(ACCELERATORS))
+    return ACCELERATORS[wanted]
+
 
 GIGABIT_PER_S = 1e9 / 8
 """In bytes per second."""

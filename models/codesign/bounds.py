@@ -3,12 +3,12 @@
 from weakref import WeakKeyDictionary
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.prices.prices import best_prices
+from ddlopt.models.codesign.prices.prices import PricedBound, best_prices
 from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
 
-_KNOWN: WeakKeyDictionary[Tables, float] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Tables, PricedBound] = WeakKeyDictionary()
 
 
 def lower_bound(instance: CodesignInstance) -> float:
@@ -21,10 +21,15 @@ def lower_bound(instance: CodesignInstance) -> float:
     InfeasibleError
         If some layer fits into the memory of no server whichever its strategy, or all of them do not fit together.
     """
+    return priced_bound(instance).value_s
+
+
+def priced_bound(instance: CodesignInstance) -> PricedBound:
+    """The same with prices, and with the strategies that look best at them."""
     refuse_too_large(instance)
     tables = tables_of(instance)
     if tables not in _KNOWN:
-        _KNOWN[tables] = best_prices(tables).value_s
+        _KNOWN[tables] = best_prices(tables)
     return _KNOWN[tables]
 
 

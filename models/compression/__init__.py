@@ -9,7 +9,14 @@ from ddlopt.models.compression.levels.instance import (
     PointCurve,
 )
 from ddlopt.models.compression.sfb.instance import Operator, SfbInstance, SfbSelection, Tensor
-from ddlopt.models.compression.timeline.instance import Cluster, CompressionInstance, CompressionPlan, Gradient, Option
+from ddlopt.models.compression.timeline.instance import (
+    Cluster,
+    CompressionInstance,
+    CompressionPlan,
+    Gradient,
+    Option,
+    Stage,
+)
 from ddlopt.models.problem import Family, records
 
 __all__ = [
@@ -30,6 +37,7 @@ __all__ = [
     "PointCurve",
     "SfbInstance",
     "SfbSelection",
+    "Stage",
     "Tensor",
     "bound",
     "evaluate",

@@ -13,7 +13,8 @@ NumberType = type[Fraction] | type[float]
 class Message(NamedTuple):
     """What is sent at once: gradients ``first .. last``, ready on the computation's lane, then on the wire.
 
-    ``encoded_s``: when the last of them is encoded. ``start_s``, ``end_s``: when the wire is theirs.
+    ``encoded_s``: when the last of them is encoded. ``start_s``, ``end_s``: when the wire is theirs; of several lanes
+    when they enter the first and leave the last, with ``lanes`` (name, start_s, end_s) in between.
     """
 
     first: int
@@ -21,6 +22,7 @@ class Message(NamedTuple):
     encoded_s: Number
     start_s: Number
     end_s: Number
+    lanes: tuple[tuple[str, Number, Number], ...] = ()
 
 
 def broken_budgets(
@@ -39,7 +41,7 @@ def broken_budgets(
 
 def details_of(sent: Sequence[Message], error: Number, encode: Number, backward: Number) -> dict[str, Number]:
     """Figures of an answer: what encoding takes, when the backward pass ends, how busy the wire is."""
-    time = sent[-1].end_s
+    time = max(message.end_s for message in sent)
     return {
         "time_s": time,
         "error": error,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.topology.block_bound import block_bound
 from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -77,6 +78,9 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
         The same, except that X_1 depends on z: over one hop the d links out of s carry at most the d largest of the
         pieces z, z, …, remainder of its row (one piece a pair without parallel links). C z grows with z and the other
         side falls, so bisection finds the smallest z that is not refuted. Stronger if one pair needs several links.
+    ``blocks`` (only where there are groups)
+        A server has a whole number of links into its block, and what finds no place on them crosses the links between
+        blocks twice: :mod:`~ddlopt.models.topology.block_bound`.
     ``direct`` (only without host forwarding)
         The pair (s, t) has at least ⌈T_st / z⌉ links, so Σ_t ⌈T_st / z⌉ <= d in each row and column. Where links are
         not parallel, z >= T_st, and an all-reduce group of k leaves each member over at most min(d, k-1) links.
@@ -102,12 +106,18 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     levels = list(level_sizes(n - 1, d, instance.optics == "duplex"))
     views = _views(pairs, instance.optics == "duplex")
     under_way = [_bytes_under_way(view, levels) for view in views]
-    beside = float(reduced.sum() + (instance.node_bytes.max(axis=0) - instance.node_bytes[0]).sum())
+    idle = float((instance.node_bytes.max(axis=0) - instance.node_bytes[0]).sum())
+    beside = float(reduced.sum()) + idle
     bounds["moore"] = (beside + max(sum(stages) for stages in under_way)) / capacity
     bounds["multiplicity"] = max(
         _multiplicity_bound(instance, view, beside, stages, capacity, max(bounds.values()))
         for view, stages in zip(views[:2], under_way[:2], strict=True)
     )
+    if instance.allreduce_groups:
+        hops = float(all_reduce.sum()) + idle
+        traffic = instance.traffic_bytes
+        hops += max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, instance.optics == "duplex"))
+        bounds["blocks"] = block_bound(instance, hops, capacity, max(bounds.values()))
     if not instance.host_forwarding:
         bounds["direct"] = _direct_bound(instance, pairs)
     if not instance.parallel_links and n < 2 * d:

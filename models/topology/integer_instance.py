@@ -26,7 +26,7 @@ MOST_RING = 12
 """Members of a group up to which the shortest ring is found, once all links are known."""
 
 
-class Task(NamedTuple):
+class IntegerInstance(NamedTuple):
     """An instance in whole numbers, as the kernels take it.
 
     Bytes are rounded down, so that what is proved for them holds for the instance. The sums of the search cannot
@@ -99,7 +99,7 @@ def _sets(instance: TopologyInstance, server: int) -> Iterator[tuple[int, ...]]:
             yield (*ends, *[-1] * (d - size))
 
 
-def task_of(instance: TopologyInstance) -> Task:
+def integer_instance(instance: TopologyInstance) -> IntegerInstance:
     """The instance in whole numbers."""
     n, d, unit = instance.servers, instance.degree, unit_of(instance)
     demand = [[Fraction(float(size)) for size in row] for row in instance.traffic_bytes]
@@ -118,7 +118,7 @@ def task_of(instance: TopologyInstance) -> Task:
     wanted = np.array([[size > 0 for size in row] for row in demand])
     for inside in member if instance.host_forwarding else []:
         wanted |= np.outer(inside, inside) & ~np.eye(n, dtype=np.bool_)
-    return Task(
+    return IntegerInstance(
         np.array([[int(size / unit) for size in row] for row in demand], dtype=np.int64),
         wanted,
         np.array(member, dtype=np.bool_).reshape(len(member), n),

@@ -3,8 +3,8 @@
 from functools import partial
 
 from ddlopt.models.aggregation import AggregationProblem
-from ddlopt.solvers.by_problem import ByProblem, entries_of_rooms, exact_of
 from ddlopt.solvers.contracts import Entry
+from ddlopt.solvers.wrappers.by_problem import ByProblem, entries_of_rooms, exact_of
 
 FAMILY = "aggregation"
 

@@ -9,7 +9,7 @@ ROOM = "codesign"
 ENTRIES = entries(
     ROOM,
     ("joint", "exact", "strategies by a certified bound on every topology, then topologies for the best of them, until both meet", "joint.joint:Joint"),
-    ("joint-milp", "exact", "strategies, links, rings and routes in one program; for a few servers", "models:formulations.joint_milp:JointStrategyTopology"),
+    ("joint-milp", "exact", "strategies, links, rings and routes in one program, up to 8 servers; rings from generators, all with rings=all", "models:formulations.joint_milp:JointStrategyTopology"),
     ("alternating", "heuristic", "TopoOpt: MCMC on strategies, TopologyFinder on links, in turn; each may be exact", "topoopt.alternating:Alternating"),
     ("alternating-released", "heuristic", "the same as released: both planes in one loop", "topoopt.alternating_released:AlternatingReleased"),
     ("data-parallel", "heuristic", "data parallel, embedding tables spread; links by TopologyFinder", "data_parallel:DataParallel"),

@@ -8,10 +8,10 @@ from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.sfb.instance import SfbInstance
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.by_instance import ByInstance
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 FAMILY = "compression"
 
@@ -28,6 +28,7 @@ class Best(ByInstance):
     ========================================= ================== ====================
     sufficient factors                        ``min-cut``        –
     the same under budgets                    ``parametric-cut`` ``milp``
+    timelines with lanes                      ``lane-search``    ``lane-timeline``
     timelines with fusion                     ``label-setting``  ``overlap-timeline``
     other timelines, levels; no error counts  ``priced-choices`` ``label-setting``
     where it has a budget or is the goal      ``label-setting``  ``overlap-timeline``
@@ -58,6 +59,8 @@ class Best(ByInstance):
         from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
         from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices
 
+        if isinstance(instance, CompressionInstance) and instance.lanes:
+            return self._along_lanes()
         model = Exact("overlap-timeline", FAMILY, OverlapTimeline(), backend(self.solver))
         if isinstance(instance, CompressionInstance) and instance.fusion:
             return self._opened(LabelSetting(), model)
@@ -65,6 +68,12 @@ class Best(ByInstance):
         if errors_count:
             return self._opened(LabelSetting(most_parts=_PARTS), model)
         return self._opened(PricedChoices(), LabelSetting())
+
+    def _along_lanes(self) -> Method:
+        from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
+        from ddlopt.solvers.compression.timeline.lane_search import LaneSearch
+
+        return self._opened(LaneSearch(), Exact("lane-timeline", FAMILY, LaneTimeline(), backend(self.solver)))
 
     def _sfb(self, instance: SfbInstance) -> Method:
         if not instance.budgeted:

@@ -1,7 +1,7 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from ddlopt.models.gossip import GossipProblem
-from ddlopt.solvers.by_problem import entries_of_rooms, exact_of
+from ddlopt.solvers.wrappers.by_problem import entries_of_rooms, exact_of
 
 FAMILY = "gossip"
 

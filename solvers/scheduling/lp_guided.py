@@ -1,5 +1,6 @@
 """Linear relaxation of all slots, rounded slot by slot: each slot's best widths beside what all others hold."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ from ddlopt.solvers.scheduling.slot.rates import Floats
 
 # Of a utility: the linear program is a guide, and need not be exact.
 _TANGENTS = 40
+_COARSE, _MOST_TOGETHER = 8_000, 10
+"""Choices of a width up to which one relaxation is enough; slots that one of more takes together at first, at most."""
 _LARGEST = 400_000
 """Choices of a width in a slot beyond which the relaxation is left out."""
 
@@ -37,7 +40,9 @@ class LpGuided(Heuristic, uses=("seed", "start")):
 
     z being what all other slots hold, whole or in fractions. Sweeps in both directions go on while they gain: from the
     second on, none makes the schedule worse. The rounding runs forward and backward, and from a given start besides;
-    the best is the answer. Without the relaxation (too large, or no time) the first sweep is the greedy over slots.
+    the best is the answer. A large instance first has the relaxation of neighbouring slots taken together, which is far
+    smaller and comes near, so that little is lost where no time is left for the other one. Without either (too large,
+    or no time) the first sweep is the greedy over slots.
 
     All-or-nothing utilities are v p in the first sweep.
 
@@ -78,41 +83,73 @@ class LpGuided(Heuristic, uses=("seed", "start")):
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule of all beginnings; how many sweeps it took."""
         slots = CellSweeps(instance)
-        beginnings: list[tuple[Floats, bool]] = []
-        planned = self._relaxation(instance, slots, seed, clock)
-        if planned is not None:
-            beginnings += [(planned, False), (planned, True)]
-        if start is not None:
-            beginnings.append((slots.progress_of(start), False))
-        if not beginnings:
-            beginnings.append((np.zeros(len(slots.job)), False))
         best, widths, sweeps = -np.inf, np.zeros(len(slots.job), dtype=np.int64), 0
-        for number, (progress, backward) in enumerate(beginnings):
-            if number and clock.expired:
+        guided = False
+        for progress, backward, plans, most in self._beginnings(instance, slots, seed, clock, start):
+            if sweeps and clock.expired:
                 break
-            for worth, found in slots.sweeps(progress, backward, self.sweeps, clock=clock):
+            guided |= plans
+            for worth, found in slots.sweeps(progress, backward, most, clock=clock):
                 sweeps += 1
                 if worth > best:
                     best, widths = worth, found.copy()
                     clock.report(best)
         schedule = schedule_of_widths(instance, list(slots.by_slot(widths)))
-        return schedule, {"sweeps": sweeps, "guided": planned is not None}
+        return schedule, {"sweeps": sweeps, "guided": guided}
 
-    def _relaxation(self, instance: SchedulingInstance, slots: CellSweeps, seed: int, clock: Clock) -> Floats | None:
-        """(E,) mini-batches by cell in the relaxation; None if there was no time for it."""
-        if choices_of_relaxation(instance) > _LARGEST or clock.expired:
+    def _beginnings(
+        self, instance: SchedulingInstance, slots: CellSweeps, seed: int, clock: Clock, start: Any
+    ) -> Iterator[tuple[Floats, bool, bool, int]]:
+        """(progress, backward, whether it is that of a relaxation, most sweeps), the quickest first."""
+        choices = choices_of_relaxation(instance)
+        factors = [1] if choices <= _LARGEST else []
+        if factors and choices > _COARSE:
+            factors.insert(0, min(_MOST_TOGETHER, -(-choices // _COARSE)))
+            yield np.zeros(len(slots.job)), False, False, 1
+        found = False
+        for factor in factors:
+            progress = self._relaxation(instance, slots, seed, clock, factor)
+            if progress is not None:
+                found = True
+                yield progress, False, True, self.sweeps
+                yield progress, True, True, self.sweeps
+        if start is not None:
+            yield slots.progress_of(start), False, False, self.sweeps
+        elif not found:
+            yield np.zeros(len(slots.job)), False, False, self.sweeps
+
+    def _relaxation(
+        self, instance: SchedulingInstance, slots: CellSweeps, seed: int, clock: Clock, factor: int
+    ) -> Floats | None:
+        """(E,) mini-batches by cell in the relaxation of ``factor`` slots at a time; None if there was no time."""
+        if clock.expired:
             return None
-        model = build_model(self.family, TimeIndexed(widths="envelope", tangents=_TANGENTS), instance)
-        left = None if clock.left_s == np.inf else max(1e-3, clock.left_s / 2)
+        merged = instance if factor == 1 else _merged(instance, factor)
+        model = build_model(self.family, TimeIndexed(widths="envelope", tangents=_TANGENTS), merged)
+        # The last relaxation may have nearly all: what comes before it is a schedule already.
+        left = None if clock.left_s == np.inf else max(1e-3, clock.left_s * (0.8 if factor == 1 else 0.5))
         outcome = Highs({"solve_relaxation": True}).solve(model, Limits(time_s=left), seed)
         if outcome.status is not Status.OPTIMAL:
             return None
-        place = {cell: k for k, cell in enumerate(zip(slots.slot.tolist(), slots.job.tolist(), strict=True))}
-        progress = np.zeros(len(slots.job))
+        blocks = np.zeros((-(-instance.slots // factor), len(instance.jobs)))
         for (i, w, t), variable in model.component(self.family).running.items():
             if variable.value:
-                progress[place[t, i]] += variable.value * slots.rates(np.array([i]), np.array([w]))[0]
+                blocks[t, i] += variable.value * factor * slots.rates(np.array([i]), np.array([w]))[0]
+        together = slots.slot // factor * len(instance.jobs) + slots.job
+        shared = np.bincount(together, minlength=blocks.size)
+        progress: Floats = blocks.ravel()[together] / shared[together]
         return progress
+
+
+def _merged(instance: SchedulingInstance, factor: int) -> SchedulingInstance:
+    """The instance with so many slots at a time as one; a job may run in all that its window touches."""
+    jobs = tuple(
+        job.model_copy(update={"arrival": job.arrival // factor, "deadline": -(-instance.last_slot(i) // factor)})
+        for i, job in enumerate(instance.jobs)
+    )
+    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
+    fields |= {"slots": -(-instance.slots // factor), "slot_s": instance.slot_s * factor, "jobs": jobs}
+    return SchedulingInstance(**fields)
 
 
 def choices_of_relaxation(instance: SchedulingInstance) -> int:

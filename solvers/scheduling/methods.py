@@ -1,17 +1,24 @@
 """The methods of the family, and which one is taken where none is named."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Method, Result, kernels_of, uses_of
 from ddlopt.solvers.makers import entries, formulation, heuristic
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
 FAMILY = ROOM = "scheduling"
 
+_MODELLED_GANGS = 100
+"""With 80 gangs the model still proves what the search leaves open; with 160 the search needs the time."""
 _LARGEST = 150_000
 """Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
+_LARGEST_AFTER_PLANS = 50_000
+"""The same where ``job-plans`` is good: in a minute the model adds nothing to it, and takes two thirds of the time."""
+_COUNTED_SHARE = 0.85
+"""Part of the time for ``slot-counts`` where slots are too large to be listed: no other model comes as near."""
 _MOST_PLANS = 20_000_000
 """Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
 
@@ -19,16 +26,20 @@ _MOST_PLANS = 20_000_000
 _time_indexed = formulation(ROOM, "time-indexed", "formulations.time_indexed.time_indexed:TimeIndexed")
 _slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embedding.slot_embedding:SlotEmbedding")
 _rigid_gangs = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs")
+_slot_patterns = formulation(ROOM, "slot-patterns", "formulations.slot_patterns.slot_patterns:SlotPatterns")
+_one_piece = formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece")
 _gang_search = heuristic(ROOM, "gangs.gang_search:GangSearch")
 _gadget = heuristic(ROOM, "gadget:Gadget")
 _fair_shares = heuristic(ROOM, "fair_shares:FairSharing")
 _job_plans = heuristic(ROOM, "job_plans.job_plans:JobPlans")
+_slot_counts = heuristic(ROOM, "slot_counts.slot_counts:SlotCounts")
 _lp_guided = heuristic(ROOM, "lp_guided:LpGuided")
 
 _OPENINGS = {
     "gang-search": _gang_search,
     "job-plans": _job_plans,
     "lp-guided": _lp_guided,
+    "slot-counts": _slot_counts,
     "fair-shares": _fair_shares,
     "gadget": _gadget,
 }
@@ -47,16 +58,31 @@ def _suits(name: str, instance: SchedulingInstance) -> bool:
         from ddlopt.models.scheduling.bounds import work_of_plans
 
         return work_of_plans(instance) <= _MOST_PLANS
+    if name == "slot-counts":
+        # Slots that can be listed are proven sooner that way.
+        return instance.needs_rings and instance.slots > 1 and _slot_patterns("highs").refuses(instance) is not None
     return name != "lp-guided" or all(job.utility.concave for job in instance.jobs)
 
 
 def _exact(solver: str) -> Method:
-    return WarmStarted("exact", FAMILY, _Opening(), lambda instance: _model_for(instance, solver))
+    return WarmStarted("exact", FAMILY, _Opening(), lambda instance: _model_for(instance, solver), _share)
+
+
+def _share(instance: SchedulingInstance) -> float:
+    """Part of the time for the heuristic: most where a model of so many gangs hardly gets below its root."""
+    many = len(instance.jobs) > _MODELLED_GANGS and _gang_search("").refuses(instance) is None
+    if _opening(instance) == "slot-counts":
+        return _COUNTED_SHARE
+    return 0.9 if many else OPENING_SHARE
 
 
 def _model_for(instance: SchedulingInstance, solver: str) -> Method:
     """The exact model that leaves the least out."""
-    for make in (_rigid_gangs, _slot_embedding, _time_indexed):
+    models: tuple[Callable[[str], Method], ...] = (_rigid_gangs, _slot_embedding, _time_indexed)
+    if not pool(instance).exact or instance.network is not None:
+        # Where places matter, whole patterns and plans are the strongest as long as they can be listed.
+        models = (_slot_embedding, _slot_patterns, _one_piece, _rigid_gangs, _time_indexed)
+    for make in models:
         method = make(solver)
         if method.refuses(instance) is None:
             return method
@@ -93,8 +119,11 @@ ENTRIES = entries(
     ROOM,
     ("exact", "exact", "a heuristic, then from its schedule the model that fits", _exact),
     ("time-indexed", "exact", "widths in every slot, with places on servers where they matter", "models:formulations.time_indexed.time_indexed:TimeIndexed"),
+    ("slot-patterns", "exact", "few jobs and servers: all patterns of speeds, contention and any network included", "models:formulations.slot_patterns.slot_patterns:SlotPatterns"),
+    ("one-piece", "exact", "few jobs in one piece: all their plans, contention and any network included", "models:formulations.one_piece.one_piece:OnePiece"),
     ("slot-embedding", "exact", "one slot: widths, places and rings in any network", "models:formulations.slot_embedding.slot_embedding:SlotEmbedding"),
     ("configurations", "exact", "column generation over slot patterns between arrivals", "configurations.configurations:ColumnGeneration"),
+    ("slot-counts", "exact", "concave utilities, any network: slots counted together, then more and more of them solved", "slot_counts.slot_counts:SlotCounts"),
     ("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", "models:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
     ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "bandwidth_shares:BandwidthSharing"),
     ("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", "fair_shares:FairSharing"),
@@ -120,6 +149,8 @@ def default_method(instance: SchedulingInstance) -> str:
     """``exact`` up to some size where a model covers the instance, else the best heuristic."""
     choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
     places = 1 if pool(instance).exact else instance.server_count
-    if choices * places <= _LARGEST and _model_for(instance, "highs").refuses(instance) is None:
+    opening = _opening(instance)
+    largest = min(_LARGEST, _LARGEST_AFTER_PLANS) if opening == "job-plans" else _LARGEST
+    if choices * places <= largest and _model_for(instance, "highs").refuses(instance) is None:
         return "exact"
-    return _opening(instance)
+    return opening

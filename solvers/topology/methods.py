@@ -8,7 +8,7 @@ from ddlopt.models.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation, heuristic
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 FAMILY = ROOM = "topology"
 
@@ -19,8 +19,12 @@ def _exact(solver: str) -> Method:
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
     """The exact method that leaves the least out, and proves the most."""
+    if _hop_enumeration(solver).refuses(instance) is None:
+        return _hop_enumeration(solver)
     if not instance.allreduce_groups:
         return (_branch_and_bound if _few_neighbours(instance) else _min_congestion)(solver)
+    if instance.servers <= _REDUCING_SERVERS and instance.host_forwarding:
+        return _branch_and_bound(solver)
     every_ring = _all_rings(solver)
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
@@ -28,6 +32,13 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
 def _metric_cuts(solver: str) -> Method:
     made: Method = import_module("ddlopt.solvers.topology.metric.metric_cuts").MetricCuts(backend=backend(solver))
     return made
+
+
+def _circulant(solver: str) -> Method:
+    from ddlopt.models.topology.formulations.circulant import CirculantDesign
+    from ddlopt.solvers.topology.circulant import Circulant
+
+    return Circulant("circulant", FAMILY, CirculantDesign(), backend(solver))
 
 
 def _few_neighbours(instance: TopologyInstance) -> bool:
@@ -43,17 +54,19 @@ _all_rings = formulation(
     ROOM, "rings-and-routes:rings=all", "formulations.rings_and_routes:RingsAndRoutes", rings="all"
 )
 _branch_and_bound = heuristic(ROOM, "branch_and_bound.branch_and_bound:BranchAndBound")
+_hop_enumeration = heuristic(ROOM, "hop_enumeration:HopEnumeration")
 _link_exchange = heuristic(ROOM, "link_exchange.link_exchange:LinkExchange")
 
 
 ENTRIES = entries(
     ROOM,
-    ("exact", "exact", "link-exchange, then from its design the model that fits", _exact),
+    ("exact", "exact", "any links and routes, all rings of groups of at most 7 servers, else those from generators: what proves most, from link-exchange's design", _exact),
     ("min-congestion", "exact", "any links and routes, traffic without all-reduce", "models:formulations.min_congestion:MinCongestion"),
     ("rings-and-routes", "exact", "any links and routes, rings from generators; or all rings of groups of at most 7 servers", "models:formulations.rings_and_routes:RingsAndRoutes"),
     ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
-    ("circulant", "exact", "the best circulant for traffic that looks alike everywhere", "models:formulations.circulant:CirculantDesign"),
-    ("circulant-enumeration", "exact", "the same by generator sets up to automorphism, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
+    ("hop-enumeration", "exact", "all-to-all over any one-way links, by listing those with few hops", "hop_enumeration:HopEnumeration"),
+    ("circulant", "exact", "the best circulant for traffic that looks alike everywhere: by enumeration, or the model where there are too many", _circulant),
+    ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
     ("metric-cuts", "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
     ("topology-finder", "heuristic", "TopoOpt's TopologyFinder, as in the paper or as in the released code", "topoopt.topology_finder:TopologyFinder"),
     ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "topoopt.concave_matching:ConcaveMatchingFinder"),
@@ -67,6 +80,8 @@ ENTRIES = entries(
 _BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
 """What the branch and bound searches to the end, where a general model does not: sizes with traffic of any kind, and
 with servers that can all be exchanged."""
+_REDUCING_SERVERS = 6
+"""With all-reduce groups, where the bound of a node is weak; without forwarding the model is small and ends at once."""
 _EXACT_SERVERS = 16
 """Beyond so many servers the general models hardly move their bound within hours."""
 

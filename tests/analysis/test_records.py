@@ -213,16 +213,16 @@ def test_the_index_is_what_the_records_say():
 def test_a_line_of_the_index(own_library):
     store_best(TINY, ring_design(2), RUN.model_copy(update={"seed": 5}))
     row = "| [tiny-n4-d2](topology/tiny-n4-d2.json) | 4 | 2 | min | 11.5 s | 11.5 s | 0 % | by-hand, seed 5 | 0.0.1 | "
-    assert f"\n{row}2026-01-02 | combinatorial | – |\n" in index_text()
+    assert f"\n{row}2026-01-02 | combinatorial | combinatorial, exact | – |\n" in index_text()
     store_challenge(TINY, Challenge(methods=("a",), seconds=1.0, version="0", code="0", date=datetime.date(2026, 3, 4)))
-    assert "| combinatorial | 2026-03-04 |\n" in index_text()
+    assert "| combinatorial | combinatorial, exact | 2026-03-04 |\n" in index_text()
     assert "1 instances: optical links" in index_text()
     assert "1 of the solutions are proven optimal to 0.01 %." in index_text()
 
 
 def test_an_instance_without_a_record_has_a_line(own_library):
     (own_library / "records.json").unlink()
-    assert f"| [tiny-n4-d2](topology/tiny-n4-d2.json) | 4 | 2 | min |{8 * ' – |'}\n" in index_text()
+    assert f"| [tiny-n4-d2](topology/tiny-n4-d2.json) | 4 | 2 | min |{9 * ' – |'}\n" in index_text()
     assert "0 of the solutions" in index_text()
 
 

@@ -134,6 +134,24 @@ def test_the_terminal_table_shows_every_row_and_rules_between_instances(instance
     assert (second - first, third - second) == (1, 2)
 
 
+def test_an_error_stands_beside_the_time_where_a_plan_loses_anything():
+    lossy, lossless, failed = (
+        Result("job", "?", "compression", method, status, **figures)
+        for method, status, figures in (
+            ("all", Status.FEASIBLE, {"objective": 0.02, "details": {"error": 0.91512}}),
+            ("none", Status.FEASIBLE, {"objective": 0.03, "details": {"error": 0.0}}),
+            ("lost", Status.NO_SOLUTION, {}),
+        )
+    )
+    header, _, *rows = tables.markdown([lossy, lossless, failed]).splitlines()
+    assert "| objective | error | bound |" in header
+    for row, cells in zip(rows, ("| 20 ms | 0.915 |", "| 30 ms | 0 |", "| – | – |"), strict=True):
+        assert cells in row
+    assert "error" not in tables.markdown([lossless, failed]).splitlines()[0]
+    objective = dataclasses.replace(lossy, unit="")
+    assert "error" not in tables.markdown([objective]).splitlines()[0]
+
+
 def test_markdown_is_one_line_for_each_result(instance):
     text = tables.markdown([result(digest=instance.digest, method="a|b", objective=1.0)], [instance])
     header, rule, row = text.splitlines()

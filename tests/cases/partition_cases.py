@@ -21,12 +21,12 @@ def drawn(seed: int, most: int = MOST, **fields: Any) -> PartitionInstance | Non
     latency = fields.get("goal") == "latency"
     count = draw.randint(6, 8) if latency and most > MOST else draw.randint(2, 5 if latency else 6)
     edges = [(u, v) for v in range(count) for u in range(v) if draw.random() < 0.35]
-    nodes = [_node(draw, v) for v in range(count)]
-    for v, node in enumerate(nodes):
+    nodes = [node(draw, v) for v in range(count)]
+    for v, each in enumerate(nodes):
         if draw.random() < 0.5:
-            node["colour"] = v if draw.random() < 0.6 else draw.randint(0, count)
+            each["colour"] = v if draw.random() < 0.6 else draw.randint(0, count)
     if fields.get("goal") != "latency" and draw.random() < 0.4:
-        _add_backward(draw, nodes, edges, count)
+        add_backward(draw, nodes, edges, count)
     data = {
         "name": f"drawn-{seed}",
         "nodes": nodes,
@@ -59,7 +59,7 @@ def optimum(instance: PartitionInstance) -> float | None:
     """The least objective of all feasible partitions; None if there is none."""
     best = None
     groups = _groups(instance)
-    for choice in product(_slots(instance), repeat=len(groups)):
+    for choice in product(slots_of(instance), repeat=len(groups)):
         devices, subgraphs = [0] * len(instance.nodes), [0] * len(instance.nodes)
         for nodes, (device, number) in zip(groups, choice, strict=True):
             for node in nodes:
@@ -72,7 +72,7 @@ def optimum(instance: PartitionInstance) -> float | None:
 
 
 def _size(instance: PartitionInstance) -> int:
-    return len(_slots(instance)) ** len(_groups(instance))
+    return len(slots_of(instance)) ** len(_groups(instance))
 
 
 def _groups(instance: PartitionInstance) -> tuple[tuple[int, ...], ...]:
@@ -80,13 +80,15 @@ def _groups(instance: PartitionInstance) -> tuple[tuple[int, ...], ...]:
     return instance.colours if instance.subgraphs == 1 else tuple((node,) for node in range(len(instance.nodes)))
 
 
-def _slots(instance: PartitionInstance) -> list[tuple[int, int]]:
+def slots_of(instance: PartitionInstance) -> list[tuple[int, int]]:
+    """Devices, and sets of accelerators, as pairs of a device and a number."""
     accelerators = range(instance.accelerators)
     slots = [(device, number) for device in accelerators for number in range(instance.subgraphs)]
     return slots + [(device, 0) for device in range(instance.accelerators, instance.devices)]
 
 
-def _node(draw: random.Random, v: int) -> dict[str, Any]:
+def node(draw: random.Random, v: int) -> dict[str, Any]:
+    """One of the forward pass, that may lack a time."""
     times = [0, 0, 1, 2, 3, 5, 7]
     return {
         "name": f"f{v}",
@@ -97,13 +99,13 @@ def _node(draw: random.Random, v: int) -> dict[str, Any]:
     }
 
 
-def _add_backward(draw: random.Random, nodes: list[dict[str, Any]], edges: list[tuple[int, int]], count: int) -> None:
+def add_backward(draw: random.Random, nodes: list[dict[str, Any]], edges: list[tuple[int, int]], count: int) -> None:
     """Twins of most nodes, most of them of their colour; the others stand alone in the backward pass."""
     twin = {}
     for v in reversed(range(count)):
         if draw.random() < 0.8:
             twin[v] = len(nodes)
-            nodes.append({**_node(draw, v), "name": f"b{v}", "backward": True})
+            nodes.append({**node(draw, v), "name": f"b{v}", "backward": True})
             if draw.random() < 0.7:
                 nodes[v].setdefault("colour", 100 + v)
                 nodes[-1]["colour"] = nodes[v]["colour"]

@@ -46,6 +46,17 @@ def test_a_family_or_a_problem_or_a_problem_by_its_own_name(call):
     assert set(some) < set(ddlopt.names("gossip"))
 
 
+def test_evidence_is_told_of_what_is_proven(call):
+    found = {each["name"]: each["evidence"] for each in listed(call, "scheduling")["instances"]}
+    everything = index.read().instances
+    assert {name for name, told in found.items() if told is not None} == {
+        name for name in found if everything[name].proven
+    }
+    assert found["scheduling/tiny-shared"] == "exact certificate"
+    out = call("solve", "scheduling/tiny-shared", "--method", "fair-shares")[1]
+    assert "best known: 2.29, optimal (exact certificate)\n" in out
+
+
 def test_filters_leave_what_they_say(call):
     everything = index.read().instances
     for option, keeps in (

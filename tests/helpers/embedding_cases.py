@@ -162,6 +162,26 @@ def further(family):
         network = data["network"] | {"links": [(u, v, rate), *others, (u, others[-1][0], rate)]}
         yield changed("scheduling/slot-rigid", network=network)
         yield changed("scheduling/tiny-shared", objective="max_min")
+        data = ddlopt.load("scheduling/tiny-contention").model_dump(mode="json")
+        servers = [each | {"idle_w": 100.0, "worker_w": 10.0} for each in data["servers"]]
+        yield changed("scheduling/tiny-contention", objective="utility", servers=servers, energy_price_per_j=1e-9)
+        yield changed("scheduling/tiny-contention", objective="max_min")
+    if family == "compression":
+        yield from with_lanes()
+
+
+def with_lanes():
+    """A measured timeline on two lanes: with an error budget, and for the least error."""
+    data = ddlopt.load("compression/measured-digits-w8-1g").model_dump(mode="json")
+    for option in itertools.chain.from_iterable(data["menus"]):
+        wire = {"lane": "wire", "launch_s": option["launch_s"], "busy_s": option["wire_s"]}
+        coded = [{"lane": "coding", "busy_s": option["decode_s"]}] if option["decode_s"] else []
+        option |= {"launch_s": 0.0, "wire_s": 0.0, "decode_s": 0.0, "stages": [wire, *coded]}
+    menus = {"menus": data["menus"], "lanes": ["wire", "coding"]}
+    budget = {"error_budget": 0.3, "time_budget_s": None}
+    yield changed("compression/measured-digits-w8-1g", **menus, goal="time", **budget)
+    least = {"error_budget": None, "time_budget_s": 0.1}
+    yield changed("compression/measured-digits-w8-1g", **menus, goal="error", **least)
 
 
 @cache

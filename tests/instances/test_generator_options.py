@@ -253,6 +253,10 @@ REFUSED = {
         ({"jobs": 8}, "jobs is 8; 6 bursts need at least 12"),
         ({"bursts": 12}, "bursts is 12, of 2 slots each; 24 slots leave no calm"),
     ],
+    "scheduling small": [
+        ({"limited_by": "time"}, "limited_by is 'time'; use one of: workers, contention, network, sharing"),
+        ({"servers": 0}, "servers is 0; it must be at least 1"),
+    ],
     "scheduling tiny": [({"feature": "speed"}, "feature is 'speed'; use one of: capped, ")],
     "topology all-to-all": [
         ({"servers": 1, "degree": 1}, "servers is 1; a topology needs at least 2"),

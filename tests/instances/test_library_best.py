@@ -14,7 +14,7 @@ from ddlopt.instances.library import best_file, library_folder, records
 from ddlopt.instances.library import store_best as keep
 from ddlopt.instances.library.records import COMBINATORIAL, UNKNOWN, Run
 from ddlopt.instances.library.store_best import settle, store_bound
-from ddlopt.models import catalogue
+from ddlopt.models import catalogue, files
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Evaluation
 from ddlopt.models.errors import InstanceError, OptionError, SolutionError, UnknownNameError
@@ -279,7 +279,7 @@ def test_a_crash_between_two_files_leaves_a_library_that_holds(own_library, monk
         write_whole(path, content)
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(keep, "write_whole", write)
+        crashing.setattr(files, "write_whole", write)
         crashing.setattr(records, "write_whole", write)
         with pytest.raises(Crash):
             store_best(TINY, ring_design(2), RUN)

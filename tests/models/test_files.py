@@ -1,3 +1,4 @@
+import gzip
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -5,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ddlopt.models.errors import OptionError
-from ddlopt.models.files import replacing, writable, write_whole
+from ddlopt.models.files import replacing, writable, write_whole, write_whole_packed
 
 
 def test_a_file_appears_whole(tmp_path):
@@ -14,6 +15,14 @@ def test_a_file_appears_whole(tmp_path):
     write_whole(path, "new ü")
     assert path.read_text(encoding="utf-8") == "new ü"
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_packed_is_what_a_name_in_gz_says(tmp_path):
+    for name in ("a.json", "b.json.gz", "c.json.gz"):
+        write_whole_packed(tmp_path / name, "new ü")
+    assert (tmp_path / "a.json").read_bytes() == "new ü".encode()
+    assert gzip.decompress((tmp_path / "b.json.gz").read_bytes()) == "new ü".encode()
+    assert (tmp_path / "b.json.gz").read_bytes() == (tmp_path / "c.json.gz").read_bytes()
 
 
 def test_a_failure_leaves_what_was_there(tmp_path):

@@ -72,7 +72,9 @@ def folder(tmp_path, monkeypatch):
 def started(code, folder):
     return subprocess.Popen(
         [sys.executable, "-c", HEAD + textwrap.dedent(code)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=os.environ,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+        # Python's own compiled files would hide an edit within the second that leaves the size as it is.
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
 
 

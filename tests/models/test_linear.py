@@ -53,7 +53,22 @@ def test_families_keep_their_indices_and_texts(model):
     assert list(model.rises) == [(0, 1), (1, 2)]
     assert list(model.is_small) == ["last"]
     assert model.rises.doc == "values rise"
-    assert model.component("unused") is None
+    assert len(model.unused) == 0
+
+
+def test_a_row_may_have_no_others_beside_it(model):
+    rows = Rows()
+    rows["budget"][None] = total(model.x.values()) <= 4
+    rows.add_to(model, budget="all together")
+    assert not model.budget.is_indexed()
+    assert (model.budget.upper.value, model.budget.doc) == (4, "all together")
+
+
+def test_no_rows_are_left_out(model):
+    rows = Rows()
+    rows["said"][0] = rows["forgotten"][0] = term(model.x[0]) <= 1
+    with pytest.raises(KeyError, match=r"nothing is said of the rows \['forgotten'\]"):
+        rows.add_to(model, said="x is small")
 
 
 def test_an_index_has_one_row(model):

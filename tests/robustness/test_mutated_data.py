@@ -33,11 +33,17 @@ def smallest():
 NAMES = list(smallest())
 
 
-def one_line(problem):
+def one_line_of(problem):
     """What is said of a refusal."""
     text = str(problem)
     assert text
     assert text.isprintable()
+    return text
+
+
+def one_line(problem):
+    """That it is refused."""
+    one_line_of(problem)
     return "refused"
 
 
@@ -58,6 +64,14 @@ def judged(instance, kind, data):
             one_line(violation)
     assert json.loads(solution.to_json())
     return "feasible" if evaluations[1].feasible else "infeasible"
+
+
+def test_names_in_violations_are_shown_and_not_obeyed():
+    instance, kind = instances.load("codesign/tiny-duplex-n4-d3"), family("codesign")
+    best = instances.best("codesign/tiny-duplex-n4-d3")
+    strategies = ("\x1b[31m", *best.strategies[1:])
+    (violation,) = kind.evaluate(instance, best.model_copy(update={"strategies": strategies})).violations
+    assert "'\\x1b[31m'" in one_line_of(violation)
 
 
 @for_each(("name", "examples"), [*((name, DEFAULT) for name in NAMES), *(slow(name, MANY) for name in NAMES)])

@@ -7,6 +7,7 @@ import json
 import runpy
 from collections import Counter
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,17 @@ def samples():
     yield "topology-zoo", "net.gml", zoo["GML"], network, None
     yield "topology-zoo", "net.graphml", zoo["GRAPHML"], network, None
     yield "topology-zoo-gossip", "net.gml", zoo["GML"], {}, None
+    if find_spec("onnx"):
+        model = of("readers/test_onnx.py")["language_model"]()
+        yield "onnx", "net.onnx", model, {"dims": ("sequence=5",)}, None
+        yield "onnx-topology", "net.onnx", model, {"dims": ("sequence=5",)}, None
+        yield "onnx-deployment", "net.onnx", model, {"dims": ("sequence=5",)}, None
 
 
-SAMPLES = {f"{sample[0]}-{sample[1]}": sample for sample in samples()}
+SAMPLES = {
+    f"{name}-{file}": (name, file, text.encode() if isinstance(text, str) else text, options, beside)
+    for name, file, text, options, beside in samples()
+}
 
 
 def one_line(problem):
@@ -77,7 +86,7 @@ def read(source_format, path, options):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_mutated_is_good(tmp_path, name):
     source_format, file, text, options, beside = SAMPLES[name]
-    (tmp_path / file).write_text(text)
+    (tmp_path / file).write_bytes(text)
     (tmp_path / "beside").write_text(beside or "")
     options = {key: tmp_path / "beside" if value == "beside" else value for key, value in options.items()}
     assert read(source_format, tmp_path / file, options) == "passed"
@@ -93,7 +102,7 @@ def test_mutated_files(tmp_path, name, examples):
     @volume(examples)
     @given(st.data())
     def holds(data):
-        contents = [text.encode(), (beside or "").encode()]
+        contents = [text, (beside or "").encode()]
         which = data.draw(st.integers(0, 1)) if beside else 0
         contents[which] = data.draw(mutated_bytes(contents[which]))
         for place, content in zip((path, other), contents, strict=True):
@@ -109,7 +118,7 @@ def test_mutated_files(tmp_path, name, examples):
 def test_odd_options_of_readers(tmp_path, name, examples):
     source_format, file, text, options, beside = SAMPLES[name]
     path, other, counts = tmp_path / file, tmp_path / "beside", Counter()
-    path.write_text(text)
+    path.write_bytes(text)
     other.write_text(beside or "")
     usual = {key: other if value == "beside" else value for key, value in options.items()}
     known = [*readers.options_of(source_format), "unknown"]

@@ -14,10 +14,11 @@ from ddlopt.instances import index
 from ddlopt.models.errors import NoSolutionError, OptionError, SolverMissingError, UnknownNameError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends.pyomo_any import PyomoSolver
-from ddlopt.solvers.contracts import OPTIONS, Limits, uses_of
+from ddlopt.solvers.contracts import OPTIONS, Limits, solver_of, uses_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Heuristic
 
 DANOINT, TINY_ITSELF = ddlopt.load("topology/danoint"), ddlopt.load("topology/tiny-n4-d2")
+MODELLED = ddlopt.load("topology/tiny-n4-d3-direct")
 NEVER = "topology-finder", "branch-and-bound", "expander"
 
 
@@ -43,7 +44,8 @@ def test_default_is_a_method_that_uses_the_solver():
     """By itself ``danoint`` is answered by a search of our own; with a solver by a model."""
     assert not catalogue.takes_solver(ddlopt.default_method(DANOINT), DANOINT)
     assert ddlopt.default_method(DANOINT, "highs") == "min-congestion"
-    assert ddlopt.default_method(TINY_ITSELF, "highs") == ddlopt.default_method(TINY_ITSELF)
+    assert ddlopt.default_method(TINY_ITSELF, "highs") == "rings-and-routes"
+    assert ddlopt.default_method(MODELLED, "highs") == ddlopt.default_method(MODELLED)
 
 
 def test_one_of_several_methods_is_enough():
@@ -204,8 +206,8 @@ def test_a_solver_without_threads(monkeypatch):
 def test_every_solver_that_is_asked_for_answers(monkeypatch):
     """Also through methods that have a formulation inside."""
     monkeypatch.setattr(PyomoSolver, "installed", lambda self: True)
-    methods = by_solver("exact", TINY, ["highs", "scip"])
-    assert [method.model(TINY).backend.name for method in methods] == ["highs", "scip"]
+    methods = by_solver("exact", MODELLED, ["highs", "scip"])
+    assert [solver_of(method, MODELLED) for method in methods] == ["highs", "scip"]
     assert len(by_solver("topology-finder", TINY, ["highs", "scip"])) == 1
 
 

@@ -74,7 +74,7 @@ def test_what_is_no_formulation_is_told_what_is():
     ) as told:
         catalogue.formulation_named("expander", instance)
     known = str(told.value).partition("that are: ")[2].split(", ")
-    assert {"exact", "rings-and-routes"} <= set(known)
+    assert "rings-and-routes" in known
     for each in known:
         assert catalogue.formulation_named(each, instance) is not None
     with pytest.raises(UnknownNameError, match="topology has no method 'no-such'"):

@@ -18,7 +18,7 @@ from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.contracts import Limits, Status, TracePoint, best_bound, best_objective, better, relative_gap
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Heuristic
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 
 class PackInstance(Instance):

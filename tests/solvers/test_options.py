@@ -14,9 +14,10 @@ from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of, solver_of
 from ddlopt.solvers.options import options_of, settable, with_options
-from ddlopt.solvers.within_memory import WithinMemory
+from ddlopt.solvers.wrappers.within_memory import WithinMemory
 
 TINY = "topology/tiny-n4-d2"
+DIRECT = "topology/tiny-n4-d3-direct"
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,10 @@ def test_the_same_words_in_every_command(call, tmp_path):
     assert code == 2
     assert err == "ddlopt: method 'link-exchange' has no option 'efort=1'; write NAME=VALUE, it has: effort\n"
     code, _, err = call(
-        "export", TINY, "--formulation", "rings-and-routes:rings=all", "--to", "lp", "--out", tmp_path / "all.lp"
+        "export", DIRECT, "--formulation", "rings-and-routes:rings=all", "--to", "lp", "--out", tmp_path / "all.lp"
     )
     assert (code, err) == (0, "")
-    code, _, _ = call("export", TINY, "--formulation", "exact", "--to", "lp", "--out", tmp_path / "same.lp")
+    code, _, _ = call("export", DIRECT, "--formulation", "exact", "--to", "lp", "--out", tmp_path / "same.lp")
     assert (tmp_path / "all.lp").read_bytes() == (tmp_path / "same.lp").read_bytes()
 
 

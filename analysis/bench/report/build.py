@@ -12,7 +12,7 @@ import pandas as pd
 
 from ddlopt.analysis.bench.figures import tabular
 from ddlopt.analysis.bench.figures.statistics import REFERENCE
-from ddlopt.analysis.bench.report import curves, pages, saved
+from ddlopt.analysis.bench.report import contents, curves, pages, saved
 from ddlopt.analysis.bench.report.charts import Chart
 from ddlopt.analysis.bench.report.data import Data, read
 from ddlopt.analysis.bench.report.names import family_file, slug
@@ -167,11 +167,11 @@ def _write(
         until = curves.horizons(runs)
         collected = curves.Curves(curves.grid(runs))
         found: list[pd.DataFrame] = []
-        listed: list[pages.Listed] = []
+        listed: list[contents.Listed] = []
         for own, horizon in _by_instance(runs, until):
             more, drawn = curves.follow(store, own, horizon, collected, data.target)
             own = own.join(more)
-            found.append(more.drop(columns="message"))
+            found.append(more.drop(columns=["message", "error"]))
             entry = frame.listed(own)
             picture = painter.draw(own, entry.name)
             made += [picture.file] if picture.file else []
@@ -183,7 +183,7 @@ def _write(
         summary = summarise(ranked, data.target, baseline, collected.at_s) if len(ranked) else None
         if summary is not None:
             _tables(site, family, summary)
-        overviews.append(pages.Overview(family, family_runs, listed, summary, collected))
+        overviews.append(contents.Overview(family, family_runs, listed, summary, collected))
         charts = _saved(site, frame.charts(overviews[-1]), slug(family), formats, made)
         site.write(family_file(family), frame.family(overviews[-1], charts))
     site.write("provenance.html", frame.provenance(store.path.name))

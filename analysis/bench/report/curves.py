@@ -10,6 +10,7 @@ import pandas as pd
 from ddlopt.analysis.bench.figures import anytime, statistics
 from ddlopt.analysis.bench.figures.statistics import Floats
 from ddlopt.analysis.bench.store import Store
+from ddlopt.analysis.tables import lost
 
 # Eight a decade over the usual six decades of time, and the end.
 POINTS = 49
@@ -81,7 +82,8 @@ def follow(
     Returns
     -------
     DataFrame
-        With the index of ``runs``: ``message``; ``to_target_s``, infinite where the target was not reached;
+        With the index of ``runs``: ``message``; ``error``, what a plan of compression loses beside its time, else NaN;
+        ``to_target_s``, infinite where the target was not reached;
         ``primal_part`` and ``dual_part``, the integrals as parts of the time there was, NaN where nothing is known to
         compare with.
     Curves
@@ -90,7 +92,7 @@ def follow(
     first = runs.iloc[0]
     best, maximise = float(first["best_objective"]), first["sense"] == "maximize"
     own = Curves(family.at_s)
-    texts, parts = _parts(store, runs)
+    texts, errors, parts = _parts(store, runs)
     counts = np.array([len(part) for part in parts])
     points = np.array([point for part in parts for point in part], float).reshape(-1, 3)
     primal, dual = (anytime.primal_gap(points[:, of], best) for of in (anytime.INCUMBENT, anytime.BOUND))
@@ -116,18 +118,20 @@ def follow(
             own.add(label, *drawn)
             family.add(label, *drawn)
     more = pd.DataFrame(found, columns=["to_target_s", "primal_part", "dual_part"], index=runs.index)
-    return more.assign(message=texts), own
+    return more.assign(message=texts, error=np.array(errors, float)), own
 
 
-def _parts(store: Store, runs: pd.DataFrame) -> tuple[list[str], list[list[list[float | None]]]]:
-    """Messages and traces of the runs of one instance, the traces in order of time and with the result at their end."""
+def _parts(store: Store, runs: pd.DataFrame) -> tuple[list[str], list[float | None], list[list[list[float | None]]]]:
+    """Messages, errors and traces of an instance's runs; traces are in order of time, and end with the result."""
     first = runs.iloc[0]
     rows = store.rows(
-        ("message", "trace"),
+        ("message", "details", "trace"),
         family=first["family"], instance=first["instance"], instance_digest=first["instance_digest"],
     )  # fmt: skip
-    texts, parts = [], []
-    for (message, text), *last in zip(rows, runs["runtime_s"], runs["objective"], runs["bound"], strict=True):
+    unit = str(store.instances()[str(first["instance_digest"])]["unit"])
+    texts, errors, parts = [], [], []
+    for (message, details, text), *last in zip(rows, runs["runtime_s"], runs["objective"], runs["bound"], strict=True):
         texts.append(message)
+        errors.append(lost(str(first["family"]), unit, json.loads(details)))
         parts.append(sorted([*json.loads(text), last], key=itemgetter(0)))
-    return texts, parts
+    return texts, errors, parts

@@ -1,18 +1,15 @@
 """The charts of a report, from summaries and curves."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ddlopt.analysis.bench.figures.profiles import Profile
 from ddlopt.analysis.bench.report.charts import COLOURS, DASHES, Axis, Chart, Line, percent, seconds
+from ddlopt.analysis.bench.report.contents import Overview
 from ddlopt.analysis.bench.report.curves import Curves, Mean
 from ddlopt.analysis.bench.report.summary import Summary
 from ddlopt.analysis.tables import gap_text
-
-if TYPE_CHECKING:
-    from ddlopt.analysis.bench.report.pages import Overview
 
 _TOLD = 5
 """Of how many methods a chart says in words how they do."""

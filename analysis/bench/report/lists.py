@@ -2,19 +2,16 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from markupsafe import Markup
 
 from ddlopt.analysis.bench.figures import statistics, tabular
 from ddlopt.analysis.bench.report.cells import Cell, Column, number, table
+from ddlopt.analysis.bench.report.contents import Listed, Overview
 from ddlopt.analysis.bench.report.names import family_file
 from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, gap_or_infinite
 from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
-
-if TYPE_CHECKING:
-    from ddlopt.analysis.bench.report.pages import Listed, Overview
 
 _HELP = {
     "instances": "instances that the method was run on",
@@ -75,7 +72,7 @@ def _rows(frame: pd.DataFrame) -> list[list[Cell]]:
     ]
 
 
-def instances(listed: "Sequence[Listed]") -> Markup:
+def instances(listed: Sequence[Listed]) -> Markup:
     """The instances of a family."""
     columns = [
         Column("instance"), Column("size"), Column("sense", choice=True), Column("best known", True),
@@ -108,9 +105,11 @@ def runs(frame: pd.DataFrame, unit: str) -> Markup:
         "label", "seed", "status", "objective", "bound", "gap_to_bound", "gap_to_best", "runtime_s",
         "peak_memory_bytes", "message", "current", "wrong",
     ]  # fmt: skip
+    told = bool(frame["error"].gt(0).any())
+    columns = [*_RUN[:4], *[Column("error", True, help="what the plan loses")] * told, *_RUN[4:]]
     rows = []
-    for label, seed, status, objective, bound, gap, distance, time_s, memory, message, current, wrong in zip(
-        *(frame[name] for name in names), strict=True
+    for error, label, seed, status, objective, bound, gap, distance, time_s, memory, message, current, wrong in zip(
+        *(frame[name] for name in ("error", *names)), strict=True
     ):
         notes = [] if current else ["superseded by a later run"]
         notes += ["contradicted by another result"] if wrong else []
@@ -119,12 +118,13 @@ def runs(frame: pd.DataFrame, unit: str) -> Markup:
         rows.append([
             Cell(label), number(f"{seed:.0f}", seed), Cell(status.replace("_", " ")),
             number(objective_text(size, unit), objective),
+            *[number(NONE if error != error else f"{error:.3g}", error)] * told,
             number(objective_text(None if bound != bound else bound, unit, like=size), bound),
             number(gap_or_infinite(gap), gap), number(gap_or_infinite(distance), distance),
             number(time_text(time_s, digits=3), time_s),
             number(_memory(memory), memory), Cell("; ".join([*notes, *([message] if message else [])])),
         ])  # fmt: skip
-    return table("runs", "All runs", _RUN, rows)
+    return table("runs", "All runs", columns, rows)
 
 
 def _memory(size_bytes: float) -> str:

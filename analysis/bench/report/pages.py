@@ -3,7 +3,6 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -15,12 +14,13 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.report import graphs, lists
 from ddlopt.analysis.bench.report.charts import Chart
+from ddlopt.analysis.bench.report.contents import Listed, Overview
 from ddlopt.analysis.bench.report.curves import Curves
 from ddlopt.analysis.bench.report.data import Data
 from ddlopt.analysis.bench.report.names import family_file, slug
 from ddlopt.analysis.bench.report.pictures import Picture
 from ddlopt.analysis.bench.report.sources import Sources
-from ddlopt.analysis.bench.report.summary import PAR_K, SHIFT_S, Summary
+from ddlopt.analysis.bench.report.summary import PAR_K, SHIFT_S
 from ddlopt.analysis.tables import gap_text, objective_text
 
 ASSETS = ("report.css", "report.js")
@@ -36,41 +36,6 @@ def _environment() -> Environment:
     return Environment(
         loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-
-
-@dataclass(frozen=True)
-class Listed:
-    """An instance in the list of its family."""
-
-    digest: str
-    title: str
-    family: str
-    name: str
-    sizes: str
-    source: str
-    best: float | None
-    unit: str
-    sense: str
-    runs: int
-    answered: int
-    best_method: str
-    best_gap: float | None
-
-    @property
-    def file(self) -> str:
-        """The page of the instance."""
-        return f"instances/{self.name}.html"
-
-
-@dataclass(frozen=True)
-class Overview:
-    """A family: all its runs, its instances, and what its ranked runs come to (None if there are none)."""
-
-    family: str
-    runs: pd.DataFrame
-    instances: list[Listed]
-    summary: Summary | None
-    curves: Curves
 
 
 class Frame:

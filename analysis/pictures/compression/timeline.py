@@ -12,7 +12,11 @@ from ddlopt.models.compression.timeline.choices import as_timeline, plain_option
 from ddlopt.models.compression.timeline.evaluate import messages
 
 _COMPUTE, _ENCODE = "#b9d3e8", "#444444"
-_LANES = ("backward", "encode", "wire")
+
+
+def _lanes(instance: CompressionInstance) -> tuple[str, ...]:
+    """Rows of the picture, from above."""
+    return ("backward", "encode", *(instance.lanes or ("wire",)))
 
 
 class Bar(NamedTuple):
@@ -35,7 +39,8 @@ def bars(instance: CompressionInstance, plan: CompressionPlan) -> Iterator[Bar]:
         if option.encode_s > 0:
             yield Bar("encode", computed, clock)
     for message in messages(instance, plan):
-        yield Bar("wire", float(message.start_s), float(message.end_s), options[message.last].compressor)
+        for lane, start_s, end_s in message.lanes or (("wire", message.start_s, message.end_s),):
+            yield Bar(lane, float(start_s), float(end_s), options[message.last].compressor)
 
 
 def plain_plan(instance: CompressionInstance) -> CompressionPlan:
@@ -50,26 +55,33 @@ def plain_plan(instance: CompressionInstance) -> CompressionPlan:
 def draw(axes: Any, instance: CompressionInstance | LevelInstance, solution: Any) -> None:
     """Draw the lanes of the backward pass, of encoding and of the wire: without compression above, as planned below."""
     timeline, plan = as_timeline(instance), plan_of(instance, solution)
+    lanes = _lanes(timeline)
+    height = len(lanes) + 1.0
     seen: dict[str, None] = {}
     ends = []
-    for floor, shown, said in ((4.0, plain_plan(timeline), "without compression"), (0.0, plan, "as planned")):
+    for floor, shown, said in ((height, plain_plan(timeline), "without compression"), (0.0, plan, "as planned")):
         drawn = list(bars(timeline, shown))
         ends.append(max(bar.end_s for bar in drawn))
         seen |= {bar.compressor: None for bar in drawn if bar.compressor is not None}
         shapes = [
-            Rectangle((1e3 * bar.start_s, floor + 2 - _LANES.index(bar.lane)), 1e3 * (bar.end_s - bar.start_s), 0.8)
+            Rectangle(
+                (1e3 * bar.start_s, floor + len(lanes) - 1 - lanes.index(bar.lane)),
+                1e3 * (bar.end_s - bar.start_s),
+                0.8,
+            )
             for bar in drawn
         ]
         paints = [_paint(bar) for bar in drawn]
         line = 0.3 if len(drawn) <= 300 else 0.0
         axes.add_collection(PatchCollection(shapes, facecolors=paints, edgecolors="white", linewidths=line))
-        axes.plot([1e3 * ends[-1]] * 2, [floor - 0.1, floor + 2.9], color="black", linewidth=1)
+        axes.plot([1e3 * ends[-1]] * 2, [floor - 0.1, floor + height - 1.1], color="black", linewidth=1)
         # One text: two would be printed over each other where the plan ends early.
-        axes.text(0, floor + 2.95, f"{said}: {1e3 * ends[-1]:.4g} ms", va="bottom", fontsize=8)
-    names = [f"{lane}" for lane in reversed(_LANES)]
-    axes.set_yticks([0.4, 1.4, 2.4, 4.4, 5.4, 6.4], names + names, fontsize=7)
+        axes.text(0, floor + height - 1.05, f"{said}: {1e3 * ends[-1]:.4g} ms", va="bottom", fontsize=8)
+    names = list(reversed(lanes))
+    places = [place + 0.4 for place in range(len(lanes))]
+    axes.set_yticks([*places, *(height + place for place in places)], names + names, fontsize=7)
     axes.set_xlim(0, 1.02e3 * max(ends))
-    axes.set_ylim(-0.2, 7.6)
+    axes.set_ylim(-0.2, 2 * height - 0.4)
     axes.set_xlabel("time since the start of the backward pass [ms]", fontsize=8)
     axes.tick_params(labelsize=7)
     axes.legend(

@@ -7,11 +7,11 @@ import numpy as np
 
 from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.instances.readers.graphs.flexnet_measures import Measures, read_measures
-from ddlopt.instances.workloads.codesign.graphs import graph_of
+from ddlopt.instances.workloads.codesign.graphs import Graph, graph_of
 from ddlopt.instances.workloads.codesign.measured import fill
 from ddlopt.instances.workloads.codesign.strategies import Menus, Setting
 from ddlopt.instances.workloads.topoopt import JOBS, setting_of
-from ddlopt.instances.workloads.training import ACCELERATORS, GIGABIT_PER_S, Workload
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, Accelerator, Workload, accelerator_of
 from ddlopt.models.codesign import CodesignInstance, Device
 from ddlopt.models.errors import OptionError
 
@@ -32,7 +32,7 @@ def job(
     overlap: str = "none",
     parallel_links: bool = True,
     host_forwarding: bool = True,
-    accelerator: str = "a100",
+    accelerator: str | Accelerator = "a100",
     memory_gigabytes: float | None = 40.0,
     state_bytes_per_parameter: float = 8.0,
     groups: tuple[int, ...] | None = None,
@@ -103,16 +103,25 @@ def job(
 
 
 def network_job(
-    workload: Workload,
+    workload: Workload, source: str, *, batch_per_gpu: int | None = None, **options: Any
+) -> CodesignInstance:
+    """Any workload whose name is one of TopoOpt's networks; the options are those of :func:`graph_job`."""
+    batch = workload.batch_per_gpu if batch_per_gpu is None else batch_per_gpu
+    return graph_job(graph_of(workload), workload.name, source, batch_per_gpu=batch, **options)
+
+
+def graph_job(
+    graph: Graph,
+    name: str,
     source: str,
     *,
     servers: int,
     degree: int,
     gigabit_per_s: float,
+    batch_per_gpu: int,
     gpus_per_server: int = 1,
-    batch_per_gpu: int | None = None,
     fabric: dict[str, Any] | None = None,
-    accelerator: str = "a100",
+    accelerator: str | Accelerator = "a100",
     memory_gigabytes: float | None = 40.0,
     state_bytes_per_parameter: float = 8.0,
     groups: tuple[int, ...] | None = None,
@@ -120,23 +129,24 @@ def network_job(
     owners: str = "round_robin",
     measures: Measures | None = None,
 ) -> CodesignInstance:
-    """Any workload whose name is one of TopoOpt's networks; the options are those of :func:`job`.
+    """Any network that is cut into pieces; the options are those of :func:`job`.
 
     Parameters
     ----------
+    graph : Graph
+    name, source : str
+        Of the network.
     fabric : dict, optional
         ``optics``, ``overlap``, ``parallel_links`` and ``host_forwarding``, where they are not the usual ones.
     """
-    batch = workload.batch_per_gpu if batch_per_gpu is None else batch_per_gpu
     at_least("servers", servers, 2)
     at_least("degree", degree, 1)
     at_least("gpus_per_server", gpus_per_server, 1)
-    at_least("batch_per_gpu", batch, 1)
+    at_least("batch_per_gpu", batch_per_gpu, 1)
     positive("gigabit_per_s", gigabit_per_s)
     at_least("state_bytes_per_parameter", state_bytes_per_parameter, 4)
-    one_of("accelerator", accelerator, tuple(ACCELERATORS))
     one_of("owners", owners, ("round_robin", "all"))
-    gpu = ACCELERATORS[accelerator]
+    gpu = accelerator_of(accelerator)
     if memory_gigabytes is not None:
         positive("memory_gigabytes", memory_gigabytes)
     device = Device(
@@ -149,20 +159,20 @@ def network_job(
     setting = Setting(
         servers,
         gpus_per_server,
-        servers * gpus_per_server * batch,
+        servers * gpus_per_server * batch_per_gpu,
         usual_groups(servers) if groups is None else _divisors("groups", groups, servers, 2, servers),
         usual_subsets(servers) if subsets is None else _divisors("subsets", subsets, servers, 1, servers - 1),
         state_bytes_per_parameter,
         owners,  # type: ignore[arg-type]  # one_of has seen to it
     )
-    graph, menus = graph_of(workload), Menus(setting)
+    menus = Menus(setting)
     layers = menus.layers(graph)
     measured = [] if measures is None else fill(layers, graph, setting, device, measures)
     place_of = {layer["name"]: place for place, layer in enumerate(layers)}
     return CodesignInstance.from_data(
         {
-            "name": f"{workload.name}-n{servers}-d{degree}",
-            "source": f"{source}. {_told(workload, setting, gpu.name, measures, measured)}",
+            "name": f"{name}-n{servers}-d{degree}",
+            "source": f"{source}. {_told(name, setting, gpu.name, measures, measured)}",
             "servers": servers,
             "degree": degree,
             "link_bandwidth_bytes_per_s": gigabit_per_s * GIGABIT_PER_S,
@@ -195,9 +205,9 @@ def _divisors(option: str, given: tuple[int, ...], servers: int, least: int, mos
     return tuple(dict.fromkeys(given))
 
 
-def _told(workload: Workload, setting: Setting, gpu: str, measures: Measures | None, measured: list[str]) -> str:
+def _told(name: str, setting: Setting, gpu: str, measures: Measures | None, measured: list[str]) -> str:
     text = (
-        f"{workload.name}: {setting.samples} samples an iteration, {setting.gpus_per_server} GPUs a server, fp32, "
+        f"{name}: {setting.samples} samples an iteration, {setting.gpus_per_server} GPUs a server, fp32, "
         f"{setting.state_bytes_per_parameter:g} bytes a parameter; compute times assume {gpu}"
     )
     return text if measures is None else f"{text}, but for {len(measured)} layers measured in {measures.origin}"

@@ -8,7 +8,7 @@ import numpy as np
 from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.instances.workloads.networks.network_graphs import MODELS, Step, training_step
 from ddlopt.instances.workloads.networks.training_graph import operator_time_s
-from ddlopt.instances.workloads.training import ACCELERATORS, GIGABIT_PER_S
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, Accelerator, accelerator_of
 from ddlopt.models.compression import SfbInstance
 from ddlopt.models.compression.sfb.instance import CostModel
 
@@ -24,7 +24,7 @@ def network(
     duplication_penalty_s: float = 1e-6,  # as in the released code of TAG
     memory_budget_bytes: float | None = None,
     compute_budget_s: float | None = None,
-    accelerator: str = "v100",
+    accelerator: str | Accelerator = "v100",
 ) -> SfbInstance:
     """A network in data parallelism, with the operators of :mod:`~ddlopt.instances.workloads.networks.training_graph`.
 
@@ -60,11 +60,10 @@ def network(
     one_of("model", model, MODELS)
     one_of("cost_model", cost_model, get_args(CostModel))
     one_of("broadcast", broadcast, ("per_tensor", "per_edge"))
-    one_of("accelerator", accelerator, tuple(ACCELERATORS))
     at_least("batch", batch, 1)
     at_least("workers", workers, 2)
     positive("network_gigabit_per_s", network_gigabit_per_s)
-    device, step = ACCELERATORS[accelerator], training_step(model)
+    device, step = accelerator_of(accelerator), training_step(model)
     operators = [
         {
             "name": each.name,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ddlopt.instances.options import at_least, one_of
-from ddlopt.instances.workloads.device_groups import NAMES, devices
+from ddlopt.instances.workloads.device_groups import NAMES, Devices, devices
 from ddlopt.instances.workloads.networks.network_graphs import MODELS, Step, training_step
 from ddlopt.instances.workloads.networks.training_graph import operator_time_s
 from ddlopt.instances.workloads.operator_groups import (
@@ -16,7 +16,7 @@ from ddlopt.instances.workloads.operator_groups import (
     merged,
     passed_between,
 )
-from ddlopt.instances.workloads.training import ACCELERATORS, V100, Accelerator
+from ddlopt.instances.workloads.training import V100, Accelerator
 from ddlopt.models.deployment import DeploymentInstance
 
 # Halvings down to an eighth: times are interpolated between them.
@@ -32,7 +32,7 @@ def network(
     model: str = "vgg19",
     groups: int = 40,
     batch: int = 96,
-    devices_of: str = "testbed",
+    devices_of: str | Devices = "testbed",
     separate_gradients: bool = False,
     grouping: str | None = None,
 ) -> DeploymentInstance:
@@ -54,7 +54,7 @@ def network(
         How many at most; TAG has 40.
     batch : int
         Samples of a step, on all devices together.
-    devices_of : {"testbed", "two-machines", "one-type", "random"}
+    devices_of : {"testbed", "two-machines", "one-type", "random"} or Devices
         See :mod:`~ddlopt.instances.workloads.device_groups`.
     separate_gradients : bool
         Whether what computes a group's gradients of parameters is an operator of its own, which may be duplicated.
@@ -68,18 +68,35 @@ def network(
     DeploymentInstance
     """
     one_of("model", model, MODELS)
-    one_of("devices_of", devices_of, NAMES)
+    told = "Layers as in the architecture's paper"
+    return deployed(training_step(model), model, told, rng, groups, batch, devices_of, separate_gradients, grouping)
+
+
+def deployed(
+    step: Step,
+    name: str,
+    told: str,
+    rng: np.random.Generator,
+    groups: int = 40,
+    batch: int = 96,
+    devices_of: str | Devices = "testbed",
+    separate_gradients: bool = False,
+    grouping: str | None = None,
+) -> DeploymentInstance:
+    """The same for any training step; ``name`` begins the instance's, ``told`` says where the layers are from."""
+    if isinstance(devices_of, str):
+        one_of("devices_of", devices_of, NAMES)
     one_of("grouping", grouping or "consecutive", ("consecutive", "metis"))
     at_least("groups", groups, 1)
     at_least("batch", batch, 1)
-    step, cluster = training_step(model), devices(devices_of, rng)
+    cluster = devices(devices_of, rng) if isinstance(devices_of, str) else devices_of
     parts = merged(step, _groups(step, groups, batch, grouping), separate_gradients)
-    types = {kind: ACCELERATORS[kind] for kind in cluster.types}
+    types = {kind: cluster.accelerators[kind] for kind in cluster.types}
     assumed = "; ".join(f"{kind}: {accelerator.name}" for kind, accelerator in types.items())
     return DeploymentInstance.from_data(
         {
-            "name": f"{model}-g{groups}-b{batch}-{devices_of}" + ("-metis" if grouping == "metis" else ""),
-            "source": f"Layers as in the architecture's paper, fp32; {cluster.source}; times assume {assumed}",
+            "name": f"{name}-g{groups}-b{batch}-{devices_of}" + ("-metis" if grouping == "metis" else ""),
+            "source": f"{told}, fp32; {cluster.source}; times assume {assumed}",
             "operators": [
                 {
                     "name": _name(step, part),
@@ -94,7 +111,7 @@ def network(
             "device_groups": list(cluster.groups),
             "bandwidth_bytes_per_s": cluster.bandwidth_bytes_per_s,
             "shares": _SHARES,
-            "latency_s": _LATENCY_S,
+            "latency_s": _LATENCY_S if cluster.latency_s is None else cluster.latency_s,
             "batch": batch,
         }
     )

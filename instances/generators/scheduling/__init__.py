@@ -10,9 +10,9 @@ import numpy as np
 from ddlopt.instances.generators.scheduling import hard
 from ddlopt.instances.generators.scheduling import random as drawn
 from ddlopt.instances.generators.scheduling.jobs import Fields, Kind, enough_slots
+from ddlopt.instances.generators.scheduling.small import Small
 from ddlopt.instances.generators.scheduling.tiny import Tiny
-from ddlopt.instances.options import refuse_odd_value
-from ddlopt.models.errors import OptionError
+from ddlopt.instances.options import refuse_odd_value, refuse_unknown
 from ddlopt.models.scheduling import Job, SchedulingInstance, ServerGroup
 
 _KINDS: dict[str, type[Kind]] = {
@@ -25,6 +25,7 @@ _KINDS: dict[str, type[Kind]] = {
     "departures": hard.Departures,
     "caps": hard.Caps,
     "bursty": hard.Bursty,
+    "small": Small,
     "tiny": Tiny,
 }
 
@@ -43,7 +44,8 @@ def generate(kind: str, seed: int = 0, **options: Any) -> SchedulingInstance:
     kind : str
         One of :data:`KINDS`: ``elastic`` (jobs that may have any width, no network), ``pd-ors-like`` (four resources),
         ``sjf-bco`` (rigid gangs, makespan), ``contended``, ``leaf-spine`` and ``random-network`` (placement matters),
-        ``departures``, ``caps`` and ``bursty`` (where greedy loses), ``tiny`` (one feature each, for brute force).
+        ``departures``, ``caps`` and ``bursty`` (where greedy loses), ``small`` (everything scarce, for
+        proofs), ``tiny`` (one feature each, for brute force).
     seed : int
     **options
         What the kind takes (:func:`options_of`), and of the fields of
@@ -105,10 +107,8 @@ def _own_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the kind's own, each of the type that it is declared with."""
     types = {option.name: option.type for option in dataclasses.fields(_KINDS[kind])}
     own = {key: value for key, value in options.items() if key not in _COMMON}
+    refuse_unknown(f"kind '{kind}'", own, sorted({*_COMMON, *types}))
     for option, value in own.items():
-        if option not in types:
-            allowed = ", ".join(sorted({*_COMMON, *types}))
-            raise OptionError(f"kind '{kind}' takes no option '{option}'; it takes: {allowed}")
         refuse_odd_value(option, value, types[option])
     return own
 

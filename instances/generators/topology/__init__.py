@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ddlopt.instances.generators.topology import traffic
+from ddlopt.instances.options import refuse_unknown
 from ddlopt.instances.workloads import JOBS, topoopt_job
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.sizes import require_memory
@@ -96,10 +97,8 @@ def _own_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are none of the instance's fields; all of them are numbers."""
     own = {key: value for key, value in options.items() if key not in _COMMON}
     known = options_of(kind)
+    refuse_unknown(f"kind '{kind}'", own, [*_SIZES, *sorted(_COMMON | known.keys())])
     for option, value in own.items():
-        if option not in known:
-            allowed = ", ".join((*_SIZES, *sorted(_COMMON | known.keys())))
-            raise OptionError(f"kind '{kind}' takes no option '{option}'; it takes: {allowed}")
         if not isinstance(value, int | float) and not (value is None and known[option] is None):
             raise OptionError(f"{option} is {value!r}; it must be a number")
     return own

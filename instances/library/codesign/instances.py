@@ -12,6 +12,8 @@ from ddlopt.models.codesign import CodesignInstance
 JOBS = ("dlrm", "bert", "candle", "ncf", "resnet50", "vgg16")
 SIZES = ((12, 4), (16, 4), (32, 4), (64, 4), (128, 4), (128, 8))
 """Servers and degree."""
+DUPLEX = (("bert", "dlrm", "ncf"), (16, 32, 128))
+"""Jobs and servers with duplex links, as TopoOpt's released code has them."""
 
 
 def instances() -> Iterator[CodesignInstance]:
@@ -20,6 +22,10 @@ def instances() -> Iterator[CodesignInstance]:
         for servers, degree in SIZES:
             placed: dict[str, Any] = {"owners": "all"} if (job, servers) == ("dlrm", 12) else {}
             yield generate("job", job=job, servers=servers, degree=degree, **placed)
+    for job in DUPLEX[0]:
+        for servers in DUPLEX[1]:
+            made = generate("job", job=job, servers=servers, degree=4, optics="duplex")
+            yield made.model_copy(update={"name": f"{job}-n{servers}-d4-duplex"})
     yield from tiny()
 
 

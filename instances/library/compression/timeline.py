@@ -1,7 +1,8 @@
 """The bundled instances of which compressor for which gradient: our networks on clusters of many kinds.
 
 ``-budget``: part of the energy of all gradients may be lost; ``-fusion``: gradients may be sent together; ``-error``:
-the error is minimised. ``espresso-``: costs of Espresso's planner, ``hipress-`` those of HiPress's.
+the error is minimised; ``-lanes``: processors and links are resources of their own. ``espresso-``: costs of Espresso's
+planner, ``hipress-`` those of HiPress's.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ _NVLINK, _PCIE = {"intra": "nvlink"}, {"intra": "pcie"}
 _SINGLE = {"gpus_per_node": 1}
 _ENTRYWISE = ("fp16", "dgc:0.01", "dgc:0.001", "random_k:0.01", "sign", "onebit", "qsgd:7", "qsgd:127")
 """Compressors that know no matrices."""
+_ON_CPUS = ("fp16", "dgc:0.01", "dgc:0.01/cpu", "sign", "sign/cpu")
 
 _NETWORKS: dict[str, dict[str, Any]] = {
     "vgg16-n8x8-nvlink-25g": {},
@@ -22,6 +24,10 @@ _NETWORKS: dict[str, dict[str, Any]] = {
     "vgg16-n2x8-nvlink-100g": {"nodes": 2, "network_gigabit_per_s": 100},
     "vgg16-n16-10g-budget": {
         "nodes": 16, **_SINGLE, "network_gigabit_per_s": 10, "compressors": _ENTRYWISE, "error_budget_part": 0.1,
+    },
+    "vgg16-n2x8-pcie-25g-lanes": {"nodes": 2, **_PCIE, "compressors": ("fp16", "dgc:0.01/cpu"), "lanes": True},
+    "vgg16-n8x8-pcie-25g-lanes-budget": {
+        **_PCIE, "compressors": _ON_CPUS, "lanes": True, "error_budget_part": 0.1,
     },
     "vgg19-n4x8-pcie-10g-budget": {
         "nodes": 4, **_PCIE, "network_gigabit_per_s": 10, "compressors": _ENTRYWISE, "error_budget_part": 0.1,
@@ -63,6 +69,12 @@ _PLANNERS: dict[str, dict[str, Any]] = {
     "espresso-bert-base-dgc-pcie": {"model": "bert-base", **_PCIE},
     "espresso-gpt2-sign-pcie": {"model": "gpt2", **_PCIE, "compressors": ("sign",)},
     "espresso-vgg16-random-k-nvlink": {"model": "vgg16", **_NVLINK, "compressors": ("random_k:0.01",)},
+    "espresso-bert-base-random-k-pcie-lanes": {
+        "model": "bert-base",
+        **_PCIE,
+        "compressors": ("random_k:0.01/inter/cpu",),
+        "lanes": True,
+    },
     "espresso-bert-base-dgc-pcie-budget": {"model": "bert-base", **_PCIE, "error_budget_part": 0.5},
 }
 _HIPRESS: dict[str, dict[str, Any]] = {

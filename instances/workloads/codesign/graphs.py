@@ -35,6 +35,12 @@ class Piece:
     columns, rows : int
         Output and input channels: a cut has at most so many parts. 1 where there is no such cut. Pieces without
         ``split`` are cut along the channels, which are the same before and after: ``columns``.
+    everywhere : bool
+        Whether every server must have it, as others use its weights.
+    experts : int
+        Feed-forward layers in ``split`` of which a token is sent to some; 0 where there are none.
+    sent : int
+        Numbers of a sample that go to the experts, counted once for each that a token is sent to.
     """
 
     name: str
@@ -46,6 +52,9 @@ class Piece:
     outputs: int
     columns: int
     rows: int
+    everywhere: bool = False
+    experts: int = 0
+    sent: int = 0
 
     @property
     def convolution(self) -> bool:

@@ -17,12 +17,16 @@ column-g    (n, 1)   (n/g, g) N g/n, its output channels  4 x N g/n over blocks 
 row-g       (n/g, g) (n, 1)   N g/n, its input channels   4 y N g/n over blocks,            4 y N/n
                                                           4 P/g over cosets
 sliced-g    (n/g, g) (n/g, g) N g/n, its channels         none                              4 y N/n
+expert-g    (n, 1)   (n, 1)   N/n, 1/g of the experts     4 P/g over cosets; 16 z/g N/n     4 y N/n
+                                                          between any two of a block
 =========== ======== ======== =========================== ================================= =========================
 
 Forward, *column-g* gathers the block's input, backward it scatters the sum of that input's gradients: together one
 all-reduce; the gathered input is kept. *row-g* scatters the sum of partial outputs and gathers their gradient. What
 comes after a cut by rows (a normalisation, a pooling) runs on whole channels of the server's own N/n samples, and its
-gradient is reduced over all servers. *sliced-g* is for what acts on every channel by itself.
+gradient is reduced over all servers. *sliced-g* is for what acts on every channel by itself. *expert-g* is for
+feed-forward layers of which a token visits some, all alike often: z numbers of a sample go to experts and as many come
+back, forward and backward; the router is on every server.
 
 Every server of a cut layer does F N/n operations; what differs is the memory traffic: parts of parameters, and inputs
 (column-g) or partial outputs (row-g) of a block's samples instead of its own. A cut into g parts is offered where the
@@ -137,7 +141,7 @@ class Menus:
     def piece(self, piece: Piece) -> Iterable[Fields]:
         """Strategies of a piece: data parallel, then cut by columns, by rows or along the channels."""
         setting = self.setting
-        for k in (setting.servers, *setting.subsets):
+        for k in (setting.servers, *(() if piece.everywhere else setting.subsets)):
             yield self._data(piece, k)
         for g in setting.groups:
             if even(piece.columns, g):
@@ -145,6 +149,9 @@ class Menus:
         for g in setting.groups:
             if piece.split and even(piece.rows, g):
                 yield self._row(piece, g)
+        for g in setting.groups:
+            if piece.experts and piece.experts % g == 0:
+                yield self._expert(piece, g)
 
     def _data(self, piece: Piece, k: int) -> Fields:
         n, layers = self.setting.servers, (*piece.split, *piece.after)
@@ -216,6 +223,24 @@ class Menus:
             kept=own * _stored(piece),
             reductions=[(self._cosets(g), parameters)],
         )
+
+    def _expert(self, piece: Piece, g: int) -> Fields:
+        n, own = self.setting.servers, self.setting.samples / self.setting.servers
+        layers, parameters = (*piece.split, *piece.after), _parameters(piece.split) / g
+        layout = self._layout(n, 1, self._all)
+        # To the experts of another server and back, forward; the same of gradients, backward.
+        pair_bytes = 4 * BYTES_PER_NUMBER * own * piece.sent / g
+        pairs = [(s, t, pair_bytes) for block in self._blocks(g) for s in block for t in block if s != t]
+        return self._strategy(
+            f"expert-{g}",
+            layout,
+            layout,
+            flops=own * _flops(layers),
+            parameters=parameters + _parameters(piece.after),
+            moved=own * (_inputs(layers) + _outputs(layers)),
+            kept=own * _stored(piece),
+            reductions=[(self._cosets(g), parameters), ((self._all,), _parameters(piece.after))],
+        ) | {"traffic": pairs}
 
     def table(self, place: int, table: EmbeddingTable) -> Iterable[Fields]:
         """Strategies of the ``place``-th table."""

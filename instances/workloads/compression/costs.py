@@ -22,6 +22,10 @@ are per 2^20 numbers and no less than that for fewer, as in Espresso's planner; 
 (powersgd: both products and Gram-Schmidt, then the product of the factors; sfb: products of all workers' factors).
 Compression on the CPUs of a node delays no backward pass: all of it occupies the wire.
 
+With ``lanes`` links within nodes, CPUs, links between nodes and the GPU's stream for decoding are resources of their
+own, which gradients pass in this order (:data:`LANES`), each once: what travels within nodes before and after counts at
+the beginning, and so does decoding on CPUs. Encoding on GPUs delays the backward pass as before.
+
 References
 ----------
 Times: zhuangwang93/Espresso, byteps/torch/mergeComp/scheduler/model_tensor.py (GPU, V100: the difference of the two
@@ -30,21 +34,24 @@ for qsgd, which is given those of sign, nor for top_k, which is given those of d
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ddlopt.instances.workloads.compression.compressors import Compression, Scope, matrix
 from ddlopt.instances.workloads.training import V100, Accelerator
-from ddlopt.models.compression.timeline.instance import Cluster, Option
+from ddlopt.models.compression.timeline.instance import Cluster, Option, Stage
 
 INTRA_BYTES_PER_S = {"nvlink": 150e9, "pcie": 12.5e9}
 """Of a GPU, per direction: NVLink 2 in all, and PCIe 3.0 x16 as Espresso's authors have it."""
 LATENCY_S = 10e-6
 """Of a message: an assumption."""
 
+LANES = ("within", "cpu", "between", "decoding")
+"""Resources beside the backward pass, in the order in which gradients pass them."""
+
 # The size that times are given for.
 _MEGA = 2**20
-_GPU_S = {
+GPU_S = {
     "none": (0.0, 0.0),
     "fp16": (4e-6, 22e-6),
     "random_k": (54e-6, 34e-6),
@@ -76,6 +83,8 @@ def menu(
     rows: int | None = None,
     energy: float = 1.0,
     accelerator: Accelerator = V100,
+    coding_s: Mapping[str, tuple[float, float]] = GPU_S,
+    lanes: bool = False,
 ) -> tuple[Option, ...]:
     """All that a gradient may be sent as, beginning with no compression.
 
@@ -91,15 +100,19 @@ def menu(
         Of the gradient, by which errors are multiplied.
     accelerator : Accelerator
         On which powersgd and sfb are computed.
+    coding_s : dict of str to (float, float)
+        To encode and to decode 2^20 numbers; what is not in it has its published times.
+    lanes : bool
+        Whether options have stages on :data:`LANES`.
     """
     found: dict[str, Option] = {}
     for each in (Compression("none"), *compressions):
         for scope in _scopes(each, cluster):
-            costs = _Costs(each, scope, shape, cluster, rows, accelerator)
+            costs = _Costs(each, scope, shape, cluster, rows, accelerator, coding_s)
             usual = scope == "all" and each.compressor in _EVERYWHERE
             label = each.label(scope if _levels(cluster) and not usual else None)
             if costs.sensible:
-                found.setdefault(label, costs.option(label, energy))
+                found.setdefault(label, costs.in_stages(label, energy) if lanes else costs.option(label, energy))
     return tuple(found.values())
 
 
@@ -128,6 +141,7 @@ class _Costs:
     cluster: Cluster
     rows: int | None
     accelerator: Accelerator
+    coding_s: Mapping[str, tuple[float, float]]
 
     @property
     def sensible(self) -> bool:
@@ -149,6 +163,24 @@ class _Costs:
             error=_short(energy * self.compression.relative_error(self.shape, 2 if self.twice else 1)),
         )
 
+    def in_stages(self, label: str, energy: float) -> Option:
+        """The same on :data:`LANES`, less those that are passed at once."""
+        whole, cpu = self.option(label, energy), self.compression.device == "cpu"
+        node_s, gpu_s = self.wire_parts_s
+        node_steps, gpu_steps = self.steps
+        figures = {
+            "within": (self.cluster.latency_s * gpu_steps, gpu_s),
+            "cpu": (0.0, self.decode_s if cpu else 0.0),
+            "between": (self.cluster.latency_s * node_steps, node_s),
+            "decoding": (0.0, 0.0 if cpu else self.decode_s),
+        }
+        stages = tuple(
+            Stage(lane=lane, launch_s=_short(launch_s), busy_s=_short(busy_s))
+            for lane, (launch_s, busy_s) in figures.items()
+            if launch_s + busy_s > 0
+        )
+        return whole.model_copy(update={"launch_s": 0.0, "wire_s": 0.0, "decode_s": 0.0, "stages": stages})
+
     @property
     def within(self) -> bool:
         """Whether a GPU compresses all of its numbers, and not what nodes have added up."""
@@ -168,6 +200,11 @@ class _Costs:
 
     @property
     def wire_s(self) -> float:
+        return sum(self.wire_parts_s)
+
+    @property
+    def wire_parts_s(self) -> tuple[float, float]:
+        """Between nodes, and within them."""
         N, g = self.cluster.nodes, self.cluster.gpus_per_node
         plain = 4.0 * math.prod(self.shape)
         if self.compression.compressor == "sfb":
@@ -179,16 +216,21 @@ class _Costs:
             node = (N - 1) * self.payload if self.between else 2 * (N - 1) / N * plain
             back = N if self.between else 1
             gpu = (g - 1) / g * ((1 + back) * self.payload if self.within else 2 * plain)
-        return node / self.cluster.inter_bandwidth_bytes_per_s + gpu / self.cluster.intra_bandwidth_bytes_per_s
+        return node / self.cluster.inter_bandwidth_bytes_per_s, gpu / self.cluster.intra_bandwidth_bytes_per_s
 
     @property
     def launch_s(self) -> float:
+        return self.cluster.latency_s * sum(self.steps)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Messages one after the other, between nodes and within them."""
         N, g = self.cluster.nodes, self.cluster.gpus_per_node
         gathers = self.between and not self.compression.added_up
-        steps = 2 * (g - 1) + (1 if gathers else 2) * (N - 1)
         if self.compression.compressor == "sfb":
-            steps = g - 1 + N - 1
-        return self.cluster.latency_s * steps * (2 if self.compression.compressor == "powersgd" else 1)
+            return N - 1, g - 1
+        times = 2 if self.compression.compressor == "powersgd" else 1
+        return times * (1 if gathers else 2) * (N - 1), times * 2 * (g - 1)
 
     @property
     def encode_s(self) -> float:
@@ -217,7 +259,8 @@ class _Costs:
 
     def _kernel_s(self, which: int, shares: int) -> float:
         """Encoding (0) or decoding (1) a gradient's share."""
-        return _GPU_S[self.compression.compressor][which] * max(1.0, math.prod(self.shape) / shares / _MEGA)
+        times_s = self.coding_s.get(self.compression.compressor) or GPU_S[self.compression.compressor]
+        return times_s[which] * max(1.0, math.prod(self.shape) / shares / _MEGA)
 
     def _product_s(self, inner: float) -> float:
         """Roofline of the product of a matrix as large as the gradient and one of ``inner`` columns."""

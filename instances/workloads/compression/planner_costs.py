@@ -13,8 +13,9 @@ on both levels   600 + (b 2(k-1)/k + 0.8 · 2(N-1)/N) ρs/1000
 with ρ twice the ratio of a sparsifier, or 1/32. Compressing takes max(1, n/k/2^20) times a figure of the compressor and
 the level; of these the encoding delays the backward pass, *and* all of it, encoding and decoding, occupies the wire as
 well, but for fp16, whose decoding is not charged. Two messages of 150 us (four) are our reading of the constants, which
-matters only where gradients are fused. Compression on CPUs at 20 Gb/s has a lane of its own there; here it is an option
-``between nodes`` that delays nothing and occupies the wire, which is ours.
+matters only where gradients are fused. Compression on CPUs at 20 Gb/s has a lane of its own there (``lanes``): a
+gradient goes there when the wire is done with those before it, and neither its messages nor its compression occupy the
+wire. Without ``lanes`` it is an option ``between nodes`` that delays nothing and occupies the wire, which is ours.
 
 *HiPress* (Bai et al., "Gradient compression supercharged high-performance data parallel DNN training", SOSP 2021;
 mark14wu/hipress, src/SeCoPa). A gradient of m numbers is cut into K parts; a step costs, in ms of x numbers, w x + b,
@@ -35,7 +36,7 @@ import math
 from typing import Literal, NamedTuple
 
 from ddlopt.instances.workloads.compression.compressors import Compression, rounding_of_normals
-from ddlopt.models.compression.timeline.instance import Cluster, Option
+from ddlopt.models.compression.timeline.instance import Cluster, Option, Stage
 
 ESPRESSO_COMPRESSORS = {"random_k": "randomk", "dgc": "dgc", "sign": "efsignsgd", "onebit": "onebit"}
 """Those that there are figures for, and what Espresso calls them."""
@@ -44,6 +45,8 @@ _DECODE_US = {"random_k": (34, 100), "dgc": (34, 100), "sign": (140, 420), "oneb
 """Of 2^20 numbers: between nodes, on both levels."""
 _INTRA_US, _INTER_US = {"nvlink": 0.02, "pcie": 0.4}, 0.8
 """Of 1000 bytes."""
+ESPRESSO_LANES = ("wire", "cpu")
+"""Its lanes, where compression on CPUs has one of its own."""
 # Half of 300 us, a constant of two messages; 20 Gb/s as the released code has it.
 _MESSAGE_S, _CPU_BITS_PER_S = 150e-6, 20e9
 # Microseconds in seconds.
@@ -75,6 +78,7 @@ def espresso_menu(
     two_level: bool = True,
     cpu: bool = False,
     energy: float = 1.0,
+    lanes: bool = False,
 ) -> tuple[Option, ...]:
     """No compression, fp16, the compressor between nodes, and maybe on both levels and on CPUs.
 
@@ -89,6 +93,8 @@ def espresso_menu(
     energy : float
         Of the gradient, by which errors are multiplied (those of
         :mod:`ddlopt.instances.workloads.compression.compressors`).
+    lanes : bool
+        Whether options have stages on :data:`ESPRESSO_LANES`.
     """
     elements, fp16 = math.prod(shape), Compression("fp16")
     growth = _US * max(1.0, elements / cluster.gpus_per_node / 2**20)
@@ -127,7 +133,15 @@ def espresso_menu(
     if cpu:
         changes = {"device": "cpu", "encode_s": 0.0, "decode_s": 32 * elements / _CPU_BITS_PER_S}
         menu.append(menu[2].model_copy(update=changes | {"label": f"{menu[2].label} cpu"}))
-    return tuple(menu)
+    return tuple(map(_in_stages, menu)) if lanes else tuple(menu)
+
+
+def _in_stages(option: Option) -> Option:
+    """The option on lanes of its own: on a CPU it waits for the wire, and leaves it alone."""
+    wire, cpu = ESPRESSO_LANES
+    stage = Stage(lane=wire, launch_s=option.launch_s, busy_s=option.wire_s + option.decode_s)
+    stages = (stage,) if option.device == "gpu" else (Stage(lane=wire), stage.model_copy(update={"lane": cpu}))
+    return option.model_copy(update={"launch_s": 0.0, "wire_s": 0.0, "decode_s": 0.0, "stages": stages})
 
 
 def _espresso_wire_s(cluster: Cluster, size_bytes: int, within: float, between: float) -> float:

@@ -2,9 +2,11 @@
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
+from ddlopt.models.contracts import Number
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
 
@@ -31,12 +33,36 @@ def graph_bound(instance: GraphInstance) -> float:
                 f"'{instance.name}': jobs[{j}] ('{job.name}') has {len(job.workers)} workers, no switch can aggregate "
                 f"for it, and connections is {instance.connections}"
             )
+    margin = ROUNDING if isinstance(instance.jobs[0].gradient_bytes, float) else 0
     if instance.goal == "rates":
-        return _most_rates(instance) * (1 + ROUNDING)
+        return _most_rates(instance) * (1 + margin)
     if instance.goal == "congestion":
-        return _least_congestion_s(instance, idle) * (1 - ROUNDING)
+        return _least_congestion_s(instance, idle) * (1 - margin)
     pairs = zip(instance.jobs, idle, strict=True)
-    return math.fsum(_least_utilization_s(instance, job, alone) for job, alone in pairs) * (1 - ROUNDING)
+    return _total(_least_utilization_s(instance, job, alone) for job, alone in pairs) * (1 - margin)
+
+
+def exact_graph_bound(instance: GraphInstance) -> Fraction:
+    """The same in rational numbers, of the same data as the fractions that they are."""
+    links = tuple(
+        link.model_copy(update={"bandwidth_bytes_per_s": Fraction(link.bandwidth_bytes_per_s)})
+        for link in instance.links
+    )
+    jobs = tuple(job.model_copy(update={"gradient_bytes": Fraction(job.gradient_bytes)}) for job in instance.jobs)
+    found: Number = graph_bound(instance.model_copy(update={"links": links, "jobs": jobs}))
+    if isinstance(found, float):
+        raise TypeError(f"the bound of '{instance.name}' was rounded on the way")
+    return Fraction(found)
+
+
+def _total(values: Iterable[float]) -> float:
+    """The sum, of floats rounded once, of fractions not at all."""
+    values = list(values)
+    return math.fsum(values) if any(isinstance(each, float) for each in values) else sum(values)
+
+
+def _eased(step: float) -> float:
+    return step * (1 + ROUNDING) if isinstance(step, float) else step
 
 
 def _cannot_aggregate(instance: GraphInstance, job: GraphJob) -> bool:
@@ -60,7 +86,7 @@ def _least_utilization_s(instance: GraphInstance, job: GraphJob, alone: bool) ->
     cost_s = {arc: job.gradient_bytes / instance.links[number // 2].bandwidth_bytes_per_s for number, arc in arcs}
     distance_s = _distances(cost_s, job.server)
     if alone:
-        return math.fsum(distance_s[worker] for worker in job.workers)
+        return _total(distance_s[worker] for worker in job.workers)
     return max(_dual_ascent_s(cost_s, job), max(distance_s[worker] for worker in job.workers))
 
 
@@ -70,7 +96,7 @@ def _distances(cost_s: dict[tuple[int, int], float], server: int) -> dict[int, f
     for (one, other), cost in cost_s.items():
         before.setdefault(other, []).append((one, cost))
     found: dict[int, float] = {}
-    waiting = [(0.0, server)]
+    waiting: list[tuple[float, int]] = [(0, server)]
     while waiting:
         far, node = heapq.heappop(waiting)
         if node not in found:
@@ -100,9 +126,9 @@ def _dual_ascent_s(cost_s: dict[tuple[int, int], float], job: GraphJob) -> float
         step = min(left[arc] for arc in cut)
         total.append(step)
         for arc in cut:
-            left[arc] = 0.0 if left[arc] <= step * (1 + ROUNDING) else left[arc] - step
+            left[arc] = left[arc] - step if left[arc] > _eased(step) else 0
         waiting = list(sizes)
-    return math.fsum(total)
+    return _total(total)
 
 
 def _reached(after: dict[int, list[int]], left: dict[tuple[int, int], float], start: int) -> set[int]:
@@ -119,12 +145,12 @@ def _reached(after: dict[int, list[int]], left: dict[tuple[int, int], float], st
 
 def _least_congestion_s(instance: GraphInstance, idle: list[bool]) -> float:
     entering: dict[int, float] = {}
-    least_s = 0.0
+    least_s: float = 0
     for job, alone in zip(instance.jobs, idle, strict=True):
         widest = _widest(instance, job)
         least_s = max(least_s, *(job.gradient_bytes / widest[worker] for worker in job.workers))
         least = len(job.workers) if alone else 1
-        entering[job.server] = entering.get(job.server, 0.0) + least * job.gradient_bytes
+        entering[job.server] = entering.get(job.server, 0) + least * job.gradient_bytes
     width = _width(instance)
     least_s = max(least_s, *(bytes_ / width[node] for node, bytes_ in entering.items()))
     return max(least_s, *(_crossing_s(instance, inside) for inside in _sides(instance)))
@@ -157,18 +183,18 @@ def _crossing_s(instance: GraphInstance, inside: frozenset[int]) -> float:
             entering.append(job.gradient_bytes)
     speeds = [link.bandwidth_bytes_per_s for link in instance.links if len(inside.intersection(link.ends)) == 1]
     if not speeds:
-        return 0.0
+        return 0
     joined = sum(instance.nodes[v].slots for v in inside) // min(job.slots for job in instance.jobs)
-    more = math.fsum(sorted(savings, reverse=True)[joined:])
-    found = [(math.fsum(leaving) + more) / math.fsum(speeds)]
+    more = _total(sorted(savings, reverse=True)[joined:])
+    found = [(_total(leaving) + more) / _total(speeds)]
     for sizes in (sorted(leaving, reverse=True), sorted(entering, reverse=True)):
         if not sizes:
             continue
-        found.append(math.fsum(sizes) / math.fsum(speeds))
+        found.append(_total(sizes) / _total(speeds))
         # Of q L + 1 messages on L links, one link has q + 1, at the least the smallest of them.
         for q in range(1, (len(sizes) - 1) // len(speeds) + 1):
             first = q * len(speeds) + 1
-            found.append(math.fsum(sizes[first - q - 1 : first]) / max(speeds))
+            found.append(_total(sizes[first - q - 1 : first]) / max(speeds))
     return max(found)
 
 
@@ -177,7 +203,7 @@ def _width(instance: GraphInstance) -> dict[int, float]:
     width: dict[int, float] = {}
     for link in instance.links:
         for node in link.ends:
-            width[node] = width.get(node, 0.0) + link.bandwidth_bytes_per_s
+            width[node] = width.get(node, 0) + link.bandwidth_bytes_per_s
     return width
 
 
@@ -239,5 +265,5 @@ def _most_rates(instance: GraphInstance) -> float:
     groups: dict[int, list[int]] = {}
     for j, job in enumerate(instance.jobs):
         groups.setdefault(job.server, []).append(j)
-    total = [min(math.fsum(single[j] for j in members), width[server]) for server, members in groups.items()]
-    return math.fsum(total)
+    total = [min(_total(single[j] for j in members), width[server]) for server, members in groups.items()]
+    return _total(total)

@@ -4,9 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
-
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.aggregation.graph.bounds import may_pass
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
@@ -80,13 +77,6 @@ def time_unit_s(instance: GraphInstance) -> float:
     """Time in which models count: the largest gradient on the slowest link."""
     slowest = min(link.bandwidth_bytes_per_s for link in instance.links)
     return max(job.gradient_bytes for job in instance.jobs) / slowest
-
-
-def linear(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
-    """A sum of variables with coefficients."""
-    return LinearExpression(
-        constant=0.0, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
-    )
 
 
 def routes_of(job: GraphJob, messages: Mapping[Arc, int], ended: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:

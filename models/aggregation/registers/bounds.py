@@ -1,6 +1,6 @@
 """A bound for placements in register arrays that needs no solver."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -25,17 +25,26 @@ def registers_bound(instance: RegisterInstance) -> float:
 
 def _cliques(instance: RegisterInstance, batches: Merged) -> float:
     """What sets of more parameters than arrays add."""
+    weights = dict(zip(batches.batches, batches.weights.tolist(), strict=True))
+    return float(sum(min(weights[batch] for batch in used) for _, used in _disjoint_cliques(instance, batches)))
+
+
+def disjoint_cliques(instance: RegisterInstance) -> list[tuple[list[int], list[tuple[int, ...]]]]:
+    """Sets of more parameters than arrays, any two of them in a batch with floor 1; and those batches, no two alike."""
+    return list(_disjoint_cliques(instance, merged(instance)))
+
+
+def _disjoint_cliques(instance: RegisterInstance, batches: Merged) -> Iterator[tuple[list[int], list[tuple[int, ...]]]]:
     arrays = sum(1 for capacity in instance.capacities if capacity)
     single = [place for place, floor in enumerate(batches.floors.tolist()) if floor == 1]
     free = {place: set(batches.batches[place]) for place in single}
-    found = 0.0
     while True:
         near = _neighbours(instance.parameters, free.values())
         clique = _clique(near, arrays + 1)
         if not clique:
-            return found
+            return
         used = _cover(clique, free)
-        found += min(float(batches.weights[place]) for place in used)
+        yield clique, [batches.batches[place] for place in used]
         for place in used:
             del free[place]
 

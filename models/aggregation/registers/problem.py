@@ -13,4 +13,5 @@ PROBLEM = Problem(
     solution=Placement,
     evaluate=evaluate_registers,
     bound=later("ddlopt.models.aggregation.registers.bounds:registers_bound"),
+    exact_bound=later("ddlopt.models.aggregation.registers.exact_bounds:exact_registers_bound"),
 )

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.prices.min_sum import Elimination
 from ddlopt.models.codesign.tables import Floats, Ints, Tables
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 # The ascent ends earlier where it stalls; each step costs one elimination.
 STEPS = 120
@@ -152,7 +152,8 @@ class PricedSum:
         if self.tables.instance.overlap == "full":
             parts = [(np.concatenate([a, b]), np.concatenate([c, d])) for (a, c), (b, d) in [parts]]
         steepness = sum(float(((up - up.mean()) ** 2).sum()) for _, up in parts) + float((bearing**2).sum())
-        if steepness == 0:
+        size = sum(float((up**2).sum()) for _, up in parts) + float((bearing**2).sum())
+        if steepness <= ROUNDING**2 * size:  # what is left is rounding, along which a step would lead nowhere
             return prices
         step = missing_s / steepness
         moved = np.concatenate([_to_simplex(at + step * up) for at, up in parts])

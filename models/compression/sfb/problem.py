@@ -13,4 +13,5 @@ PROBLEM = Problem(
     solution=SfbSelection,
     evaluate=evaluate_sfb,
     bound=later("ddlopt.models.compression.sfb.bounds:sfb_bound"),
+    exact_bound=later("ddlopt.models.compression.sfb.exact_bounds:exact_sfb_bound"),
 )

@@ -6,6 +6,7 @@ import numpy.typing as npt
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
+from ddlopt.models.compression.timeline.lane_bounds import longest_way_s, mixtures_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,17 +18,27 @@ def timeline_bound(instance: CompressionInstance) -> float:
 
     .. math:: R_i + \sum_{k < i} \min e_k + \min (e_i + c_i) + \sum_{k > i} \min c_k,
 
-    where launching is left out of c if gradients may be fused. With goal ``error``: the smallest sum of errors.
+    where launching is left out of c if gradients may be fused. With goal ``error``: the smallest sum of errors. With
+    lanes the best of what is so for each of them and for mixtures, see
+    :func:`~ddlopt.models.compression.timeline.lane_bounds.mixtures_of`.
 
     Raises
     ------
     InfeasibleError
         If nothing keeps the time budget.
     """
+    if instance.lanes:
+        return _of_lanes(instance)
     choices = choices_of(instance)
     wire = choices.wire_s if instance.fusion else choices.occupation_s
     sharp = dual_of(choices, instance, instance.fusion, instance.largest_bucket_bytes)
     return max(sharp, instance.least_error if instance.goal == "error" else closed_form(choices, wire))
+
+
+def _of_lanes(instance: CompressionInstance) -> float:
+    # What may be fused matters through the launching alone, which is left out of these.
+    duals = [dual_of(choices, instance) for choices in mixtures_of(instance)]
+    return max(*duals, instance.least_error if instance.goal == "error" else longest_way_s(instance))
 
 
 def dual_of(

@@ -20,7 +20,8 @@ class Choices(NamedTuple):
     ----------
     ready_s : (n,) array
     encode_s, wire_s, launch_s, error : (n, m) arrays
-        Infinite where there is no option; ``wire_s`` has the decoding, and not the launching.
+        Infinite where there is no option; ``wire_s`` has the decoding, and not the launching. Of several lanes they
+        are sums over these.
     counts : (n,) array of int
         Options that there are.
     labels : (n, m) array of int
@@ -66,7 +67,9 @@ def choices_of(instance: CompressionInstance) -> Choices:
     labels = np.full(shape, -1)
     for place, menu in enumerate(instance.menus):
         for choice, o in enumerate(menu):
-            figures[:, place, choice] = o.encode_s, o.wire_s + o.decode_s, o.launch_s, o.error
+            wire_s = o.wire_s + o.decode_s + sum(stage.busy_s for stage in o.stages)
+            launch_s = o.launch_s + sum(stage.launch_s for stage in o.stages)
+            figures[:, place, choice] = o.encode_s, wire_s, launch_s, o.error
             labels[place, choice] = numbers[o.label]
     menus = np.array([gradient.menu for gradient in instance.gradients])
     counts = np.array([len(menu) for menu in instance.menus])[menus]
@@ -89,6 +92,13 @@ def is_timeline(instance: CompressionProblem) -> bool:
 def why_no_timeline(instance: CompressionProblem) -> str | None:
     """Why :func:`as_timeline` does not take the instance; None if it does."""
     return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
+
+
+def why_no_wire(instance: CompressionProblem) -> str | None:
+    """Why methods for one wire do not cover the instance; None if they do."""
+    if isinstance(instance, CompressionInstance) and instance.lanes:
+        return f"it knows one wire, and there are lanes {', '.join(instance.lanes)}; use lane-timeline or lane-search"
+    return why_no_timeline(instance)
 
 
 def as_timeline(instance: CompressionProblem) -> CompressionInstance:
@@ -142,4 +152,5 @@ def answer_of(instance: CompressionProblem, plan: CompressionPlan) -> Compressio
         pairs = zip(instance.gradients, plan.choices, strict=True)
         levels = tuple(gradient.curve.allowed[choice] for gradient, choice in pairs)
         return LevelPlan(instance=instance.name, instance_digest=instance.digest, levels=levels)
-    return plan.model_copy(update={"instance": instance.name, "instance_digest": instance.digest})
+    assert isinstance(instance, CompressionInstance)
+    return plan.named(instance).model_copy(update={"instance": instance.name, "instance_digest": instance.digest})

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ddlopt.models.compression.lanes import Message, NumberType, broken_budgets, details_of
-from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
-from ddlopt.models.contracts import Evaluation, Violation
+from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan, Option
+from ddlopt.models.contracts import Evaluation, Number, Violation
 
 
 def evaluate_timeline(instance: CompressionInstance, solution: CompressionPlan, exact: bool = False) -> Evaluation:
@@ -16,7 +16,7 @@ def evaluate_timeline(instance: CompressionInstance, solution: CompressionPlan, 
     Evaluation
         Details: ``time_s``, ``error``, ``backward_s`` (when the delayed backward pass ends), ``encode_s`` (by which it
         is delayed), ``wire_busy_s``, ``exposed_s`` (after the backward pass), ``messages`` and
-        ``compressed_gradients``.
+        ``compressed_gradients``. With lanes ``LANE_busy_s`` of each in place of ``wire_busy_s``.
     """
     number: NumberType = Fraction if exact else float
     count = len(instance.gradients)
@@ -32,7 +32,12 @@ def evaluate_timeline(instance: CompressionInstance, solution: CompressionPlan, 
     backward = number(instance.gradients[-1].ready_s) + encode
     compressed = sum(option.compressor != "none" for option in options)
     details = details_of(sent, error, encode, backward) | {"compressed_gradients": compressed}
-    violations += broken_budgets(instance.error_budget, instance.time_budget_s, sent[-1].end_s, error, number)
+    if instance.lanes:
+        del details["wire_busy_s"]
+        for lane in instance.lanes:
+            parts = [end - start for each in sent for name, start, end in each.lanes if name == lane]
+            details[f"{lane}_busy_s"] = sum(parts, number(0))
+    violations += broken_budgets(instance.error_budget, instance.time_budget_s, details["time_s"], error, number)
     return Evaluation(details["time_s" if instance.goal == "time" else "error"], tuple(violations), details)
 
 
@@ -40,17 +45,36 @@ def messages(instance: CompressionInstance, solution: CompressionPlan, number: N
     """The timeline of a plan that makes sense."""
     sent: list[Message] = []
     encode, wire, first = number(0), number(0), 0
+    free: dict[str, Number] = {lane: number(0) for lane in instance.lanes}
     for size in solution.buckets or (1,) * len(instance.gradients):
         last = first + size - 1
         options = [instance.option(i, solution.choices[i]) for i in range(first, last + 1)]
         encode += sum((number(option.encode_s) for option in options), number(0))
         encoded = number(instance.gradients[last].ready_s) + encode
-        start = max(wire, encoded)
-        lasting = sum((number(option.wire_s) + number(option.decode_s) for option in options), number(0))
-        wire = start + lasting + max(number(option.launch_s) for option in options)
-        sent.append(Message(first, last, encoded, start, wire))
+        if instance.lanes:
+            sent.append(_through_lanes(first, last, encoded, options, free, number))
+        else:
+            start = max(wire, encoded)
+            lasting = sum((number(option.wire_s) + number(option.decode_s) for option in options), number(0))
+            wire = start + lasting + max(number(option.launch_s) for option in options)
+            sent.append(Message(first, last, encoded, start, wire))
         first = last + 1
     return sent
+
+
+def _through_lanes(
+    first: int, last: int, encoded: Number, options: list[Option], free: dict[str, Number], number: NumberType
+) -> Message:
+    """A message on its way; ``free`` is when each lane is done with those before it, and is brought up to date."""
+    at, passed = encoded, []
+    for lane in free:
+        stages = [stage for option in options for stage in option.stages if stage.lane == lane]
+        if stages:
+            start = max(at, free[lane])
+            lasting = sum((number(stage.busy_s) for stage in stages), number(0))
+            at = free[lane] = start + lasting + max(number(stage.launch_s) for stage in stages)
+            passed.append((lane, start, at))
+    return Message(first, last, encoded, passed[0][1] if passed else encoded, at, tuple(passed))
 
 
 def _nonsense(instance: CompressionInstance, solution: CompressionPlan) -> list[Violation]:

@@ -2,14 +2,15 @@
 
 import math
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Instance, Part, without
+from ddlopt.models.errors import SolutionError
 
 Compressor = Literal["none", "fp16", "top_k", "dgc", "random_k", "qsgd", "sign", "onebit", "powersgd", "sfb"]
 
@@ -42,6 +43,24 @@ class Cluster(Part):
         return self.nodes * self.gpus_per_node
 
 
+class Stage(Part):
+    """How long an option keeps a lane busy.
+
+    Parameters
+    ----------
+    lane : str
+        One of the instance's ``lanes``.
+    launch_s : float
+        Paid once for gradients that are fused.
+    busy_s : float
+        Launching apart.
+    """
+
+    lane: str
+    launch_s: float = Field(default=0.0, ge=0)
+    busy_s: float = Field(default=0.0, ge=0)
+
+
 class Option(Part):
     """One way to send a gradient.
 
@@ -72,6 +91,9 @@ class Option(Part):
         What must happen before the next message can be sent.
     error : float
         What is lost of the gradient, in a measure that adds up over gradients, such as expected squared distance.
+    stages : tuple of Stage
+        Where the instance has lanes: those that it passes, in their order; ``launch_s``, ``wire_s`` and ``decode_s``
+        are 0 then.
     """
 
     label: str
@@ -86,11 +108,17 @@ class Option(Part):
     wire_s: float = Field(ge=0)
     decode_s: float = Field(default=0.0, ge=0)
     error: float = Field(default=0.0, ge=0)
+    stages: tuple[Stage, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "stages")
 
     @property
     def occupation_s(self) -> float:
-        """How long a gradient sent by itself keeps the wire busy."""
-        return self.launch_s + self.wire_s + self.decode_s
+        """How long a gradient sent by itself keeps the wire busy, or all its lanes."""
+        lanes = sum(stage.launch_s + stage.busy_s for stage in self.stages)
+        return self.launch_s + self.wire_s + self.decode_s + lanes
 
 
 class Gradient(Part):
@@ -136,6 +164,15 @@ class CompressionInstance(CompressionProblem):
     bucket: one message, sent when its last gradient is encoded, that occupies the wire for the longest of its
     ``launch_s`` and the sum of its ``wire_s`` and ``decode_s``.
 
+    With ``lanes`` there are several resources in place of the wire, e.g. the CPUs, the links within machines and those
+    between them. A gradient passes the lanes of its option one after the other, in their order, and keeps each busy for
+    as long as its stage says; every lane takes gradients in the order of the backward pass, those whose options leave
+    it out aside. With :math:`d_{il}` the stage of gradient i on lane l it leaves the lane at
+
+    .. math:: P_{il} = \max\bigl(P_{i,l-1}, L_{i-1,l}\bigr) + d_{il},\quad P_{i0} = R_i + \textstyle\sum_{k \le i} e_k,
+
+    where :math:`L_{il}` is when the lane is done with all up to i. The time is the largest of all.
+
     Parameters
     ----------
     gradients : tuple of Gradient
@@ -154,6 +191,8 @@ class CompressionInstance(CompressionProblem):
         Whether gradients may be fused.
     largest_bucket_bytes : float, optional
         Of the gradients of a bucket of two or more, 4 bytes an element; None: no limit.
+    lanes : tuple of str
+        Resources that gradients pass in this order; empty: one wire.
 
     References
     ----------
@@ -171,6 +210,11 @@ class CompressionInstance(CompressionProblem):
     time_budget_s: float | None = Field(default=None, gt=0)
     fusion: bool = False
     largest_bucket_bytes: float | None = Field(default=None, gt=0)
+    lanes: tuple[str, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "lanes")
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -186,11 +230,24 @@ class CompressionInstance(CompressionProblem):
                 raise ValueError(f"menus[{place}] is empty; give at least one option")
             if len(set(labels)) < len(labels):
                 raise ValueError(f"menus[{place}] has two options of one label: {labels}")
+        self._check_stages()
         refuse_disorder([gradient.ready_s for gradient in self.gradients])
         for place, gradient in enumerate(self.gradients):
             self._check_gradient(place, gradient)
         self._check_budgets()
         return self
+
+    def _check_stages(self) -> None:
+        if len(set(self.lanes)) < len(self.lanes):
+            raise ValueError(f"lanes are {list(self.lanes)}; no two have the same name")
+        for place, menu in enumerate(self.menus):
+            for option in menu:
+                at, passed = f"menus[{place}] has option '{option.label}'", [stage.lane for stage in option.stages]
+                if self.lanes and option.launch_s + option.wire_s + option.decode_s > 0:
+                    raise ValueError(f"{at} with launch_s, wire_s or decode_s, but there are lanes; write stages")
+                if passed != [lane for lane in self.lanes if lane in passed]:
+                    known = f"lanes are {list(self.lanes)}; each is passed at most once, in this order"
+                    raise ValueError(f"{at} with stages on {passed}, but {known}")
 
     def _check_gradient(self, place: int, gradient: Gradient) -> None:
         if gradient.menu >= len(self.menus):
@@ -259,6 +316,9 @@ class CompressionPlan(CompressionAnswer):
         For every gradient the place of its option in its menu.
     buckets : tuple of int
         Numbers of consecutive gradients that are sent together, in order; empty: each by itself.
+    gradients, options : tuple of str
+        For people: the gradient's name, and its option's label. Empty: not said; a plan with names that are not the
+        instance's is refused.
     """
 
     kind: ClassVar[str] = "compression plan"
@@ -266,3 +326,43 @@ class CompressionPlan(CompressionAnswer):
     problem: Literal["timeline"] = "timeline"
     choices: tuple[int, ...]
     buckets: tuple[int, ...] = ()
+    gradients: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "gradients", "options")
+
+    def belongs_to(self, instance: Instance) -> None:
+        """Raise :class:`SolutionError` if the plan says that it answers another instance, or has other names."""
+        super().belongs_to(instance)
+        if not isinstance(instance, CompressionInstance):
+            return
+        names = [gradient.name for gradient in instance.gradients]
+        for field, there in (("gradients", names), ("options", self._labels(instance))):
+            said = getattr(self, field)
+            if not said or tuple(there) == said:
+                continue
+            if len(said) != len(there):
+                raise SolutionError(
+                    f"the plan for '{self.instance}' has {len(said)} {field}, but '{instance.name}' has {len(there)} "
+                    f"gradients; leave {field} out, or name one for each"
+                )
+            place = next(place for place, pair in enumerate(zip(said, there, strict=True)) if pair[0] != pair[1])
+            raise SolutionError(
+                f"the plan for '{self.instance}' says that {field}[{place}] is '{said[place]}', but by its choices and "
+                f"'{instance.name}' it is '{there[place]}'; change the choice, or leave {field} out"
+            )
+
+    def _labels(self, instance: CompressionInstance) -> list[str]:
+        """Labels of the options chosen; empty for one that is not there, which the check tells."""
+        menus = [instance.menus[gradient.menu] for gradient in instance.gradients]
+        if len(self.choices) != len(menus):
+            return [""] * len(menus)
+        pairs = zip(menus, self.choices, strict=True)
+        return [menu[choice].label if 0 <= choice < len(menu) else "" for menu, choice in pairs]
+
+    def named(self, instance: CompressionInstance) -> Self:
+        """The plan with the names of the instance's gradients and options."""
+        names = tuple(gradient.name for gradient in instance.gradients)
+        return self.model_copy(update={"gradients": names, "options": tuple(self._labels(instance))})

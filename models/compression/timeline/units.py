@@ -17,7 +17,7 @@ def time_unit_s(instance: CompressionInstance | LevelInstance) -> float:
     if instance.time_budget_s is not None:
         return instance.time_budget_s / TIME_BUDGET
     least = level_bound(instance) if isinstance(instance, LevelInstance) else timeline_bound(instance)
-    return max(least / LEAST_TIME, _most_s(instance) / LARGEST_TIME) or 1.0
+    return max(least / LEAST_TIME, most_s(instance) / LARGEST_TIME) or 1.0
 
 
 def error_unit(instance: CompressionInstance | LevelInstance) -> float:
@@ -35,7 +35,7 @@ def excess_room(instance: CompressionInstance | LevelInstance) -> float | None:
     return instance.error_budget - instance.least_error + ROUNDING * instance.error_budget
 
 
-def _most_s(instance: CompressionInstance | LevelInstance) -> float:
+def most_s(instance: CompressionInstance | LevelInstance) -> float:
     """A time that no plan exceeds."""
     if isinstance(instance, LevelInstance):
         longest = (_longest_s(gradient) for gradient in instance.gradients)

@@ -1,7 +1,7 @@
 """What formulations and methods for partition instances share: nodes that go together, and who pays for an output."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,11 +9,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 FULL_MEMORY = 1e4
 """Memory of an accelerator in rows: the tolerance of a solver is relative to it."""
@@ -187,14 +186,6 @@ def load_unit_s(instance: PartitionInstance) -> float:
         for node in instance.nodes
     )
     return least / instance.devices / 1000 or 1.0
-
-
-def weighted(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
-    """A sum of variables with coefficients, without those so small that solvers drop them; loads are 1e3 or so."""
-    kept = [(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE_COEFFICIENT]
-    return LinearExpression(
-        constant=0.0, linear_coefs=[value for value, _ in kept], linear_vars=[variable for _, variable in kept]
-    )
 
 
 def rounded_devices(on: Any, count: int, instance: PartitionInstance) -> tuple[int, ...]:

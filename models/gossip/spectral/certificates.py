@@ -32,11 +32,8 @@ def spectral_bound(instance: WeightsInstance, matrix: Floats, node_prices: Float
 
     ``node_prices`` are a suggestion for u of goal ``chain``, at the scale of the matrix; 0 where none is given.
     """
-    ends, z = instance.network.ends, centred(matrix)
+    ends, (z, prices) = instance.network.ends, best_matrix(instance, matrix, node_prices)
     if instance.goal in ("averaging", "chain"):
-        prices = np.zeros(instance.size)
-        if instance.goal == "chain" and node_prices is not None:
-            prices = np.maximum(0.0, node_prices)
         return _two_sided(instance, z, prices)
     share = on_edges(unit_positive(z)[0], ends)
     if instance.goal == "process":
@@ -47,11 +44,26 @@ def spectral_bound(instance: WeightsInstance, matrix: Floats, node_prices: Float
     return float(1.0 - best.sum() / (2.0 * instance.size))
 
 
-def _two_sided(instance: WeightsInstance, z: Floats, prices: Floats) -> float:
+def best_matrix(instance: WeightsInstance, matrix: Floats, node_prices: Floats | None) -> tuple[Floats, Floats]:
+    """(n, n) the matrix and (n,) the prices from which :func:`spectral_bound` concludes."""
+    z, prices = centred(matrix), np.zeros(instance.size)
+    if instance.goal not in ("averaging", "chain"):
+        return z, prices
+    if instance.goal == "chain" and node_prices is not None:
+        prices = np.maximum(0.0, node_prices)
+    return _corrected(instance, z, prices), prices
+
+
+def _corrected(instance: WeightsInstance, z: Floats, prices: Floats) -> Floats:
     n, ends = instance.size, instance.network.ends
     share = _Gram(n, ends)
     for _ in range(2):  # the second time takes away what rounding left the first time
         z = z - laplacian(n, ends, share.solved(_excess(instance, z, prices)))
+    return z
+
+
+def _two_sided(instance: WeightsInstance, z: Floats, prices: Floats) -> float:
+    n = instance.size
     left = np.abs(_excess(instance, z, prices)).sum()
     scale = np.abs(np.linalg.eigvalsh(z)).sum()
     # ⟨Z, I − J⟩: what is left of the projection is not quite orthogonal to the all-one vector any more.

@@ -9,8 +9,9 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices, linear
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool, schedule_of_widths
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs

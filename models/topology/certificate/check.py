@@ -115,6 +115,12 @@ class Checked:
     nodes: int
     applications: int
     images: int
+    kind = "design"
+
+    @property
+    def bound(self) -> Fraction:
+        """On the objective of every solution: ``bound_s``."""
+        return self.bound_s
 
 
 def check_certificate(instance: TopologyInstance, certificate: DesignCertificate, time_s: float = math.inf) -> Checked:

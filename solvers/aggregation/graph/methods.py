@@ -5,7 +5,7 @@ from importlib import import_module
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 FAMILY, ROOM = "aggregation", "aggregation/graph"
 

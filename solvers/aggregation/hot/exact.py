@@ -3,8 +3,8 @@
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
 from ddlopt.solvers.aggregation.hot.greedy import HotPrices
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.limited import Limited
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.limited import Limited
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 
 def opened(solver: str) -> Method:

@@ -21,7 +21,7 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.names import spelled
-from ddlopt.solvers.warm_started import OPENING_SHARE
+from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE
 
 _NODES = 500
 """Between looks at the clock."""

@@ -10,8 +10,12 @@ FAMILY, ROOM = "aggregation", "aggregation/registers"
 
 
 def best(instance: RegisterInstance, solver: str) -> Method:
-    """An annealing and the relaxation's bound; then for packets the enumeration, for collisions the program."""
-    return _opened("exact", _tree if instance.goal == "packets" else _counts, solver, relaxation=True)
+    """An annealing; then for packets the enumeration, for collisions the program by sets, or by counts if too large."""
+    if instance.goal == "packets":
+        return _opened("exact", _tree, solver, relaxation=True)
+    if _sets(solver).refuses(instance) is None:
+        return _opened("exact", _sets, solver, relaxation=False)
+    return _opened("exact", _counts, solver, relaxation=True)
 
 
 def milp(instance: RegisterInstance, solver: str) -> Method:
@@ -21,12 +25,13 @@ def milp(instance: RegisterInstance, solver: str) -> Method:
 
 def _opened(name: str, make: Callable[[str], Method], solver: str, relaxation: bool) -> Method:
     from ddlopt.solvers.aggregation.registers.search import RegisterSearch
-    from ddlopt.solvers.warm_started import WarmStarted
+    from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
     return WarmStarted(name, FAMILY, RegisterSearch(steps=1_000_000, relaxation=relaxation), lambda _: make(solver))
 
 
 _counts = formulation(ROOM, "register-counts", "formulations.count_placement:CountPlacement")
+_sets = formulation(ROOM, "register-sets", "formulations.set_placement:SetPlacement")
 _tree = heuristic(ROOM, "enumeration:RegisterTree")
 
 ENTRIES = entries(
@@ -34,6 +39,7 @@ ENTRIES = entries(
     ("register-tree", "exact", "enumeration from the floor up, after an annealing; or of the floor alone", "enumeration:RegisterTree"),
     ("register-counts", "exact", "the integer program by counts, from scratch", "models:formulations.count_placement:CountPlacement"),
     ("register-pairs", "exact", "the min-R-partition program by pairs, for collisions", "models:formulations.pair_placement:PairPlacement"),
+    ("register-sets", "exact", "the set partition into what arrays can hold, for collisions", "models:formulations.set_placement:SetPlacement"),
     ("block", "heuristic", "in the order of their numbers", "dealing:Block"),
     ("random-arrays", "heuristic", "at random, evenly", "dealing:RandomArrays"),
     ("heat-round-robin", "heuristic", "by heat, dealt round-robin (Libra), or forth and back", "dealing:HeatRoundRobin"),

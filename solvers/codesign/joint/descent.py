@@ -37,7 +37,7 @@ class Step:
 
 
 def descend(
-    instance: CodesignInstance, begin: Step, clock: Clock, seed: int, limits: Limits, fine: bool
+    instance: CodesignInstance, begin: Step, clock: Clock, seed: int, limits: Limits, fine: bool, nodes: int
 ) -> Iterator[Step]:
     """Plans of falling iteration time on the links of ``begin``, which is not among them.
 
@@ -52,6 +52,8 @@ def descend(
         Of each integer program.
     fine : bool
         Whether routes are balanced accurately.
+    nodes : int
+        Of each integer program, at most.
     """
     at, time_s = begin, np.inf
     while not clock.expired and at.found is not None:
@@ -59,7 +61,7 @@ def descend(
         routes = FixedRoutes.of(instance, design, at.choices, seed=seed)
         try:
             with clock.lending_ctrl_c():
-                choices, _ = best_on_routes(routes, at.choices, Clock(limits, None), seed)
+                choices, _ = best_on_routes(routes, at.choices, Clock(limits, None), seed, nodes=nodes)
         except SolverError:
             # Loads of a part in 10⁹ next to others: the program cannot be stated, and nothing is lost without it.
             return

@@ -15,6 +15,7 @@ from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import built
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
+from ddlopt.solvers.codesign.joint.master import within_nodes
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model
@@ -66,11 +67,17 @@ def links_for(
 
 
 def best_on_routes(
-    routes: FixedRoutes, choices: Sequence[int], clock: Clock, seed: int, most_s: float = math.inf
+    routes: FixedRoutes,
+    choices: Sequence[int],
+    clock: Clock,
+    seed: int,
+    most_s: float = math.inf,
+    nodes: int | None = None,
 ) -> tuple[tuple[int, ...], float]:
     """The strategies of least iteration time on fixed routes, and a bound on that time in seconds.
 
-    The choice given is the first incumbent, and the answer where the limits leave no other.
+    HiGHS stops after so many ``nodes``, if there is a limit. The choice given is the first incumbent, and the answer
+    where the limits leave no other.
     """
     instance = routes.instance
     formulation = StrategiesOnRoutes(routes.arc_loads)
@@ -79,7 +86,7 @@ def best_on_routes(
         return tuple(choices), 0.0
     block = model.component(instance.family)
     formulation.start(block, instance, tuple(choices))
-    outcome = Highs().solve(model, limits_of(clock, most_s), seed, warm=True)
+    outcome = within_nodes(Highs(), nodes).solve(model, limits_of(clock, most_s), seed, warm=True)
     bound = 0.0 if outcome.bound is None else formulation.objective_value(instance, outcome.bound)
     found = tuple(choices) if outcome.objective is None else formulation.read(block, instance)
     return (found if routes.time_s(found) < routes.time_s(choices) else tuple(choices)), bound

@@ -43,13 +43,16 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     *Incumbents* are also improved the other way round: strategies are chosen anew on the links, rings and routes of
     every new incumbent (:class:`~ddlopt.models.codesign.formulations.strategies_on_routes.StrategiesOnRoutes`).
 
-    Designs come from :func:`.deepened`: columns of closed rings made for the groups (:func:`.constructed`), up to 160
-    servers link exchange, and up to 16 exact methods.
+    Designs come from :func:`.deepened`: columns of closed rings made for the groups (:func:`.constructed`), in orders
+    that give other traffic short ways (:func:`.arranged`), up to 160 servers link exchange, and up to 16 exact methods.
+
+    *Work* is counted in nodes of programs, choices looked at and moves, so that the same steps are taken however busy
+    the machine is; only a time limit, and proofs of the topology family up to 16 servers, are in seconds.
 
     Parameters
     ----------
     topology_s : float
-        Seconds that one topology problem may take at a time.
+        Seconds that the proof of one topology problem may take at a time.
     most_choices : int
         Choices of strategies that get a design.
     backend : Backend
@@ -79,7 +82,11 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     executor: Executor | None = None
     together: int = 1
 
-    kernels: ClassVar[tuple[str, ...]] = (*BranchAndBound.kernels, *LinkExchange.kernels)
+    kernels: ClassVar[tuple[str, ...]] = (
+        *BranchAndBound.kernels,
+        *LinkExchange.kernels,
+        "ddlopt.solvers.codesign.joint.arrange_kernels",
+    )
 
     def __post_init__(self) -> None:
         if not self.topology_s > 0:

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds, level_sizes
 from ddlopt.models.topology.permutations import ring, totients
+from ddlopt.solvers.codesign.joint.arrange import Cycle, RingStart, arranged, column_lengths, rings_on
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.exact import polish
@@ -30,6 +32,10 @@ _FAMILIES = 3
 """Families of groups, the heaviest ones, that may have columns of their own; fewer where there are many columns."""
 # Compositions grow as families to the power of columns: with more columns there is one family less.
 _MANY_COLUMNS = 5
+_GENERATED = 5
+"""Groups up to this size have rings "+p" first."""
+_ARRANGED, _ROUNDS = 3, 2
+"""Compositions whose rings are put in better orders, and how often, each time with lengths from the balance before."""
 _RANDOM_HOPS = 1.05
 """Mean distance in random links over the least possible one, about."""
 # Thirty halvings are a billionth of the range.
@@ -89,20 +95,25 @@ def constructed(
         If none of the links join everybody.
     """
     enough = max(congestion_bounds(instance).values()) * (1 + clock.gap / 2)
-    best: Balance | None = None
-    built = 0
+    found: list[tuple[Balance, LinkStart]] = []
     for start in itertools.islice(starts_for(instance, seed), trials):
-        if best is not None and (clock.expired or best.congestion_bytes <= enough):
+        if found and (clock.expired or min(each.congestion_bytes for each, _ in found) <= enough):
             break
-        try:
-            found = balanced(instance, start, fine, polished=False)
-        except InfeasibleError:
-            continue
-        built += 1
-        if best is None or found.congestion_bytes < best.congestion_bytes:
-            best = found
-    if best is None:
+        with suppress(InfeasibleError):
+            found.append((balanced(instance, start, fine, polished=False), start))
+    if not found:
         raise NoSolutionError(f"'{instance.name}': no links made of rings join all servers that communicate")
+    built = len(found)
+    found.sort(key=lambda each: each[0].congestion_bytes)
+    best = found[0][0]
+    for balance_of, start in found[:_ARRANGED]:
+        last = balance_of
+        for _ in range(_ROUNDS):
+            if clock.expired or best.congestion_bytes <= enough or not isinstance(start, RingStart):
+                break
+            start = arranged(instance, start, column_lengths(start, last.length))
+            last = balanced(instance, start, fine, polished=False)
+            best = min(best, last, key=lambda each: each.congestion_bytes)
     polishable = fine and instance.servers <= _POLISHED_SERVERS and best.congestion_bytes > enough
     return polish(best) if polishable else best, built
 
@@ -178,9 +189,7 @@ class _Shape:
     def starts(self, rng: np.random.Generator) -> Iterator[LinkStart]:
         """Links of every composition, the most promising ones first."""
         for kinds in self.compositions:
-            start = self._build(kinds, rng)
-            if start is not None:
-                yield start
+            yield self._build(kinds, rng)
         for closed in (self.instance.degree, 0):
             start = random_start(self.instance, closed, rng)
             if start is not None:
@@ -263,17 +272,17 @@ class _Shape:
             low, high = (low, middle) if needed(middle) <= d * middle else (middle, high)
         return high
 
-    def _build(self, kinds: tuple[Kind, ...], rng: np.random.Generator) -> LinkStart | None:
+    def _build(self, kinds: tuple[Kind, ...], rng: np.random.Generator) -> RingStart:
         """The table of link ends with these rings, and the rings that are known to be good."""
         instance = self.instance
         n, d = instance.servers, instance.degree
         heads = np.full((n, d), -1, dtype=np.int64)
-        rings: dict[int, list[tuple[int, ...]]] = {}
         used = Counter[int]()
+        cycles: list[Cycle] = []
         for place, kind in enumerate(kinds):
-            cycles = self._cycles(kind, used, rings, rng)
-            for cycle in cycles:
-                order = np.array(cycle)
+            for cycle in self._cycles(kind, 2 * place if self.duplex else place, used, rng):
+                cycles.append(cycle)
+                order = np.array(cycle.order)
                 if not self.duplex:
                     heads[order, place] = np.roll(order, -1)
                     continue
@@ -282,35 +291,43 @@ class _Shape:
         if self.duplex and d % 2:
             order = rng.permutation(n)
             heads[order[::2], d - 1], heads[order[1::2], d - 1] = order[1::2], order[::2]
-        if self.duplex:
-            rings = {number: [each[::way] for each in known for way in (1, -1)] for number, known in rings.items()}
         name = " ".join(kind if number < 0 else f"{kind} {number}" for kind, number in kinds)
-        return LinkStart(name, heads, rings=rings)
+        return RingStart(name, heads, rings=rings_on(cycles, self.duplex), on_links=tuple(cycles))
 
-    def _cycles(
-        self, kind: Kind, used: Counter[int], rings: dict[int, list[tuple[int, ...]]], rng: np.random.Generator
-    ) -> list[tuple[int, ...]]:
-        """Closed rings of one column; those that are rings of groups, or pass through them, are noted in ``rings``."""
+    def _cycles(self, kind: Kind, column: int, used: Counter[int], rng: np.random.Generator) -> Iterator[Cycle]:
+        """Closed rings of one column."""
         n = self.instance.servers
         what, number = kind
         orders: list[tuple[int, ...]] = []
+        family = None
         if number >= 0:
             family = self.families[number]
             turn = used[number]
             used[number] += 1
-            generators = totients(family.size)
+            # In small groups generators reach different servers; in others random orders make distances shorter.
+            generators = totients(family.size) if family.size <= _GENERATED else []
             for group in family.groups:
                 known = turn < len(generators)
                 orders.append(ring(group, generators[turn]) if known else tuple(rng.permutation(group).tolist()))
-            for group_number, order in zip(family.numbers, orders, strict=False):
-                rings.setdefault(group_number, []).append(order)
         rest = rng.permutation(sorted(set(range(n)).difference(*orders))).tolist()
-        if what == "closed":
-            return [*orders, tuple(rest)] if len(rest) > 1 else orders
-        whole = [order for place in rng.permutation(len(orders)) for order in orders[place]] + rest
-        for group_number in spanning_groups(self.instance):
-            rings.setdefault(group_number, []).append(tuple(whole))
-        return [tuple(whole)]
+        if what == "closed" and family is not None:
+            for place, order in enumerate(orders):
+                own = tuple((each, 0, family.size) for each in family.numbers[place : place + 1])
+                yield Cycle(column, order, ((0, len(order)),), own)
+            if len(rest) > 1:
+                yield Cycle(column, tuple(rest), ((0, len(rest)),), ())
+            return
+        turns = rng.permutation(len(orders)).tolist()
+        whole = [server for place in turns for server in orders[place]] + rest
+        passed = [(spanning, 0, n) for spanning in spanning_groups(self.instance)]
+        stretches = []
+        for at, place in enumerate(turns if family is not None else ()):
+            assert family is not None
+            stretches.append((at * family.size, family.size))
+            passed += [(each, at * family.size, family.size) for each in family.numbers[place : place + 1]]
+        if rest:
+            stretches.append((n - len(rest), len(rest)))
+        yield Cycle(column, tuple(whole), tuple(stretches), tuple(passed))
 
 
 def _mean_distance(servers: int, degree: int, duplex: bool) -> float:

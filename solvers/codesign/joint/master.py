@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -13,6 +13,13 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 
 Choices = tuple[int, ...]
+
+
+def within_nodes(backend: Backend, nodes: int | None) -> Backend:
+    """The back end with a limit of nodes, if it is HiGHS and has none of its own."""
+    if nodes is None or not isinstance(backend, Highs):
+        return backend
+    return replace(backend, options={"mip_max_nodes": nodes, **backend.options})
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,14 @@ class Master:
         start: Choices | None = None,
         most_s: float | None = None,
         detour_hops: float = 2.0,
+        nodes: int | None = None,
     ) -> Proposal:
         """The choices of least bound if those ``assumed`` have so many bytes on their busiest link.
 
         Plans that take longer than ``most_s`` are of no interest, and it is a bound if there are no others. With
         ``detour_hops`` above 2 there is no bound, see
-        :class:`~ddlopt.models.codesign.formulations.whole_ports.WholePorts`.
+        :class:`~ddlopt.models.codesign.formulations.whole_ports.WholePorts`. HiGHS stops after so many ``nodes``, so
+        that what it finds does not depend on how fast the machine is.
 
         Raises
         ------
@@ -83,7 +92,7 @@ class Master:
         block = model.component(self.instance.family)
         if start is not None:
             formulation.start(block, self.instance, start)
-        outcome = self.backend.solve(model, limits, seed, warm=start is not None)
+        outcome = within_nodes(self.backend, nodes).solve(model, limits, seed, warm=start is not None)
         if outcome.status is Status.INFEASIBLE and most_s is not None:
             return Proposal(None, most_s if detour_hops <= 2 else 0.0, dict(assumed), outcome.interrupted)
         if outcome.status is Status.INFEASIBLE:

@@ -10,18 +10,20 @@ from functools import cached_property
 
 import numpy as np
 
-from ddlopt.models.codesign.bounds import lower_bound
+from ddlopt.models.codesign.bounds import lower_bound, priced_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
-from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
-from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.codesign.joint.candidate import Candidate
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
@@ -31,7 +33,6 @@ from ddlopt.solvers.codesign.joint.topology import (
     deepened,
     first_answer,
     levels_left,
-    next_kind,
     provable,
 )
 from ddlopt.solvers.contracts import Limits
@@ -43,56 +44,26 @@ _DIGITS = 9
 """Candidates whose bytes and compute time agree in so many digits are the same."""
 _FINER = 20.0
 """Programs on strategies are solved to the gap that is left over this, and finer where that is not enough."""
+_FINER_NODES = 8
+"""And with so many times as many nodes."""
 # An eighth of the gap asked for is left to each part, so that all of them together keep it.
 _ACCURATE = 8
 _DETOURS = (None, 3.0, None, 2.0)
 """Programs in turn: without whole ports, and with them, by the hops of what finds no link; see ``WholePorts``."""
-_WHOLE_S, _WHOLE_GAP = 10.0, 3e-3
-"""Seconds and relative gap for a program with whole ports."""
-_ROUTES_S, _ROUTES_GAP = 3.0, 1e-3
-"""Seconds and relative gap for strategies on given routes."""
+# Nodes, not seconds, so that the same choices are looked at on a busy machine; more where a program repeats itself.
+_NODES = 1000
+_WHOLE_NODES, _WHOLE_GAP = 200, 3e-3
+"""Nodes and relative gap for a program with whole ports."""
+_ROUTES_NODES, _ROUTES_GAP = 200, 1e-3
+"""Nodes and relative gap for strategies on given routes."""
 _DESCENT_SERVERS = 512
 """Beyond so many servers a path for every pair that some strategy may use takes too long."""
 _LOOKED_AT = 2000
 """Choices that are estimated to find one."""
 _PER_SEARCH = 3
 """Choices that get a cheap design for each that gets an expensive one."""
-_UNSERVED = 10.0
-"""A choice that nothing serves is taken for so many times slower than the bound, before any plan is known."""
-
-
-@dataclass
-class Candidate:
-    """A choice of strategies, the job that it leaves, and the best design known for it."""
-
-    instance: CodesignInstance
-    choices: Choices
-    job: TopologyInstance | None
-    compute_s: float
-    least_bytes: float
-    answer: Answer
-
-    @property
-    def time_s(self) -> float:
-        """Iteration time with the best design known."""
-        return self.instance.iteration_time_s(self.compute_s, self.answer.busiest_bytes)
-
-    @property
-    def bound_s(self) -> float:
-        """Iteration time that no design can beat."""
-        return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
-
-    @property
-    def next_kind(self) -> str:
-        """What the next level of effort is."""
-        return "" if self.job is None else next_kind(self.job, self.answer)
-
-    def bytes_for(self, time_s: float) -> float:
-        """Bytes on the busiest link with which an iteration takes so long; 0 where it takes longer anyway."""
-        if self.compute_s >= time_s:
-            return 0.0
-        hidden = self.compute_s if self.instance.overlap == "none" else 0.0
-        return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s
+_UNSERVED = 2.0
+"""A choice that nothing serves is taken for so many times slower than any plan can be."""
 
 
 @dataclass
@@ -114,22 +85,45 @@ class Search:
     best: Candidate | None = None
     exhausted: bool = False
     finer: float = _FINER
+    nodes: int = _NODES
 
     def run(self, start: CodesignPlan | None) -> None:
-        """Propose and answer in turn until the gap is closed, nothing is left to try, or the time is up."""
+        """Propose and answer in turn until the gap is closed, nothing is left to try, or the time is up.
+
+        Raises
+        ------
+        InfeasibleError
+            If no choice of strategies can be sent, or none fits into memory.
+        """
         self.floor_s = lower_bound(self.instance)
         if start is not None:
             self._offer_plan(start)
-        self._work_on([self._candidate(self._first_choices())[0]])
+        self._open()
         while not self.done:
             explored = self._explore()
             if self.done or not (self._deepen() or explored):
-                return
+                break
+        if self.best is None and self.bound_s > self._slowest_s:
+            raise InfeasibleError(f"'{self.instance.name}': no links serve any choice of strategies that fits")
+
+    def _open(self) -> None:
+        """Begin with the usual strategies, those that prices like, and what an estimate makes of either."""
+        self._work_on([self._candidate(self._first_choices())[0]])
+        priced = priced_bound(self.instance)
+        likely = [self._usual, *([priced.choices] if math.isfinite(priced.choices_s) else [])]
+        for place, choices in enumerate(likely):
+            for each in (choices, self._improved(choices, self.seed + place)):
+                candidate, new = self._candidate(each)
+                if new and not self.done:
+                    self._work_on([candidate])
+        self._descend_from_best()
 
     @property
     def done(self) -> bool:
         """Whether the gap asked for is reached, or the time is up."""
-        return self.clock.expired or (self.best is not None and self.bound_s >= self.best_s * (1 - self.clock.gap))
+        if self.best is None:
+            return self.clock.expired or self.bound_s > self._slowest_s
+        return self.clock.expired or self.bound_s >= self.best_s * (1 - self.clock.gap)
 
     @property
     def target_s(self) -> float:
@@ -188,6 +182,7 @@ class Search:
             # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
             self.exhausted = self._fine_gap <= self.clock.gap / _ACCURATE
             self.finer *= _FINER
+            self.nodes *= _FINER_NODES
         return not self.exhausted
 
     def _improve_nearby(self, candidate: Candidate, fitted: bool) -> None:
@@ -196,14 +191,17 @@ class Search:
             self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
         if self.done or not fitted:
             return
-        began = time.perf_counter()
-        seed = self.seed + self.counts["masters"]
-        choices = self._estimate.improved(candidate.choices, self.clock, seed, _LOOKED_AT)
-        self.spent_s["estimate"] += time.perf_counter() - began
-        other, new = self._candidate(choices)
+        other, new = self._candidate(self._improved(candidate.choices, self.seed + self.counts["masters"]))
         if new and not self.done:
             self.counts["choices"] += 1
             self._work_on([other])
+
+    def _improved(self, choices: Choices, seed: int) -> Choices:
+        """What a local search under the estimate makes of choices."""
+        began = time.perf_counter()
+        improved = self._estimate.improved(choices, self.clock, seed, _LOOKED_AT)
+        self.spent_s["estimate"] += time.perf_counter() - began
+        return improved
 
     @cached_property
     def _estimate(self) -> Estimate:
@@ -214,11 +212,13 @@ class Search:
         began = time.perf_counter()
         if detour is None:
             limits, most_s = Limits(self._seconds(1 / 3), self._fine_gap), None
+            nodes = self.nodes
         else:
-            limits, most_s = Limits(self._seconds(1 / 6, _WHOLE_S), max(self._fine_gap, _WHOLE_GAP)), self.best_s
+            limits, most_s = Limits(self._seconds(1 / 6), max(self._fine_gap, _WHOLE_GAP)), self.best_s
+            nodes = _WHOLE_NODES
         with self.clock.lending_ctrl_c():
             proposal = self.master.propose(
-                self._assumed(), limits, self.seed, self._first_choices(), most_s, detour or 2.0
+                self._assumed(), limits, self.seed, self._first_choices(), most_s, detour or 2.0, nodes
             )
         self.clock.interrupted |= proposal.interrupted
         self.spent_s["master"] += time.perf_counter() - began
@@ -239,6 +239,14 @@ class Search:
         return self._usual
 
     @cached_property
+    def _slowest_s(self) -> float:
+        """Iteration time that no plan needs: all layers one after the other, everything over one link."""
+        tables = tables_of(self.instance)
+        compute = sum(float(times.max()) for times in tables.compute_s)
+        sent = float(demand_of(tables).sent.sum(axis=0) @ most_bytes(tables))
+        return compute + sent / self.instance.link_bandwidth_bytes_per_s
+
+    @cached_property
     def _usual(self) -> Choices:
         return data_parallel(self.instance)
 
@@ -249,7 +257,7 @@ class Search:
         """
         target = self.target_s
         if self.best is None:
-            target = _UNSERVED * max([self.bound_s, *(each.compute_s for each in self.candidates.values())])
+            target = _UNSERVED * self._slowest_s
         cuts: dict[Choices, float] = {}
         for each in self.candidates.values():
             wanted = each.bytes_for(target)
@@ -305,23 +313,26 @@ class Search:
         """Those of the incumbent, where a search can begin from them."""
         if self.best is None or self.instance.servers > SEARCHED_SERVERS or self.best.answer.design is None:
             return None
-        return self.best.answer.design.model_copy(update={"rings": (), "routes": ()})
+        unbound = {"rings": (), "routes": (), "instance_digest": None}
+        return self.best.answer.design.model_copy(update=unbound)
 
     def _update(self, candidate: Candidate, answer: Answer) -> bool:
         """Note an answer; whether it is the new incumbent."""
+        before = self.best_s  # the candidate may be the incumbent itself
         candidate.answer = answer
-        better = candidate.time_s < self.best_s
+        better = candidate.time_s < before
         if better:
-            self.best = candidate
+            # What was assumed for the sake of the incumbent before says little now: the master is asked again.
+            self.best, self.exhausted = candidate, False
         self._report()
         return better
 
     def _descend(self, begin: Step) -> bool:
         """Better strategies on the links of a plan; whether one of them is the new incumbent."""
         began, improved = time.perf_counter(), False
-        limits = Limits(self._seconds(1 / 6, _ROUTES_S), max(self._fine_gap, _ROUTES_GAP))
+        limits = Limits(self._seconds(1 / 6), max(self._fine_gap, _ROUTES_GAP))
         fine = self.instance.servers <= SEARCHED_SERVERS
-        for step in descend(self.instance, begin, self.clock, self.seed, limits, fine):
+        for step in descend(self.instance, begin, self.clock, self.seed, limits, fine, _ROUTES_NODES):
             self.counts["rounds"] += 1
             candidate, _ = self._candidate(step.choices)
             if step.busiest_bytes < candidate.answer.busiest_bytes:

@@ -22,6 +22,9 @@ _PROVABLE_SERVERS = 16
 """Up to so many servers the exact methods of the topology family are asked, too."""
 _TINY_SERVERS = 6
 """Up to so many servers a proof takes hardly longer than a search."""
+# Where one method is slow the other may not be.
+_FIRST_PROOF = 0.05
+"""Part of its time that each exact method has before any of them has all of it."""
 _SEARCHED_RINGS = 2000
 """Beyond so many servers times groups each trial of a search over links takes too long."""
 SEARCHED_SERVERS = 160
@@ -125,7 +128,10 @@ def deepened(
                 return tried
             return dataclasses.replace(tried, busiest_bytes=found.congestion_bytes, found=found, method=kind)
         method = LinkExchange(effort) if kind == "search" else kind
-        design, busiest, bound = answer_topology(job, method, limits, seed, given or start, clock)
+        granted = limits
+        if limits.time_s is not None and kind != "search":
+            granted = dataclasses.replace(limits, time_s=limits.time_s * effort)
+        design, busiest, bound = answer_topology(job, method, granted, seed, given or start, clock)
     except InfeasibleError:
         return dataclasses.replace(tried, bound_bytes=math.inf)
     except (NoSolutionError, NotApplicableError):
@@ -153,6 +159,6 @@ def _levels(job: TopologyInstance) -> list[tuple[str, float]]:
     if servers > _PROVABLE_SERVERS:
         return levels
     if servers <= _TINY_SERVERS:
-        levels = [("search", 0.02)]
+        levels = [("search", 0.02), ("search", 0.3)]
     proofs = [name for name in ("branch-and-bound", "exact") if name in method_names("topology")]
-    return levels + [(name, 1.0) for name in proofs]
+    return levels + [(name, share) for share in (_FIRST_PROOF, 1.0) for name in proofs]

@@ -16,6 +16,7 @@ from ddlopt.models.compression import (
 from ddlopt.models.compression.timeline.choices import Choices, answer_of, as_timeline, choices_of, why_no_timeline
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
+from ddlopt.solvers.compression.timeline.espresso_lanes import LaneState
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 
@@ -40,6 +41,11 @@ class Espresso(Heuristic, uses=()):
     such; where there is no cluster, NVLink is taken for granted. Gradients that cannot be left as they are begin at
     their least error. A step that would exceed the error budget is not taken, which the original does not know; with
     goal ``error`` it ends as soon as the time budget is kept. Gradients are not fused.
+
+    Where there are several lanes, options on CPUs are left for the end: of the compressed gradients of each size the
+    first so many are moved to CPUs, with all combinations of these numbers tried (one size after the other where they
+    are more than 20 000). The original's evaluation with CPUs leaves out that encoding on the GPU delays the backward
+    pass; here it does. ``thresholds=False`` may move any gradient.
 
     Parameters
     ----------
@@ -68,7 +74,7 @@ class Espresso(Heuristic, uses=()):
     def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""
         timeline = as_timeline(instance)
-        state = _State(timeline)
+        state = LaneState(timeline, _begin(timeline)) if timeline.lanes else _State(timeline)
         kinds = _kinds(timeline)
         first = state.last_gap()
         for i in range(first, timeline.size):
@@ -80,6 +86,8 @@ class Espresso(Heuristic, uses=()):
             if state.done or clock.expired:
                 break
             state.improve(i, self._wanted(timeline, kinds[i], state.elements[i]))
+        if isinstance(state, LaneState) and not state.done:
+            state.offload((kinds[np.arange(timeline.size), state.chosen] >= _BETWEEN) | (not self.thresholds))
         if timeline.time_budget_s is not None and state.time_s > timeline.time_budget_s:
             raise NoSolutionError(f"it ends at {state.time_s:g} s, after time_budget_s, {timeline.time_budget_s:g}")
         plan = CompressionPlan(instance=timeline.name, choices=tuple(state.chosen.tolist()))
@@ -176,6 +184,11 @@ class _State:
         self.chosen[j] = choices[best]
         self._spent += float(self._error[j, choices[best]] - self._error[j, old])
         self._refresh()
+
+
+def _begin(timeline: CompressionInstance) -> npt.NDArray[np.int64]:
+    budget = np.inf if timeline.error_budget is None else timeline.error_budget
+    return _start(timeline, choices_of(timeline).error, budget)
 
 
 def _start(timeline: CompressionInstance, error: Floats, budget: float) -> npt.NDArray[np.int64]:

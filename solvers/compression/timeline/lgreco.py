@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
-from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, is_timeline
+from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, is_timeline, why_no_wire
 from ddlopt.models.compression.timeline.instance import CompressionPlan
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -52,6 +52,8 @@ class LGreco(Heuristic, uses=()):
         if not is_timeline(instance):
             return f"it chooses how gradients are compressed; a {instance.kind} is about operators"
         timeline = as_timeline(instance)
+        if timeline.lanes:
+            return why_no_wire(instance)
         if timeline.goal == "error":
             return "the goal is the error; L-GreCo minimises the size under an error budget"
         return "there is no error_budget to spend" if timeline.error_budget is None else None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression import CompressionAnswer, CompressionPlan, CompressionProblem
-from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, why_no_timeline
+from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, why_no_wire
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -41,7 +41,7 @@ class Secopa(Heuristic, uses=()):
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Other problems of the family."""
-        return why_no_timeline(instance)
+        return why_no_wire(instance)
 
     def answer(self, instance: CompressionProblem, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`; details: ``separate_s``, the sum that is minimised."""

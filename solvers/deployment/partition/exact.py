@@ -8,7 +8,6 @@ from ddlopt.models.deployment.partition.formulations.max_load_partition import M
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.instance import refusal
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.by_instance import ByInstance
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.deployment.partition.chains import FAMILY
 from ddlopt.solvers.deployment.partition.dynamic_program import IdealProgram
@@ -17,8 +16,9 @@ from ddlopt.solvers.deployment.partition.latency_tree import LatencyTree
 from ddlopt.solvers.deployment.partition.linear import Linear
 from ddlopt.solvers.deployment.partition.search import PartitionSearch
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.limited import Limited
-from ddlopt.solvers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.by_instance import ByInstance
+from ddlopt.solvers.wrappers.limited import Limited
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 _OPENING = 40
 """Kicks of the search before the model, which takes a second or less then."""

@@ -11,14 +11,13 @@ from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.ideals.ideals import rows_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
 from ddlopt.solvers.deployment.partition.latency_tree_kernels import BETTER, DONE, PAUSED, Graph, Room, Tree, search
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_HAIR = 1e-9
-"""Part by which a partition must be better to be looked for."""
 _PORTION = 20_000
 """Partial partitions between looks at the clock."""
 
@@ -72,7 +71,7 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
         graph, tree, room = self.prepared(instance)
         looked, code = 0, PAUSED
         while code != DONE and not clock.expired and (self.most is None or looked < self.most):
-            code = search(graph, tree, room, below_s * (1 - _HAIR), _PORTION)
+            code = search(graph, tree, room, below_s * (1 - IMPROVEMENT_TOL), _PORTION)
             looked += _PORTION if code == PAUSED else 0
             if code == BETTER:
                 found = _partition(instance, tree)
@@ -86,7 +85,8 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
             raise InfeasibleError(f"'{instance.name}' has no partition that fits, whatever is tried")
         if best is None:
             raise NoSolutionError(f"no partition that fits among {looked} partial ones")
-        return MethodOutput(best, {"looked_at": float(looked)}, bound=below_s * (1 - _HAIR) if proven else None)
+        bound = below_s * (1 - IMPROVEMENT_TOL) if proven else None
+        return MethodOutput(best, {"looked_at": float(looked)}, bound=bound)
 
     def prepared(self, instance: PartitionInstance) -> tuple[Graph, Tree, Room]:
         """What the kernels take, with nothing placed."""

@@ -86,9 +86,7 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
             raise NoSolutionError(message if choices.every else f"{message} ({choices.scope})")
         bound = time_s if proven else None
         deployment = simulator.deployment(*best)
-        if choices.every:
-            return MethodOutput(deployment, {"plans": done}, bound=bound)
-        return MethodOutput(deployment, {"plans": done}, scope=choices.scope, scope_bound=bound)
+        return choices.output(deployment, {"plans": done}, bound)
 
 
 def _digits(numbers: Ints, bases: list[int]) -> Ints:

@@ -4,12 +4,13 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.deployment.plan.actions import Action, actions
 
 Ints = npt.NDArray[np.int64]
@@ -61,6 +62,12 @@ class Choices:
     def scope(self) -> str | None:
         """None where every deployment is there."""
         return None if self.every else RULE
+
+    def output(self, best: Any, details: dict[str, float], bound: float | None) -> MethodOutput:
+        """What a method hands over; its bound is one of the instance only if every deployment is there."""
+        if self.every:
+            return MethodOutput(best, details, bound=bound)
+        return MethodOutput(best, details, scope=self.scope, scope_bound=bound)
 
     @property
     def log_plans(self) -> float:

@@ -8,6 +8,12 @@ from ddlopt.solvers.makers import entries
 FAMILY, ROOM = "deployment", "deployment/plan"
 _LOOKS = 10_000_000
 """Partial plans that branch and bound may look at, which takes about a minute."""
+_VERY_FEW_GROUPS = 5
+"""With which it ends within half a minute nearly always."""
+_FEW_GROUPS = 20
+"""With which the makespan bound may be the better one."""
+_SEARCH = 0.4
+"""Part of the time for the local search where groups are many."""
 
 
 def _backend(solver: str) -> Backend:
@@ -35,6 +41,7 @@ ENTRIES = entries(
     ROOM,
     ("brute-force", "exact", "all plans of a small instance one by one, by the fast simulator", "brute_force:BruteForce"),
     ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
+    ("plan-prices", "exact", "a bound by prices of resources and paths for every deployment, and plans from them", "prices.method:PlanPrices"),
     ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", _certified),
     ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
     ("tag", "heuristic", "TAG's tree search over plans of operator groups, with a uniform, bounding or learned prior", "tag:Tag"),
@@ -50,13 +57,24 @@ ENTRIES = entries(
 
 
 def best(instance: DeploymentInstance, solver: str) -> Method:
-    """Branch and bound over plans where it may end, our local search otherwise; then the bounds for any order of work."""
+    """Branch and bound over plans where it may end, or else prices and searches; then the bounds for any order of work.
+
+    Where groups are few, prices have a bound within a second or two, and branch and bound all of the time that is left.
+    """
+    from ddlopt.solvers.deployment.plan.prices.method import PlanPrices
     from ddlopt.solvers.deployment.plan.search import PlanSearch
     from ddlopt.solvers.deployment.plan.tree.method import PlanTree
-    from ddlopt.solvers.warm_started import WarmStarted
+    from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
-    tree = PlanTree(most=_LOOKS)
-    opening: Method = tree if tree.may_end(instance) else PlanSearch()
+    tree, prices = PlanTree(most=_LOOKS), PlanPrices()
+    priced = prices.refuses(instance) is None
+    if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
+        return WarmStarted("exact", FAMILY, PlanPrices(kicks=0), lambda _: PlanTree())
+    if instance.groups > _FEW_GROUPS and priced:
+        # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
+        return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: prices, lambda _: _SEARCH)
     ordered = _disjunctive(solver)
     closing = ordered if ordered.refuses(instance) is None else _certified(solver)
-    return WarmStarted("exact", FAMILY, opening, lambda _: closing)
+    opening: Method = prices if priced else PlanSearch()
+    later: Method = WarmStarted("exact", FAMILY, opening, lambda _: closing)
+    return WarmStarted("exact", FAMILY, tree, lambda _: later) if tree.may_end(instance) else later

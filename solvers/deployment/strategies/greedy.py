@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.models.deployment.strategies.bounds import strategies_bound
 from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
@@ -15,6 +16,8 @@ from ddlopt.solvers.names import spelled
 
 # Between looks at the clock.
 _TREES_AT_ONCE_S = 0.5
+_MOST_S = 20.0
+"""Beyond which the local search, a baseline, hardly gains."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,8 @@ class StrategyGreedy(Heuristic, uses=("seed",)):
     Parameters
     ----------
     improve : bool
-        Go on with local search on the true costs until the time or 20 s are up: random trees of a few nodes, chosen
-        anew while all others stay.
+        Go on with local search on the true costs until the bound of the problem is met, or the time or 20 s are up:
+        random trees of a few nodes, chosen anew while all others stay.
     """
 
     improve: bool = False
@@ -72,10 +75,16 @@ class StrategyGreedy(Heuristic, uses=("seed",)):
         state.offer(chosen)
         if state.best is None:
             raise NoSolutionError(f"found no strategies for '{instance.name}'")
-        while self.improve and not clock.expired and clock.elapsed_s < 20:
-            state.polish(_TREES_AT_ONCE_S)
-            clock.report(state.cost)
+        if self.improve:
+            _improve(state, strategies_bound(instance), clock)
         return StrategyAssignment(instance=instance.name, strategies=core.strategies(state.best)), {}
+
+
+def _improve(state: SearchState, bound: float, clock: Clock) -> None:
+    """Local search until the cost is within the gap of the bound."""
+    while state.cost - bound > clock.gap * abs(state.cost) and not clock.expired and clock.elapsed_s < _MOST_S:
+        state.polish(_TREES_AT_ONCE_S)
+        clock.report(state.cost)
 
 
 def _without_room(own: Floats, items: list[int], start: Ints, use: Floats, low: Ints, high: Ints, room: Floats) -> None:

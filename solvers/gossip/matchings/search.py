@@ -162,6 +162,12 @@ def _refined(candidate: Candidate, clock: Clock) -> Candidate:
     return candidate._replace(mixed=found) if found.factor <= candidate.mixed.factor else candidate
 
 
+def descended(plan: Plan, start: Floats, clock: Clock) -> tuple[Floats, Floats]:
+    """Probabilities and weights of a local optimum from a start."""
+    found = _refined(_improved(plan, start, clock), clock)
+    return found.probabilities, found.mixed.weights
+
+
 class _TimeUpError(Exception):
     pass
 

@@ -7,6 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.gossip.spectral.laplacians import Ints
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.gossip.weights.instance import Goal, WeightsInstance
 from ddlopt.solvers.certify import MethodOutput
@@ -63,7 +64,8 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
         asked = instance
         if self.goal not in (None, instance.goal):
             asked = WeightsInstance(name=instance.name, network=instance.network, goal=self.goal)
-        program = WeightsProgram(asked, self._orbits(asked))
+        edges = len(asked.network.edges) * (2 if asked.goal == "pairwise" else 1)
+        program = WeightsProgram(asked, edge_classes(asked) if self.symmetry else np.arange(edges))
         bounds: list[float | None] = []
         target = min(_GAP, limits.gap)
 
@@ -85,10 +87,10 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
             return MethodOutput(program.weights(at), details, bound)
         return MethodOutput(program.weights(at), details, scope="Markov chain", scope_bound=bound)
 
-    def _orbits(self, instance: WeightsInstance) -> Any:
-        edges = len(instance.network.edges)
-        count = 2 * edges if instance.goal == "pairwise" else edges
-        if not self.symmetry or len(set(instance.costs)) > 1:
-            return np.arange(count)
-        found = automorphisms(instance.network)
-        return found.arc_orbits if instance.goal == "pairwise" else found.edge_orbits
+
+def edge_classes(instance: WeightsInstance) -> Ints:
+    """(m,) number of the class of each edge, or (2m,) of arcs: those that an automorphism exchanges are in one."""
+    if len(set(instance.costs)) > 1:
+        return np.arange(len(instance.network.edges))
+    found = automorphisms(instance.network)
+    return found.arc_orbits if instance.goal == "pairwise" else found.edge_orbits

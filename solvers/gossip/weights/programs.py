@@ -70,12 +70,15 @@ class WeightsProgram:
 
     def bound(self, at: Iterate) -> float:
         """What the multipliers of an iterate prove."""
+        return spectral_bound(self.instance, *self.dual(at))
+
+    def dual(self, at: Iterate) -> tuple[Floats, Floats | None]:
+        """The matrix and the node prices that an iterate suggests for a certificate."""
         if self.instance.goal == "averaging":
-            return spectral_bound(self.instance, at.multipliers[0] - at.multipliers[1])
+            return at.multipliers[0] - at.multipliers[1], None
         if self.instance.goal == "chain":
-            prices = at.row_multipliers[self._spread.shape[1] :]
-            return spectral_bound(self.instance, at.multipliers[0] - at.multipliers[1], prices)
-        return spectral_bound(self.instance, at.multipliers[0])
+            return at.multipliers[0] - at.multipliers[1], at.row_multipliers[self._spread.shape[1] :]
+        return at.multipliers[0], None
 
     def objective(self, at: Iterate) -> float:
         """The objective at least promised by an iterate."""

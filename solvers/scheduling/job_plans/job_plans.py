@@ -20,7 +20,7 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
+from ddlopt.solvers.scheduling.lp_guided import LpGuided, choices_of_relaxation
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -34,6 +34,10 @@ _DIVERSE = 12
 _PACKINGS = 30
 _TO_ROUND = 0.3
 """Part of the time left that the rounds leave for schedules."""
+_TO_GUIDE = 0.4
+"""Part of the time for the linear relaxation and its sweeps, which seldom take it."""
+_SMALL = 8_000
+"""Choices of a width up to which the rounds are quick."""
 # Columns of the slots' program.
 _LARGEST = 600_000
 
@@ -101,7 +105,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         """The best schedule; rounds, plans, and the value over them."""
         search = _Search(self, instance, clock, seed)
         try:
-            search.begin(start)
+            search.begin(start if start is not None else _guide(instance, seed, clock))
             optimum = search.generate()
             search.round(optimum)
             search.improve(self.stalls // 4)
@@ -116,6 +120,16 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """The least of the bounds reported."""
         return clock.best_bound(instance.sense)
+
+
+def _guide(instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule | None:
+    """What the linear relaxation leads to, of an instance so large that the rounds may take most of the time."""
+    if not _SMALL < choices_of_relaxation(instance) <= _LARGEST or clock.expired:
+        return None
+    left = None if clock.left_s == math.inf else _TO_GUIDE * clock.left_s
+    with clock.lending_ctrl_c():
+        found = LpGuided().solve(instance, Limits(time_s=left), seed)
+    return found.solution if isinstance(found.solution, Schedule) else None
 
 
 class _Search:

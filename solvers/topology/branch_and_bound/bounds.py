@@ -1,8 +1,8 @@
 """Numba kernels of the branch and bound: what arc lengths prove about all designs that a node still allows.
 
 A node is a table ``allowed`` of shape (n, K): whether server s may still have its k-th neighbour set. Everything that
-decides is calculated in 64-bit integers, which cannot overflow (see ``Task``); floating-point numbers only steer the
-search for good lengths. :mod:`ddlopt.models.topology.certificate.check` states the bound.
+decides is calculated in 64-bit integers, which cannot overflow (see ``IntegerInstance``); floating-point numbers only
+steer the search for good lengths. :mod:`ddlopt.models.topology.certificate.check` states the bound.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, leaf
-from ddlopt.models.topology.integer_instance import FAR, MOST_RING, Task
+from ddlopt.models.topology.integer_instance import FAR, MOST_RING, IntegerInstance
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -172,16 +172,16 @@ def members(member: Flags, g: int) -> int:
 
 
 @helper
-def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: Room) -> None:
+def cost_sets(integers: IntegerInstance, s: int, first: int, last: int, allowed: Flags, room: Room) -> None:
     """Fill ``values[s]`` with the bytes times length that leave s at least, for the allowed sets from first to last.
 
     Call :func:`from_server` before. The undecided neighbours reach d others each with one arc, so that only so many
     targets have their short way: the most profitable ones, which are PICKED (of the last set).
     """
-    options, demand, values, squares, rows = task.options, task.bytes, room.values, room.squares, room.rows
+    options, demand, values, squares, rows = integers.options, integers.bytes, room.values, room.squares, room.rows
     arcs, near, two, decided = squares[ARCS], squares[NEAR], squares[TWO], rows[DECIDED]
     gains, at, picked = rows[GAINS], rows[AT], rows[PICKED]
-    n, d = len(near), task.degree
+    n, d = len(near), integers.degree
     targets, many = np.empty(n, np.int64), 0
     for t in range(n):
         if demand[s, t] > 0:
@@ -233,7 +233,7 @@ def cost_sets(task: Task, s: int, first: int, last: int, allowed: Flags, room: R
             cost -= gains[i]
             picked[at[i]] = 1
         values[s, k] = cost
-    member, hop = task.member, task.hop
+    member, hop = integers.member, integers.hop
     for g in range(len(hop)):
         if not member[g, s] or (every(decided) and members(member, g) <= MOST_RING):
             continue

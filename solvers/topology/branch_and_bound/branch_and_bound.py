@@ -2,18 +2,19 @@
 
 import dataclasses
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.certificate.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
 from ddlopt.models.topology.integer_instance import number_of_sets
 from ddlopt.solvers.certify import MethodOutput
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.contracts import MOST_THREADS, Limits, ProgressCallback, Result
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.topology.branch_and_bound.crew import cluster_crew, local_crew
 from ddlopt.solvers.topology.branch_and_bound.search import Search
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
@@ -35,6 +36,10 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
     depth first for a tenth of a second or so, so that the least bound on the list holds at any time. The kernels
     release Python's lock; with several threads, that many are at work in one process and share the incumbent.
 
+    With ``workers`` or a ``cluster`` subtrees are tasks of their own, for processes here or on other computers: a task
+    gets a node and the incumbent, searches for about a second, and gives back what is left open and its part of the
+    certificate. A node whose worker is lost is searched again.
+
     The metric inequality is that of maximum concurrent flow (Shahrokhi and Matula, J. ACM 37(2), 1990); the partial
     bound, the prices and the search are ours.
 
@@ -44,13 +49,22 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
         Effort of ``link-exchange``, which gives the first incumbent where no start is given.
     rounds : int
         Supergradient steps at each node.
+    workers : int
+        Processes to search subtrees in; 0: in this one. A script that asks for some needs the guard
+        ``if __name__ == "__main__":``, as those of any process pool do.
+    cluster : str, optional
+        Address of a Dask scheduler, whose workers search subtrees.
     executor : concurrent.futures.Executor, optional
         Threads to search in; by default as many as the limits allow.
     """
 
     opening: float = 0.3
     rounds: int = 12
+    workers: int = 0
+    cluster: str | None = None
     executor: Executor | None = None
+
+    proves_infeasible: ClassVar[bool] = True
 
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.branch_and_bound.tree",
@@ -62,6 +76,10 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
             raise OptionError(f"opening must be positive, got {self.opening}")
         if self.rounds < 1:
             raise OptionError(f"rounds must be at least 1, got {self.rounds}")
+        if not 0 <= self.workers <= MOST_THREADS:
+            raise OptionError(f"workers must be 0 to {MOST_THREADS}, got {self.workers}")
+        if self.workers and self.cluster is not None:
+            raise OptionError("give workers or a cluster, not both: a cluster has workers of its own")
 
     @property
     def name(self) -> str:
@@ -83,8 +101,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
 
     def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best design and the bound; details: nodes, evaluations, designs routed, images, the first incumbent."""
-        found, _ = self._search(instance, limits, seed, clock, start, False)
-        return found
+        return _answer(self._search(instance, limits, seed, clock, start, False))
 
     def certified(
         self,
@@ -97,14 +114,21 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
         """The result, and what :func:`~ddlopt.models.topology.certificate.check_certificate` takes.
 
         The certificate's bound is what the tree proves; the result's may be a better combinatorial one.
+
+        Raises
+        ------
+        InfeasibleError
+            If the degree leaves a server without a way to others, of which there is no certificate.
         """
-        recording = _Recording(self.opening, self.rounds, self.executor)
+        recording = _Recording(self.opening, self.rounds, self.workers, self.cluster, self.executor)
         result = recording.solve(instance, limits, seed, progress, start)
+        if not recording.kept:
+            raise InfeasibleError(result.message)
         return result, recording.kept[0]
 
     def _search(
         self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any, recording: bool
-    ) -> tuple[MethodOutput, Search]:
+    ) -> Search:
         search = Search(instance, clock, self.rounds, recording)
         search.know(max(congestion_bounds(instance).values()))
         if start is not None:
@@ -114,15 +138,30 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
             opening = LinkExchange(self.opening).solve(instance, dataclasses.replace(limits, time_s=share), seed)
             if isinstance(opening.solution, TopologyDesign):
                 search.offer(opening.solution)
-        first = search.best_bytes
-        own = ThreadPoolExecutor(limits.threads) if self.executor is None and limits.threads > 1 else None
-        with own if own is not None else nullcontext():
-            search.run(self.executor or own, limits.threads)
-        if search.best is None:
-            raise NoSolutionError(f"'{instance.name}': no links were found over which everything can be sent")
-        details = {**search.figures, "first_bytes": first, "proven_bytes": search.proven_bytes}
-        bound = instance.iteration_time_s(search.proven_bytes)
-        return MethodOutput(search.best, details, bound), search
+        search.first_bytes = search.best_bytes
+        with ExitStack() as stack:
+            crew, threads = None, self.executor
+            if self.workers:
+                crew = stack.enter_context(local_crew(self.workers))
+            elif self.cluster is not None:
+                crew = stack.enter_context(cluster_crew(self.cluster))
+            elif threads is None and limits.threads > 1:
+                threads = stack.enter_context(ThreadPoolExecutor(limits.threads))
+            search.run(threads, limits.threads, crew)
+            if crew is not None:
+                search.figures["lost"] = crew.lost
+        return search
+
+
+def _answer(search: Search) -> MethodOutput:
+    """What a search found and proved."""
+    instance = search.instance
+    if search.best is None:
+        if search.complete:
+            raise InfeasibleError(f"'{instance.name}': no links that its ports allow carry everything")
+        raise NoSolutionError(f"'{instance.name}': no links were found over which everything can be sent")
+    details = {**search.figures, "first_bytes": search.first_bytes, "proven_bytes": search.proven_bytes}
+    return MethodOutput(search.best, details, instance.iteration_time_s(search.proven_bytes))
 
 
 @dataclass(frozen=True)
@@ -133,6 +172,6 @@ class _Recording(BranchAndBound):
 
     def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """See :class:`BranchAndBound`."""
-        found, search = self._search(instance, limits, seed, clock, start, True)
+        search = self._search(instance, limits, seed, clock, start, True)
         self.kept.append(search.certificate())
-        return found
+        return _answer(search)

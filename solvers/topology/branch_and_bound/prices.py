@@ -8,7 +8,7 @@ As in :mod:`ddlopt.solvers.topology.branch_and_bound.bounds`, everything that de
 import numpy as np
 
 from ddlopt.models.kernels import helper, leaf
-from ddlopt.models.topology.integer_instance import FAR, MOST_RING, Task
+from ddlopt.models.topology.integer_instance import FAR, MOST_RING, IntegerInstance
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
     ARCS,
     CHOSEN,
@@ -33,23 +33,25 @@ from ddlopt.solvers.topology.branch_and_bound.bounds import (
 
 
 @helper
-def evaluate(task: Task, z: int, allowed: Flags, lengths: Ints, prices: Ints, tax: int, room: Room) -> tuple[int, int]:
+def evaluate(
+    integers: IntegerInstance, z: int, allowed: Flags, lengths: Ints, prices: Ints, tax: int, room: Room
+) -> tuple[int, int]:
     """The least bytes times distance minus z times total length of all designs of the node, and the same for z = 0.
 
     A total above 0 refutes the node. ``prices`` (n, n) of arcs and the ``tax`` on every link charge designs for links
     that no design can have all.
     """
-    n, sets, d = task.options.shape
-    total = -tax * task.ends
-    if not task.duplex:
+    n, sets, d = integers.options.shape
+    total = -tax * integers.ends
+    if not integers.duplex:
         for v in range(n):
             total -= d * prices[0 if v else 1, v]
     plain = total
-    options, values, member, hop = task.options, room.values, task.member, task.hop
+    options, values, member, hop = integers.options, room.values, integers.member, integers.hop
     chosen, smallest, decided = room.rows[CHOSEN], room.rows[LEAST], room.rows[DECIDED]
     for s in range(n):
-        from_server(task.forwarding, s, lengths, room)
-        cost_sets(task, s, 0, sets, allowed, room)
+        from_server(integers.forwarding, s, lengths, room)
+        cost_sets(integers, s, 0, sets, allowed, room)
         least, least_plain = NOTHING, NOTHING
         for k in range(sets):
             if not allowed[s, k]:
@@ -92,9 +94,9 @@ def strike_off(total: int, allowed: Flags, room: Room) -> bool:
 
 
 @leaf
-def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> int:
+def _nearest_members(integers: IntegerInstance, s: int, chosen: int, room: Room, at: Ints) -> int:
     """For each group of s the member nearest to it over its chosen set, into ``at``; how many there are."""
-    found, member, options, near, two = 0, task.member, task.options, room.squares[NEAR], room.squares[TWO]
+    found, member, options, near, two = 0, integers.member, integers.options, room.squares[NEAR], room.squares[TWO]
     for g in range(len(member)):
         if not member[g, s]:
             continue
@@ -102,7 +104,7 @@ def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> i
         at[found] = -1
         for t in range(len(near)):
             if member[g, t] and t != s:
-                for j in range(task.degree):
+                for j in range(integers.degree):
                     v = options[s, chosen, j]
                     if v >= 0:
                         way = near[v, t] if near[v, t] < two[v, t] else two[v, t]
@@ -114,14 +116,14 @@ def _nearest_members(task: Task, s: int, chosen: int, room: Room, at: Ints) -> i
 
 
 @helper
-def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -> None:
+def find_slopes(integers: IntegerInstance, z: int, allowed: Flags, lengths: Ints, room: Room) -> None:
     """A supergradient of the total: SLOPE by length, and USES, from which that by price follows."""
     # Local names: a call for every way, with all that it needs, would take longer than the ways.
     slope, uses, squares, rows = room.steering[SLOPE], room.steering[USES], room.squares, room.rows
     arcs, distance, near, two = squares[ARCS], squares[DISTANCE], squares[NEAR], squares[TWO]
     decided, choice, picked, values = rows[DECIDED], rows[CHOSEN], rows[PICKED], room.values
-    n, d, groups = len(lengths), task.degree, len(task.hop)
-    nearest, options, member = np.empty(groups, np.int64), task.options, task.member
+    n, d, groups = len(lengths), integers.degree, len(integers.hop)
+    nearest, options, member = np.empty(groups, np.int64), integers.options, integers.member
     for s in range(n):
         for v in range(n):
             slope[s, v] = uses[s, v] = 0.0
@@ -132,21 +134,21 @@ def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -
             if v >= 0:
                 slope[s, v] -= z
                 uses[s, v] += 1.0
-        from_server(task.forwarding, s, lengths, room)
+        from_server(integers.forwarding, s, lengths, room)
         value = values[s, chosen]
-        cost_sets(task, s, chosen, chosen + 1, allowed, room)
+        cost_sets(integers, s, chosen, chosen + 1, allowed, room)
         values[s, chosen] = value
-        rings = _nearest_members(task, s, chosen, room, nearest) if groups > 0 else 0
+        rings = _nearest_members(integers, s, chosen, room, nearest) if groups > 0 else 0
         ring = -1
         for way in range(n + rings):
             if way < n:
-                t, size = way, float(task.bytes[s, way])
+                t, size = way, float(integers.bytes[s, way])
                 short = picked[t] != 0
             else:
                 ring += 1
                 while not member[ring, s]:
                     ring += 1
-                t, size, short = nearest[way - n], float(task.hop[ring]), False
+                t, size, short = nearest[way - n], float(integers.hop[ring]), False
             if size == 0.0 or t < 0:
                 continue
             best, over = FAR, -1
@@ -164,7 +166,7 @@ def find_slopes(task: Task, z: int, allowed: Flags, lengths: Ints, room: Room) -
             if short:
                 slope[over, t] += size
                 continue
-            v, first = over, task.forwarding and not decided[over]
+            v, first = over, integers.forwarding and not decided[over]
             for _ in range(n):
                 if v == t:
                     break

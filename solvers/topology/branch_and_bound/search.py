@@ -3,22 +3,24 @@
 import heapq
 import itertools
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass
-from graphlib import TopologicalSorter
-from math import ceil, frexp
+from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.certificate.format import ELSEWHERE, IMAGE, UNCOLOURABLE, DesignCertificate
-from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
+from ddlopt.models.topology.certificate.format import UNCOLOURABLE, DesignCertificate
 from ddlopt.models.topology.evaluate import evaluate
-from ddlopt.models.topology.integer_instance import UNITS, task_of, unit_of
+from ddlopt.models.topology.integer_instance import UNITS, integer_instance, unit_of
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Job
-from ddlopt.solvers.topology.branch_and_bound.bounds import Flags, Ints, make_room
+from ddlopt.solvers.topology.branch_and_bound.bounds import Ints, make_room
+from ddlopt.solvers.topology.branch_and_bound.crew import Crew
 from ddlopt.solvers.topology.branch_and_bound.leaves import heads_of_sets, lengths_of, routed
+from ddlopt.solvers.topology.branch_and_bound.nodes import Above, Dived, Node, Searched, Subtree
+from ddlopt.solvers.topology.branch_and_bound.record import Record
 from ddlopt.solvers.topology.branch_and_bound.symmetry import Numbering
 from ddlopt.solvers.topology.branch_and_bound.tree import (
     LENGTHS,
@@ -32,6 +34,8 @@ from ddlopt.solvers.topology.branch_and_bound.tree import (
     make_stack,
 )
 
+# A subtree takes about a second; a task of one dive would send more than it searches.
+_DIVES, _BUDGETS = 400, 5
 _SLICE = 2e8
 """Steps of the innermost loops in one dive: a fraction of a second."""
 # Of weights for one design, before it is routed instead.
@@ -46,133 +50,26 @@ _TIGHT = 0.999
 _SMALLEST_GAP = 1e-6
 
 
-@dataclass(frozen=True)
-class Above:
-    """What a node hands to its children: allowed sets and weights, and the sets of the servers branched on."""
-
-    allowed: Flags
-    weights: Ints
-    decided: Ints
-
-
-@dataclass(frozen=True)
-class Node:
-    """An open node: server ``row`` gets its set ``k`` of those that ``above`` allows (-1: nothing is branched on)."""
-
-    above: Above
-    row: int
-    k: int
-    part: int
-    proven_bytes: float
-
-    @property
-    def decided(self) -> Ints:
-        """(n,) the set of each server branched on, -1 elsewhere."""
-        decided = self.above.decided.copy()
-        if self.row >= 0:
-            decided[self.row] = self.k
-        return decided
-
-
-@dataclass(frozen=True)
-class Dived:
-    """What a dive below a node found."""
-
-    node: Node
-    z: int
-    stack: Stack
-    opened: Ints
-    leaves: Ints
-    log: Log
-    nodes: int
-    evaluations: int
-
-
-class Record:
-    """The words and weights of the proof so far, part by part; remembers nothing unless it is wanted."""
-
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
-        self.parts = 1
-        self.words: dict[int, Any] = {}
-        self.lengths: list[Any] = []
-        self.prices: list[Any] = []
-        self.images: list[list[int]] = []
-        self._weights = 0
-
-    def new_part(self) -> int:
-        """A number for a part still to come."""
-        self.parts += 1
-        return self.parts - 1
-
-    def add(self, part: int, log: Log) -> Any:
-        """Keep what a dive logged; gives its words to fill in the numbers of further parts."""
-        words = log.words[: log.used[0]].copy()
-        if self.wanted:
-            words[words <= WEIGHTS] -= self._weights
-            self.lengths.append(log.lengths[: log.used[1]].copy())
-            self.prices.append(log.prices[: log.used[1]].copy())
-            self._weights += int(log.used[1])
-            self.words[part] = words
-        return words
-
-    def image(self, part: int, origin: int, permutation: Ints) -> None:
-        """The node of a part is the image of another's."""
-        self.words[part] = np.array([IMAGE, len(self.images)], dtype=np.int32)
-        self.images.append([origin, *permutation.tolist()])
-
-    def certificate(self, instance: TopologyInstance, unit: float, z: int, width: int) -> DesignCertificate:
-        """All of it, for z units; each part after those that it refers to."""
-        n, order = instance.servers, self._in_order()
-        images = np.array(self.images, dtype=np.int32).reshape(len(self.images), n + 1)
-        number = np.empty(self.parts, dtype=np.int32)
-        number[order] = np.arange(self.parts)
-        images[:, 0] = number[images[:, 0]]
-        words = np.concatenate([self.words[part] for part in order])
-        elsewhere = np.flatnonzero(words == ELSEWHERE) + 1
-        words[elsewhere] = number[words[elsewhere]]
-        return DesignCertificate(
-            instance.name,
-            instance.digest,
-            frexp(unit)[1] - 1,
-            z,
-            words,
-            np.array([len(self.words[part]) for part in order], dtype=np.uint32),
-            np.concatenate([np.zeros((0, n * n), np.uint16), *self.lengths]),
-            np.concatenate([np.zeros((0, width), np.int64), *self.prices]),
-            images,
-        )
-
-    def _in_order(self) -> list[int]:
-        """The parts, each after those that it refers to; part 0, the root, is the last."""
-        origin = [image[0] for image in self.images]
-        before: TopologicalSorter[int] = TopologicalSorter()
-        for part, words in self.words.items():
-            elsewhere, alike = (words[np.flatnonzero(words == word) + 1].tolist() for word in (ELSEWHERE, IMAGE))
-            before.add(part, *elsewhere, *(origin[image] for image in alike))
-        return list(before.static_order())
-
-
 class Search:
     """One run: incumbent, open nodes, counts."""
 
     def __init__(self, instance: TopologyInstance, clock: Clock, rounds: int, recording: bool) -> None:
         self.instance, self.clock, self.job = instance, clock, Job(instance)
-        self.task = task_of(instance)
-        self.n, self.sets, _ = self.task.options.shape
-        self.copies = (self.task.options[:, :, :, None] == np.arange(self.n)).sum(axis=2).astype(np.int64)
+        self.integers = integer_instance(instance)
+        self.n, self.sets, _ = self.integers.options.shape
+        self.copies = (self.integers.options[:, :, :, None] == np.arange(self.n)).sum(axis=2).astype(np.int64)
         self.unit = float(unit_of(instance))
         self.pace = Pace(rounds, _LEAF_ROUNDS, 1.3, 0.1, 0.002)
-        self.numbering = Numbering(instance, self.task)
+        self.numbering = Numbering(instance, self.integers)
         self.symmetric = self.numbering.useful
         self.record = Record(recording)
-        self.width = (self.n * self.n if self.task.duplex else self.n) + 1
+        self.width = (self.n * self.n if self.integers.duplex else self.n) + 1
         self.best: TopologyDesign | None = None
-        self.best_bytes = np.inf
+        self.best_bytes = self.first_bytes = np.inf
         self.known_bytes = 0.0
         self.order = itertools.count()
         self.open: list[tuple[float, int, Node]] = []
-        self.under_way: dict[Future[Dived], Node] = {}
+        self.under_way: dict[Future[Any], Node] = {}
         self.stuck: list[Node] = []
         self.figures: dict[str, float] = {"nodes": 0, "evaluations": 0, "routed": 0, "images": 0}
         self._told = 0.0
@@ -194,7 +91,8 @@ class Search:
     def target_bytes(self) -> float:
         """A load that no design is to stay below for the proof to be complete."""
         if not np.isfinite(self.best_bytes):
-            return (float(self.task.bytes.sum()) * float(self.unit) + 1.0) * float(self.n)
+            # No link carries more than all bytes on all hops, which are at most four fifths of this.
+            return UNITS * self.unit
         instance = self.instance
         gap = _TIGHT * max(self.clock.gap, _SMALLEST_GAP)
         time = instance.iteration_time_s(self.best_bytes) * (1 - gap)
@@ -202,6 +100,11 @@ class Search:
             return 0.0
         seconds = time if instance.overlap == "full" else time - instance.compute_s
         return max(0.0, seconds * instance.link_bandwidth_bytes_per_s)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to search."""
+        return not (self.open or self.under_way or self.stuck)
 
     @property
     def tree_bytes(self) -> float:
@@ -228,8 +131,8 @@ class Search:
         """The load in units, rounded up; the unit is a power of two, so that the division is exact."""
         return min(UNITS, max(1, ceil(load_bytes / self.unit)))
 
-    def run(self, executor: Executor | None, threads: int) -> None:
-        """Search until everything is refuted or the time is up."""
+    def run(self, executor: Executor | None, threads: int, crew: Crew | None = None) -> None:
+        """Search until everything is refuted or the time is up, with threads of an executor or a crew's workers."""
         start = Above(
             np.ones((self.n, self.sets), dtype=np.bool_),
             self._weights(int(MEAN_LENGTH)),
@@ -238,20 +141,54 @@ class Search:
         self._push(Node(start, -1, -1, 0, 0.0))
         if self.known_bytes >= self.target_bytes and not self.record.wanted:
             return
+        at_once = threads if crew is None else crew.size
         while (self.open or self.under_way) and not (self.clock.expired and not self.under_way):
-            while self.open and len(self.under_way) < threads and not self.clock.expired:
+            while self.open and len(self.under_way) < at_once and not self.clock.expired:
                 _, _, node = heapq.heappop(self.open)
-                if executor is None:
+                if crew is not None:
+                    self.under_way[crew.submit(search_below, self._subtree(node))] = node
+                elif executor is not None:
+                    self.under_way[executor.submit(self._dive, node, self.z)] = node
+                else:
                     self._take(self._dive(node, self.z))
                     break
-                self.under_way[executor.submit(self._dive, node, self.z)] = node
             if self.under_way:
                 done, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
                 for future in done:
-                    dived = future.result()
-                    del self.under_way[future]
-                    self._take(dived)
+                    node = self.under_way.pop(future)
+                    if crew is None:
+                        self._take(future.result())
+                    else:
+                        self._join(node, crew.result(future, node.part))
             self._tell()
+
+    def _subtree(self, node: Node) -> Subtree:
+        return Subtree(self.instance, node, self.best_bytes, self.clock.gap, self.pace.rounds, self.record.wanted)
+
+    def below(self, node: Node, dives: int, budgets: int) -> list[Node]:
+        """Search below a node, for so many dives or their budget so many times; what is left."""
+        self._push(node)
+        while self.open and dives and self.figures["evaluations"] < budgets * self.budget:
+            _, _, node = heapq.heappop(self.open)
+            self._take(self._dive(node, self.z))
+            dives -= 1
+        return [node for _, _, node in self.open]
+
+    def _join(self, node: Node, searched: Searched | None) -> None:
+        """Take what a worker found below a node; if the worker was lost, the node is open again."""
+        if searched is None:
+            self._push(node)
+            return
+        for name, count in searched.figures.items():
+            self.figures[name] += count
+        if searched.best is not None:
+            self.offer(searched.best)
+        number = self.record.take(searched.record, node.part)
+        self.stuck += [replace(each, part=number[each.part]) for each in searched.stuck]
+        for each in searched.left:
+            left = replace(each, part=number[each.part])
+            if left.part == node.part or not (self.symmetric and self._image(left)):
+                self._push(left)
 
     def _tell(self) -> None:
         bound = self._bound_s()
@@ -302,7 +239,7 @@ class Search:
         leaves = np.zeros((self.budget + 2, self.n + 1), dtype=np.int64)
         counts = np.zeros(4, dtype=np.int64)
         room = make_room(self.n, self.sets)
-        dive(self.task, self.copies, z, pace, stack, room, deepest, self.budget, log, opened, leaves, counts)
+        dive(self.integers, self.copies, z, pace, stack, room, deepest, self.budget, log, opened, leaves, counts)
         return Dived(node, z, stack, opened[: counts[0]], leaves[: counts[1]], log, int(counts[2]), int(counts[3]))
 
     def _take(self, dived: Dived) -> None:
@@ -348,7 +285,7 @@ class Search:
         self.figures["routed"] += 1
         allowed = np.zeros((self.n, self.sets), dtype=np.bool_)
         allowed[np.arange(self.n), sets] = True
-        heads, uncolourable = heads_of_sets(self.instance, self.task.options[np.arange(self.n), sets])
+        heads, uncolourable = heads_of_sets(self.instance, self.integers.options[np.arange(self.n), sets])
         lengths: int | Ints = int(MEAN_LENGTH)
         if heads is not None:
             found = routed(self.job, heads)
@@ -389,3 +326,12 @@ class Search:
         for dived in dives if left else []:
             self.record.add(dived.node.part, dived.log)
         return self.record.certificate(self.instance, self.unit, self._units(claim), self.width)
+
+
+def search_below(subtree: Subtree) -> Searched:
+    """Search below a node for a while; how far depends on counts, not on time."""
+    instance = subtree.instance
+    search = Search(instance, Clock(Limits(gap=subtree.gap), None), subtree.rounds, subtree.recording)
+    search.best_bytes = subtree.best_bytes
+    left = search.below(replace(subtree.node, part=0), _DIVES, _BUDGETS)
+    return Searched(search.best, left, search.stuck, search.record, search.figures)

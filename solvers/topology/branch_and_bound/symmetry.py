@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.integer_instance import Task
+from ddlopt.models.topology.integer_instance import IntegerInstance
 from ddlopt.solvers.topology.branch_and_bound.bounds import Ints
 
 Colours = npt.NDArray[np.uint64]
@@ -47,8 +47,8 @@ def is_automorphism(instance: TopologyInstance, order: Ints) -> bool:
 class Numbering:
     """Finds out whether partial designs of an instance are alike."""
 
-    def __init__(self, instance: TopologyInstance, task: Task) -> None:
-        self.instance, self.task = instance, task
+    def __init__(self, instance: TopologyInstance, integers: IntegerInstance) -> None:
+        self.instance, self.integers = instance, integers
         self.pairs = pair_colours(instance)
         self.known: dict[bytes, tuple[int, Ints]] = {}
 
@@ -63,11 +63,11 @@ class Numbering:
     def canonical(self, decided: Ints) -> tuple[bytes, Ints]:
         """Key of a partial design (n,), the set of each server or -1, and the servers in canonical order."""
         n = len(decided)
-        table = self.pairs * (self.task.degree + 2)
+        table = self.pairs * (self.integers.degree + 2)
         marks = np.zeros(n, np.uint64)
         for s in np.flatnonzero(decided >= 0):
             marks[s] = 1
-            for v in self.task.options[s, decided[s]]:
+            for v in self.integers.options[s, decided[s]]:
                 if v >= 0:
                     table[s, v] += 1
         order = canonical_order(marks, table)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
 from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
-from ddlopt.models.topology.integer_instance import Task
+from ddlopt.models.topology.integer_instance import IntegerInstance
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
     ARCS,
     DECIDED,
@@ -195,7 +195,15 @@ def _take(weights: Ints, taken: Ints) -> None:
 
 @helper
 def bound_node(
-    task: Task, copies: Ints, z: int, pace: Pace, allowed: Flags, weights: Ints, room: Room, log: Log, counts: Ints
+    integers: IntegerInstance,
+    copies: Ints,
+    z: int,
+    pace: Pace,
+    allowed: Flags,
+    weights: Ints,
+    room: Room,
+    log: Log,
+    counts: Ints,
 ) -> float:
     """Look for weights that refute the node; ``REFUTED`` if they do, else the part of z proven.
 
@@ -212,26 +220,26 @@ def bound_node(
     for v in range(n):
         for w in range(n):
             lengths[v, w], prices[v, w] = best[LENGTHS, v, w], best[PRICES, v, w]
-            traffic += task.bytes[v, w]
+            traffic += integers.bytes[v, w]
     everything = float(traffic)
-    for g in range(len(task.hop)):
-        everything += float(task.hop[g] * members(task.member, g))
+    for g in range(len(integers.hop)):
+        everything += float(integers.hop[g] * members(integers.member, g))
     r, rounds, whole_lengths, whole_prices = 0, pace.rounds, weights[LENGTHS], weights[PRICES]
     weight = pace.price_weight * float(z) * float(z)
     while True:
         if changed:
-            if not propagate(task.degree, task.duplex, copies, allowed, room):
+            if not propagate(integers.degree, integers.duplex, copies, allowed, room):
                 _word(log, CLOSED)
                 return REFUTED
             if every(decided):
                 rounds = pace.leaf_rounds
             best_total = -np.inf
         counts[3] += 1
-        if not measure(task.wanted, task.forwarding, whole_lengths, room):
+        if not measure(integers.wanted, integers.forwarding, whole_lengths, room):
             _note(log, weights)
             _word(log, CLOSED)
             return REFUTED
-        total, plain = evaluate(task, z, allowed, whole_lengths, whole_prices, weights[REST, 0, TAX], room)
+        total, plain = evaluate(integers, z, allowed, whole_lengths, whole_prices, weights[REST, 0, TAX], room)
         if total > 0:
             _note(log, weights)
             _word(log, CLOSED)
@@ -248,15 +256,25 @@ def bound_node(
             _take(best, weights)
         if r >= rounds:
             break
-        find_slopes(task, z, allowed, whole_lengths, room)
+        find_slopes(integers, z, allowed, whole_lengths, room)
         missing = pace.aim * everything * MEAN_LENGTH - total
         if not _ascend(
-            task.degree, task.ends, task.duplex, task.exact, weight, pace.step, missing, lengths, prices, tax, room
+            integers.degree,
+            integers.ends,
+            integers.duplex,
+            integers.exact,
+            weight,
+            pace.step,
+            missing,
+            lengths,
+            prices,
+            tax,
+            room,
         ):
             break
         _scaled(lengths, prices, tax, arcs, weights)
         r += 1
-    if changed and not propagate(task.degree, task.duplex, copies, allowed, room):
+    if changed and not propagate(integers.degree, integers.duplex, copies, allowed, room):
         _word(log, CLOSED)
         return REFUTED
     _take(weights, best)
@@ -300,14 +318,15 @@ def make_stack(n: int, sets: int) -> Stack:
 
 
 @kernel(
-    "(record(Task, i8[:, ::1], b1[:, ::1], b1[:, ::1], i8[::1], i8[:, :, ::1], i8, i8, b1, b1, b1), i8[:, :, ::1], i8,"
+    "(record(IntegerInstance, i8[:, ::1], b1[:, ::1], b1[:, ::1], i8[::1], i8[:, :, ::1], i8, i8, b1, b1, b1),"
+    " i8[:, :, ::1], i8,"
     " record(Pace, i8, i8, f8, f8, f8), record(Stack, b1[:, :, ::1], i8[:, :, :, ::1], i8[::1], i8[::1], f8[::1],"
     " i8[:, ::1]), record(Room, i8[:, :, ::1], i8[:, ::1], i8[:, ::1], f8[:, :, ::1]), i8, i8,"
     " record(Log, i4[::1], u2[:, ::1], i8[:, ::1], i8[::1]), i8[:, ::1], i8[:, ::1], i8[::1])",
     nogil=True,
 )
 def dive(
-    task: Task,
+    integers: IntegerInstance,
     copies: Ints,
     z: int,
     pace: Pace,
@@ -327,7 +346,7 @@ def dive(
     ``counts`` (4,), zero before: of opened, of leaves, nodes, evaluations. In the log both are
     ``ELSEWHERE``, followed by a number to be filled in. ``room`` is scratch.
     """
-    n, sets, _ = task.options.shape
+    n, sets, _ = integers.options.shape
     allowed, next_set, rows, tables = stack.allowed, stack.next, stack.row, stack.weights
     path, known, words, used = stack.path, stack.proven, log.words, log.used
     depth, fresh = 0, True
@@ -350,7 +369,7 @@ def dive(
             _take(tables[depth], tables[depth - 1])
         if fresh:
             counts[2] += 1
-            proven = bound_node(task, copies, z, pace, allowed[depth], tables[depth], room, log, counts)
+            proven = bound_node(integers, copies, z, pace, allowed[depth], tables[depth], room, log, counts)
             if proven == REFUTED:
                 depth, fresh = depth - 1, False
                 continue

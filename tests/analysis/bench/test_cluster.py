@@ -7,8 +7,8 @@ import pytest
 
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, plan
-from ddlopt.analysis.bench.processes.cluster import executor_of
 from ddlopt.models.errors import OptionError
+from ddlopt.solvers.cluster import executor_of
 from ddlopt.solvers.contracts import Limits
 
 pytest.importorskip("distributed", reason="needs Dask: pip install 'ddlopt[cluster]'")

@@ -7,12 +7,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_cases import HOSTILE, SCRIPT, Page, instance_row, make_store, run_row
 
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.figures import anytime, statistics
-from ddlopt.analysis.bench.report import cells, curves, graphs, summary, write_report
+from ddlopt.analysis.bench.report import cells, curves, graphs, lists, summary, write_report
 from ddlopt.analysis.bench.report.data import read
 from ddlopt.models.errors import OptionError
 
@@ -407,3 +408,15 @@ def test_a_chart_is_saved_in_known_formats_only(tmp_path):
     store = make_store(tmp_path / "r.sqlite")
     with pytest.raises(OptionError, match="save_charts is 'gif'; use one of: png, pdf, svg"):
         written(store, tmp_path / "out", save_charts=("gif",))
+
+
+def test_what_plans_lose_stands_behind_their_times():
+    """In the table of runs of an instance, where any plan loses something."""
+    row = {
+        "label": "all", "seed": 0.0, "status": "feasible", "objective": 0.02, "bound": 0.01, "gap_to_bound": 0.5,
+        "gap_to_best": 0.0, "runtime_s": 1.0, "peak_memory_bytes": 1e6, "message": "", "current": True, "wrong": False,
+    }  # fmt: skip
+    shown = str(lists.runs(pd.DataFrame([row | {"error": 0.25}, row | {"error": math.nan}]), "s"))
+    assert re.search(r"objective</th><th[^>]*>error</th>", shown)
+    assert ">0.25</td>" in shown
+    assert ">error</th>" not in str(lists.runs(pd.DataFrame([row | {"error": 0.0}]), "s"))

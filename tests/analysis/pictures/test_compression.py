@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 import ddlopt
 from ddlopt.analysis.pictures.compression.timeline import Bar, bars, plain_plan
 from ddlopt.analysis.views import picture_of
-from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option, evaluate
+from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option, Stage, evaluate
 
 MENU = (
     Option(label="fp16", compressor="fp16", encode_s=1.0, wire_s=2.0, error=0.5),
@@ -39,6 +39,20 @@ def test_bars_are_the_lanes_of_the_timeline():
 def test_a_bucket_is_one_bar():
     (message,) = [bar for bar in bars(TWO, plan(0, 0, buckets=(2,))) if bar.lane == "wire"]
     assert message == Bar("wire", 4.0, 8.0, "fp16")
+
+
+def test_every_lane_has_its_bars():
+    stages = (Stage(lane="cpu", busy_s=2.0), Stage(lane="net", busy_s=1.0))
+    data = TWO.model_dump() | {"lanes": ("cpu", "net")}
+    data["menus"] = ((Option(label="none", wire_s=0.0, stages=stages),),)
+    lanes = CompressionInstance.from_data(data)
+    shown = [bar for bar in bars(lanes, plan(0, 0)) if bar.lane in lanes.lanes]
+    assert shown == [
+        Bar("cpu", 1.0, 3.0, "none"), Bar("net", 3.0, 4.0, "none"),
+        Bar("cpu", 3.0, 5.0, "none"), Bar("net", 5.0, 6.0, "none"),
+    ]  # fmt: skip
+    labels = [text.get_text() for text in drawn(lanes, plan(0, 0)).get_yticklabels()]
+    assert labels == ["net", "cpu", "encode", "backward"] * 2
 
 
 def test_without_compression_the_plain_option_is_taken_wherever_it_stands():

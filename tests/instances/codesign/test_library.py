@@ -20,7 +20,9 @@ def test_what_the_library_must_hold():
     jobs = ("dlrm", "bert", "candle", "ncf", "resnet50", "vgg16")
     sizes = ("n12-d4", "n16-d4", "n32-d4", "n64-d4", "n128-d4", "n128-d8")
     wanted = {f"codesign/{job}-{size}" for job in jobs for size in sizes}
-    assert set(names("codesign")) == wanted | set(TINY)
+    duplex = {f"codesign/{job}-n{n}-d4-duplex" for job in ("bert", "dlrm", "ncf") for n in (16, 32, 128)}
+    assert set(names("codesign")) == wanted | duplex | set(TINY)
+    assert all(load(name).optics == "duplex" for name in duplex)
     assert len(TINY) == 7
 
 

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from refusals import one_line
 from volume import for_each, slow
 
 from ddlopt.instances import best
@@ -16,6 +17,7 @@ from ddlopt.instances.workloads.training import V100
 from ddlopt.models.compression import Cluster, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers.compression.timeline.espresso import Espresso
+from ddlopt.solvers.compression.timeline.lane_search import LaneSearch
 from ddlopt.solvers.compression.timeline.secopa import Secopa
 from ddlopt.solvers.contracts import Limits
 
@@ -260,7 +262,8 @@ def test_budgets_bind(step):
         kept = evaluate(instance, best(f"compression/{instance.name}")).objective
         data = instance.model_dump() | {"error_budget": None, "fusion": False, "largest_bucket_bytes": None}
         free = type(instance).from_data(data)
-        quickest = min(method.solve(free, Limits()).objective for method in (Espresso(thresholds=False), Secopa()))
+        others = (LaneSearch(rounds=0),) if free.lanes else (Espresso(thresholds=False), Secopa())
+        quickest = min(method.solve(free, Limits()).objective for method in others)
         assert quickest < kept, instance.name
 
 
@@ -270,3 +273,35 @@ def test_budgets_bind(step):
 def test_where_published_sizes_lose_tens_of_percent(name):
     greedy = Espresso().solve(bundled()[name], Limits()).objective
     assert greedy > 1.3 * evaluate(bundled()[name], best(f"compression/{name}")).objective
+
+
+def test_lanes_are_those_that_options_pass():
+    lanes = {"model": "vgg16", "compressors": ("dgc:0.01/inter",), "lanes": True}
+    assert generate("compression", "network", **lanes).lanes == ("within", "between", "decoding")
+    assert generate("compression", "network", **lanes | {"gpus_per_node": 1, "compressors": ("dgc:0.01",)}).lanes == (
+        "between",
+        "decoding",
+    )
+
+
+def test_lanes_are_busy_for_as_long_as_the_wire_was():
+    """Every option's stages add up to what it takes of the wire where there is one."""
+    asked = {"model": "resnet50", "intra": "pcie", "compressors": ("fp16", "powersgd:4", "sign", "sign/cpu", "sfb")}
+    wire, lanes = generate("compression", "network", **asked), generate("compression", "network", **asked, lanes=True)
+    assert lanes.lanes == ("within", "cpu", "between", "decoding")
+    for one, other in zip(wire.menus, lanes.menus, strict=True):
+        for option, staged in zip(one, other, strict=True):
+            assert (option.label, option.encode_s, option.error) == (staged.label, staged.encode_s, staged.error)
+            assert staged.occupation_s == pytest.approx(option.occupation_s, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cost_model": "hipress", "nodes": 8, "gpus_per_node": 1, "lanes": True}, "has one wire; leave out lanes"),
+        ({"cost_model": "espresso", "lanes": True}, "dgc is not compressed on CPUs"),
+    ],
+)
+def test_lanes_that_are_not_there_are_refused(options, says):
+    with one_line(OptionError, says):
+        generate("compression", "network", **options)

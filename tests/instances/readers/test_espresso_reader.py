@@ -1,5 +1,6 @@
 """The reader of Espresso's tensor lists: its planner's costs by hand, published figures, and files gone wrong."""
 
+import itertools
 import json
 
 import numpy as np
@@ -247,3 +248,30 @@ def test_odd_published_files_are_one_clear_line(tmp_path, text, model, line):
 def test_a_list_in_json_has_one_model(tmp_path):
     with pytest.raises(OptionError, match=r"net\.json has one, leave the option out"):
         convert(written(tmp_path), "espresso", model="Net")
+
+
+def test_lanes_are_those_of_the_planner_s_simulator(tmp_path):
+    """On a CPU a tensor begins when the wire is done with those before it, and the wire goes on without it."""
+    file = tmp_path / "net.json"
+    tensors = [{"name": f"t{k}", "elements": 4**k * 1000, "backward_gap_us": 700 * (k > 0)} for k in range(7)]
+    file.write_text(json.dumps({"tensors": tensors}))
+    wire = convert(file, "espresso", intra="pcie", cpu=True)
+    lanes = convert(file, "espresso", intra="pcie", cpu=True, lanes=True)
+    assert (wire.lanes, lanes.lanes) == ((), ("wire", "cpu"))
+    for chosen in itertools.product(range(4), repeat=4):
+        plan = CompressionPlan(instance=lanes.name, choices=(*chosen, 3, 2, 3))
+        encoded = sent = on_cpu = 0.0
+        for gradient, choice in zip(wire.gradients, plan.choices, strict=True):
+            option = wire.menus[gradient.menu][choice]
+            encoded += option.encode_s
+            ready = gradient.ready_s + encoded
+            if option.device == "cpu":
+                on_cpu = max(sent, ready, on_cpu) + option.occupation_s
+            else:
+                sent = max(sent, ready) + option.occupation_s
+        assert evaluate(lanes, plan).objective == pytest.approx(max(sent, on_cpu), rel=1e-12)
+
+
+def test_lanes_without_cpus_are_refused(tmp_path):
+    with one_line(OptionError, "lanes is true, but cpu is not"):
+        convert(written(tmp_path), "espresso", lanes=True)

@@ -15,6 +15,7 @@ from ddlopt.models.aggregation.registers.batches import heat, hottest_first, mer
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement, twins_of
 from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement
+from ddlopt.models.aggregation.registers.formulations.set_placement import SetPlacement
 from ddlopt.models.aggregation.registers.instance import Goal
 from ddlopt.models.aggregation.registers.relaxation import (
     PlacementRelaxation,
@@ -157,7 +158,7 @@ def test_programs_find_what_brute_force_finds(seed: int, goal: Goal) -> None:
     assert registers_bound(instance) <= best + 1e-9
     programs: list[Any] = [CountPlacement(each) for each in ("none", "fixing", "columns")]
     if goal == "collisions":
-        programs += [PairPlacement(), PairPlacement(cliques=False)]
+        programs += [PairPlacement(), PairPlacement(cliques=False), SetPlacement()]
     for program in programs:
         result = Exact("program", "aggregation", program).solve(instance, Limits())
         assert (result.status, result.objective) == (Status.OPTIMAL, pytest.approx(best)), program
@@ -168,12 +169,13 @@ def test_an_optimal_start_stays_in_the_model(seed: int, goal: Goal) -> None:
     instance = small(seed, goal)
     solution = Exact("program", "aggregation", CountPlacement("none")).solve(instance, Limits()).solution
     assert isinstance(solution, Placement)
-    programs: list[Any] = [CountPlacement()] + [PairPlacement()] * (goal == "collisions")
+    programs: list[Any] = [CountPlacement()] + [PairPlacement(), SetPlacement()] * (goal == "collisions")
     for program in programs:
         model = build_model("aggregation", program, instance)
         block = model.component("aggregation")
         program.start(block, instance, solution)
-        variables = block.held if isinstance(program, CountPlacement) else block.on
+        named = {CountPlacement: "held", PairPlacement: "on", SetPlacement: "chosen"}
+        variables = block.component(named[type(program)])
         values = {index: variable.value for index, variable in variables.items()}
         for index, variable in variables.items():
             variable.fix(values[index])
@@ -201,6 +203,7 @@ def test_relaxations_are_where_they_are_said_to_be() -> None:
     # fixed variables leave.
     assert lp_relaxation(PairPlacement(), collisions).objective == pytest.approx(4)
     assert lp_relaxation(PairPlacement(cliques=False), collisions).objective == pytest.approx(3)
+    assert lp_relaxation(SetPlacement(), collisions).objective == pytest.approx(4)
     assert optimum(collisions) == 4
 
 
@@ -243,7 +246,7 @@ def test_a_host_model_uses_the_ports() -> None:
 
 def test_reading_what_no_solver_has_set_fails() -> None:
     instance = _crowded("collisions")
-    for program in (CountPlacement(), PairPlacement()):
+    for program in (CountPlacement(), PairPlacement(), SetPlacement()):
         block = build_model("aggregation", program, instance).component("aggregation")
         for variable in block.component_data_objects(pyo.Var):
             variable.set_value(0.5, skip_validation=True)
@@ -252,6 +255,9 @@ def test_reading_what_no_solver_has_set_fails() -> None:
 
 
 def test_pairs_are_for_collisions_alone() -> None:
+    assert SetPlacement().refuses(_crowded("packets")) is not None
+    assert SetPlacement().refuses(_crowded("collisions")) is None
+    assert "sets fit into an array" in SetPlacement().refuses(small(1, "collisions", parameters=60))
     assert PairPlacement().refuses(_crowded("packets")) is not None
     assert PairPlacement().refuses(_crowded("collisions")) is None
     assert CountPlacement().refuses("a word") is not None

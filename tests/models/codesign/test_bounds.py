@@ -21,6 +21,18 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 
 
+def test_a_slope_that_is_rounding_alone_leads_nowhere():
+    """A step as long as the slope is flat would be lost in the size of its own figures."""
+    instance = random_job(np.random.default_rng(0), servers=4, degree=2)
+    priced = PricedSum(tables_of(instance))
+    prices = priced.first_prices()
+    busy = np.where(np.arange(len(prices.busy)) % 2, 0.3, 0.1 + 0.2)
+    rows = np.where(np.arange(len(prices.rows)) % 2, 0.3, 0.1 + 0.2)
+    assert busy.std() + rows.std() > 0
+    flat = Prices(busy, 0.3, prices.profile, rows, np.zeros(len(prices.memory)))
+    assert priced.ascended(prices, flat, 1.0, 1.0) is prices
+
+
 def drawn_sum(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, rng.integers(1, 7))

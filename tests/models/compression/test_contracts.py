@@ -130,6 +130,14 @@ def test_bad_input_is_one_clear_line(instance, path, value, line):
         CompressionProblem.from_data(changed(instance, path, value))
 
 
+def test_figures_of_parts_that_a_program_made_are_looked_at_too():
+    first, second = TIMELINE.gradients
+    # 26 digits: more than the file can be read back with.
+    parts = (first.model_copy(update={"shape": (10**25, 2)}), second)
+    with pytest.raises(ValueError, match=r"gradients\[0\].shape\[0\] is 10+; whole numbers go up to"):
+        CompressionInstance(name="two", gradients=parts, menus=(MENU,))
+
+
 def test_an_infeasible_error_budget_names_the_smallest_feasible_one():
     data = json.loads(TIMELINE.to_json()) | {"menus": [[json.loads(MENU[1].model_dump_json())]], "error_budget": 0.5}
     with pytest.raises(InstanceError, match=r"error_budget is 0.5, but no choice has less than 1.0"):

@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from brute_force import link_choices
+from brute_force import brute_force, link_choices
 from full_routing import best_routing
 from topology_cases import DANOINT, all_to_all, job
 from volume import for_each, spread
@@ -92,6 +92,37 @@ def test_multiplicity_sees_that_one_pair_needs_several_links():
     assert bounds["multiplicity"] == pytest.approx(8, rel=1e-12)
     ring_and_chords = {(s, (s + step) % 6): 1 for s in range(6) for step in (1, 2)}
     assert best_routing(job(traffic, 2), ring_and_chords) >= 8 - 1e-9
+
+
+def test_blocks_see_that_links_are_whole_and_that_detours_cross_twice():
+    pairs = [((s, s + 1), 15) for s in (0, 2, 4)]
+    across = [((first, first + 2, first + 4), 3.75) for first in (0, 1)]
+    bounds = congestion_bounds(job(np.zeros((6, 6)), 2, (*pairs, *across)))
+    # Two links carry 20 bytes. If one leads to another pair, the other one has 15; else the 5 bytes of the rest cross
+    # links of pairs twice: 2 z >= 15 + 2 * 5.
+    assert bounds["node"] == bounds["moore"] == pytest.approx(10, rel=1e-12)
+    assert bounds["blocks"] == pytest.approx(12.5, rel=1e-9)
+
+
+GROUPED = [
+    ({"degree": 1}, [(0, 1), (2, 3), (0, 2), (1, 3)]),
+    ({"degree": 2}, [(0, 1), (2, 3), (0, 2), (1, 3)]),
+    ({"degree": 2}, [(0, 1), (2, 3), (0, 1, 2, 3)]),
+    ({"degree": 2}, [(0, 1, 2), (0, 1, 2, 3)]),
+    ({"degree": 2, "parallel_links": False}, [(0, 1), (2, 3), (0, 1, 2, 3)]),
+    ({"degree": 2, "optics": "duplex"}, [(0, 1), (2, 3), (0, 2), (1, 3)]),
+    ({"degree": 3, "optics": "duplex"}, [(0, 1), (2, 3), (0, 1, 2, 3)]),
+]
+
+
+@pytest.mark.parametrize(("case", "seed"), spread(product(range(len(GROUPED)), range(3)), 7))
+def test_no_bound_of_blocks_exceeds_the_optimum(case, seed):
+    options, groups = GROUPED[case]
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([1.0, 3.0, 8.0, 20.0], size=len(groups)).tolist()
+    traffic = random_traffic(rng, 4, density=0.3 * (seed % 3))
+    instance = job(traffic, groups=list(zip(groups, sizes, strict=True)), **options)
+    assert congestion_bounds(instance)["blocks"] <= brute_force(instance) * (1 + 1e-9)
 
 
 def test_direct_bound_is_exact_without_forwarding():

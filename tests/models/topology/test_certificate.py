@@ -29,7 +29,7 @@ from ddlopt.models.topology.certificate.format import (
 )
 from ddlopt.models.topology.certificate.kernels import propagate, refuted
 from ddlopt.models.topology.certificate.statement import neighbour_sets, statement_of
-from ddlopt.models.topology.integer_instance import always_filled, number_of_sets, task_of, unit_of
+from ddlopt.models.topology.integer_instance import always_filled, integer_instance, number_of_sets, unit_of
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
@@ -81,11 +81,11 @@ def test_bytes_are_rounded_down_and_must_fit():
 @for_each("options", [{}, {"parallel_links": False}, {"optics": "duplex"}, {"host_forwarding": False}])
 def test_search_and_check_read_an_instance_alike(options):
     instance = job(uneven(5).traffic_bytes, 3, [((0, 1, 3), 7.0), ((1, 4), 2.0)], **options)
-    task, statement = task_of(instance), statement_of(instance, int(np.log2(float(unit_of(instance)))))
+    integers, statement = integer_instance(instance), statement_of(instance, int(np.log2(float(unit_of(instance)))))
     pairs = (
-        (task.bytes, statement.demand), (task.wanted, statement.joined), (task.member, statement.member),
-        (task.hop, statement.hop), (task.options, statement.sets), (task.ends, statement.most_links),
-        (task.exact, statement.filled),
+        (integers.bytes, statement.demand), (integers.wanted, statement.joined), (integers.member, statement.member),
+        (integers.hop, statement.hop), (integers.options, statement.sets), (integers.ends, statement.most_links),
+        (integers.exact, statement.filled),
     )  # fmt: skip
     assert all(np.array_equal(one, other) for one, other in pairs)
     assert np.array_equal(statement.links_in.sum(axis=2), (statement.sets >= 0).sum(axis=2))

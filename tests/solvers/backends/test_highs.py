@@ -1,8 +1,10 @@
 import json
 import random
+import runpy
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import hard_network
 import highspy
@@ -17,6 +19,8 @@ from ddlopt.solvers.backends import highs as highs_module
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.highs_options import option_names
 from ddlopt.solvers.contracts import Limits, Status
+
+FAULTS = Path(__file__).resolve().parents[3] / "docs/reference/highs"
 
 
 def knapsack(items=30, rows=5, seed=1):
@@ -250,3 +254,12 @@ def test_absolute_gap_does_not_end_a_search_unless_asked():
 
 def test_empty_model():
     assert Highs().solve(pyo.ConcreteModel(), Limits()).objective == 0
+
+
+@pytest.mark.parametrize("name", ["infeasible", "solve_error"])
+def test_feasible_models_on_which_presolve_fails_are_solved(name):
+    """With the options that ddlopt sets; the solution is checked in rational arithmetic."""
+    script = runpy.run_path(str(FAULTS / "faults.py"))
+    highs = script["solved"](FAULTS / f"{name}.mps", highs_module._DEFAULTS["presolve_rule_off"])
+    assert highs.modelStatusToString(highs.getModelStatus()) == "Optimal"
+    assert script["violation"](highs) < 1e-9

@@ -2,7 +2,9 @@
 
 import itertools
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.joint import Joint
 from ddlopt.solvers.codesign.joint.links import constructed
 from ddlopt.solvers.codesign.joint.master import Master, Proposal
+from ddlopt.solvers.codesign.joint.search import Search
 from ddlopt.solvers.codesign.joint.topology import deepened, first_answer
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits, Status
@@ -79,6 +82,33 @@ def test_joint_is_the_best_of_all_choices(seed, options):
     assert result.objective == pytest.approx(best, rel=1e-4)
     assert result.bound <= best * (1 + 1e-6)
     assert result.bound >= best * (1 - 1.1e-4)
+
+
+def test_the_same_steps_are_taken_on_a_busy_machine(monkeypatch):
+    """Nothing but a time limit is in seconds: clocks that run a thousand times as fast change nothing."""
+    instance = random_job(np.random.default_rng(4), servers=8, degree=2, layers=4, strategies=3)
+    method = Joint(most_choices=2, topology_s=1e6)
+    calm = method.solve(instance, Limits(gap=0.02))
+    real = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: 1000 * real())
+    busy = method.solve(instance, Limits(gap=0.02))
+    assert busy.solution == calm.solution
+    for count in ("masters", "choices", "designs", "rounds"):
+        assert busy.details[count] == calm.details[count]
+
+
+def test_a_better_design_for_the_incumbent_is_noticed():
+    """What was assumed of it before is forgotten, and the master asked again."""
+    instance = random_job(np.random.default_rng(0), servers=3, degree=2, layers=2, strategies=2)
+    clock = Clock(Limits(), None)
+    search = Search(instance, Master(instance), clock, 0, 60.0, 10)
+    search.floor_s = 0.0
+    candidate, _ = search._candidate((0, 0))
+    assert candidate.job is not None
+    assert search._update(candidate, replace(candidate.answer, busiest_bytes=9.0, method="one"))
+    search.exhausted = True
+    assert search._update(candidate, replace(candidate.answer, busiest_bytes=8.0, method="another"))
+    assert not search.exhausted
 
 
 @pytest.mark.parametrize("seed", range(4))

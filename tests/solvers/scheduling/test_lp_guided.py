@@ -12,6 +12,8 @@ from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling import evaluate
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling import lp_guided
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps, SlotSweeps
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
@@ -128,3 +130,34 @@ def test_first_sweep_follows_the_order_given():
     given = next(iter(slots.sweeps(np.zeros((5, 6)), False, 1, np.arange(5)[::-1])))
     assert backward[0] == given[0]
     assert (backward[1] == given[1]).all()
+
+
+def test_several_slots_at_a_time_guide_well():
+    """No worse than the greedy, and nearly as good as by single slots."""
+    instance = generate("elastic", 4, jobs=30, slots=30, gpus=16)
+    greedy = Gadget().solve(instance, Limits()).objective
+    slots = CellSweeps(instance)
+    whole = LpGuided().solve(instance, Limits()).objective
+    for factor in (2, 3):
+        progress = LpGuided()._relaxation(instance, slots, 0, Clock(Limits(), None), factor)
+        by_job = np.bincount(slots.job, weights=progress)
+        assert (by_job <= [job.minibatches * (1 + 1e-6) + 2 * rate(job, instance) for job in instance.jobs]).all()
+        best = max(value for value, _ in slots.sweeps(progress, False, 100))
+        assert best >= greedy
+        assert best >= whole * (1 - 5e-3)
+
+
+def rate(job, instance):
+    return float(job.timing.minibatches_per_s(job.max_workers)) * instance.slot_s * 3
+
+
+def test_a_large_instance_begins_with_several_slots_at_a_time(monkeypatch):
+    monkeypatch.setattr(lp_guided, "_COARSE", 10)
+    instance = contended(3)
+    taken = []
+    relaxation = LpGuided._relaxation
+    monkeypatch.setattr(LpGuided, "_relaxation", lambda self, *args: taken.append(args[-1]) or relaxation(self, *args))
+    result = LpGuided().solve(instance, Limits())
+    assert len(taken) == 2
+    assert taken[0] > taken[1] == 1
+    assert result.objective >= Gadget().solve(instance, Limits()).objective

@@ -12,7 +12,7 @@ from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.models.topology.certificate import check_certificate
-from ddlopt.models.topology.integer_instance import task_of
+from ddlopt.models.topology.integer_instance import integer_instance
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
@@ -115,8 +115,8 @@ def test_twins_are_searched_once():
 
 def test_canonical_numbering_knows_images_and_tells_others_apart():
     instance = make_instance(6, 2, 0, groups=[((0, 1, 2), 5.0), ((3, 4, 5), 5.0)], density=0.0)
-    numbering = Numbering(instance, task_of(instance))
-    sets = numbering.task.options
+    numbering = Numbering(instance, integer_instance(instance))
+    sets = numbering.integers.options
     number = {(s, *sorted(row.tolist())): k for s in range(6) for k, row in enumerate(sets[s])}
 
     def decided(links):

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.hot.instance import HotInstance, HotSet, Whole
 from ddlopt.models.aggregation.hot.items import Items, items_of, registers_of
 from ddlopt.models.aggregation.hot.prices import best_prices
-from ddlopt.models.aggregation.hot.values import Group, groups_of, job_values
+from ddlopt.models.aggregation.hot.values import Group, groups_of
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, total, weighted
 from ddlopt.models.tolerances import BOUND_MARGIN
 
 
@@ -59,8 +59,8 @@ class HotParameters:
     ``used[s]``
         Registers that parameters take of switch s, decided ones included (an expression).
     ``objective``
-        What is saved in a second, in units of the mean value of all parameters; to be maximised. A host model that
-        takes registers away or adds worth needs ``reduced=False``.
+        What is saved in a second, in units of the mean value of all that fit into a switch; to be maximised. A host
+        model that takes registers away or adds worth needs ``reduced=False``.
 
     References
     ----------
@@ -107,30 +107,31 @@ class HotParameters:
             for s in np.flatnonzero(core.open[i, :switches]).tolist():
                 on[i][s] = block.on[next(place)]
 
-        block.MANY = pyo.Set(initialize=[i for i in on if len(on[i]) > 1])
-
-        @block.Constraint(block.MANY, doc="a parameter is on one switch at most")
-        def parameters_are_once(b: Any, i: int) -> Any:
-            own = list(on[i].values())
-            return None, _sum([1.0] * len(own), own), 1
-
+        rows = Rows()
+        for i, own in on.items():
+            if len(own) > 1:
+                rows["parameters_are_once"][i] = total(own.values()) <= 1
         block.SWITCHES = pyo.RangeSet(0, switches - 1)
-        taken = [float(items.width[decided == s].sum()) for s in range(switches)]
-
-        @block.Expression(block.SWITCHES, doc="registers that parameters take")
-        def used(b: Any, s: int) -> Any:
-            own = [i for i in on if s in on[i]]
-            return _sum([float(items.width[i]) for i in own], [on[i][s] for i in own], taken[s])
-
-        @block.Constraint(block.SWITCHES, doc="registers suffice")
-        def registers_suffice(b: Any, s: int) -> Any:
-            return None, b.used[s], float(instance.switches[s].registers)
-
+        used = {
+            s: weighted((float(items.width[i]), on[i][s]) for i in on if s in on[i])
+            + float(items.width[decided == s].sum())
+            for s in range(switches)
+        }
+        block.used = pyo.Expression(
+            block.SWITCHES, rule=lambda _, s: used[s].expression, doc="registers that parameters take"
+        )
+        for s, switch in enumerate(instance.switches):
+            rows["registers_suffice"][s] = used[s] <= float(switch.registers)
         if self.ordered:
-            _add_order(block, core, on)
-        terms = [(float(items.values[i, s]) / unit, x) for i in on for s, x in on[i].items()]
-        constant = items.worth(np.maximum(decided, -1)) / unit
-        block.objective = pyo.Expression(expr=_sum([value for value, _ in terms], [x for _, x in terms], constant))
+            _add_order(rows, core, on)
+        rows.add_to(
+            block,
+            parameters_are_once="a parameter is on one switch at most",
+            registers_suffice="registers suffice",
+            order_is_kept="hotter parameters are where more workers pass",
+        )
+        saved = weighted((float(items.values[i, s]) / unit, x) for i in on for s, x in on[i].items())
+        block.objective = pyo.Expression(expr=(saved + items.worth(np.maximum(decided, -1)) / unit).expression)
 
     def start(self, block: pyo.Block, instance: HotInstance, solution: HotSet) -> None:
         """Set ``on``."""
@@ -187,19 +188,15 @@ class HotParameters:
 
 
 def _unit(instance: HotInstance) -> float:
-    """Mean value of all parameters where most workers pass, or 1 where nothing is saved."""
-    passing = np.array(instance.passing).max(axis=0).tolist()
-    total = sum(float(job_values(job, workers).sum()) for job, workers in zip(instance.jobs, passing, strict=True))
-    return total / instance.size or 1.0
+    """Mean value of all parameters that fit into a switch, or 1 where nothing is saved."""
+    items = items_of(instance, groups_of(instance))
+    able = items.width[:, None] <= registers_of(instance)[None, :]
+    best = np.where(able, items.values, 0.0).max(axis=1, initial=0.0)
+    return float(best[best > 0].mean()) if (best > 0).any() else 1.0
 
 
-def _sum(coefficients: list[float], variables: list[Any], constant: float = 0.0) -> LinearExpression:
-    return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
-
-
-def _add_order(block: pyo.Block, core: _Core, on: dict[int, dict[int, Any]]) -> None:
+def _add_order(rows: Rows, core: _Core, on: dict[int, dict[int, Any]]) -> None:
     """Hotter parameters of a group are where more workers pass."""
-    rows = []
     undecided: dict[int, list[int]] = {}
     for i in on:
         undecided.setdefault(int(core.items.group[i]), []).append(i)
@@ -211,9 +208,4 @@ def _add_order(block: pyo.Block, core: _Core, on: dict[int, dict[int, Any]]) -> 
                 high = [x for s, x in on[hotter].items() if s in enough]
                 low = [x for s, x in on[colder].items() if s in enough]
                 if low:
-                    rows.append((high, low))
-
-    @block.Constraint(range(len(rows)), doc="hotter parameters are where more workers pass")
-    def order_is_kept(b: Any, row: int) -> Any:
-        high, low = rows[row]
-        return 0.0, _sum([1.0] * len(high) + [-1.0] * len(low), high + low), None
+                    rows["order_is_kept"][hotter, colder, level] = total(high) >= total(low)

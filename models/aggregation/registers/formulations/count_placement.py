@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.registers.batches import Merged, heat, merged
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, linear, term, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Terms = list[tuple[float, Any]]
@@ -91,20 +91,15 @@ class CountPlacement:
 
         block.held = pyo.Var(block.TWINS, block.ARRAYS, domain=pyo.Integers, bounds=most, doc="parameters in the array")
 
-        @block.Constraint(block.TWINS, doc="every parameter is in an array")
-        def parameters_are_placed(b: Any, g: int) -> Any:
-            count = len(twins[g].parameters)
-            return count, _sum([(1.0, b.held[g, r]) for r in b.ARRAYS]), count
-
-        if len(twins):
-
-            @block.Constraint(block.ARRAYS, doc="no array holds too much")
-            def arrays_have_room(b: Any, r: int) -> Any:
-                return None, _sum([(1.0, b.held[g, r]) for g in b.TWINS]), instance.capacities[r]
-
+        rows, held = Rows(), block.held
+        for g, each in enumerate(twins):
+            rows["parameters_are_placed"][g] = total(held[g, r] for r in block.ARRAYS) == len(each.parameters)
+        for r in block.ARRAYS:
+            rows["arrays_have_room"][r] = total(held[g, r] for g in block.TWINS) <= instance.capacities[r]
         if self.symmetry != "none":
-            _number_arrays(block, instance, twins, self.symmetry == "columns")
-        _add_costs(block, instance, batches, _counts(block, batches, twins))
+            _number_arrays(rows, block, instance, twins, self.symmetry == "columns")
+        _add_costs(rows, block, instance, batches, _counts(block, batches, twins))
+        rows.add_to(block, **_ROWS)
 
     def start(self, block: pyo.Block, instance: RegisterInstance, solution: Placement) -> None:
         """Set ``held``, with arrays numbered as parameters come to use them; the rest follows."""
@@ -168,7 +163,7 @@ def _counts(block: pyo.Block, batches: Merged, twins: list[Twins]) -> list[list[
     return [[place[i] for i in batch if i in place] for batch in batches.batches]
 
 
-def _number_arrays(block: pyo.Block, instance: RegisterInstance, twins: list[Twins], columns: bool) -> None:
+def _number_arrays(rows: Rows, block: pyo.Block, instance: RegisterInstance, twins: list[Twins], columns: bool) -> None:
     """Arrays of equal capacity are used in the order of their numbers."""
     seen = 0
     place: dict[int, int] = {}
@@ -186,15 +181,13 @@ def _number_arrays(block: pyo.Block, instance: RegisterInstance, twins: list[Twi
         for r, capacity in enumerate(instance.capacities)
         if place[r]
     }
-    rows = [(g, r) for g, each in enumerate(twins) for r in before if not block.held[g, r].fixed]
-
-    @block.Constraint(range(len(rows)), doc="an array is used after those before it")
-    def arrays_are_in_order(b: Any, row: int) -> Any:
-        g, r = rows[row]
-        count = len(twins[g].parameters)
+    for g, each in enumerate(twins):
+        count = len(each.parameters)
         earlier = range(g) if count == 1 else range(g + 1)
-        terms = [(1.0, b.held[g, r])]
-        return None, _sum(terms + [(-float(count), b.held[other, before[r]]) for other in earlier]), 0
+        for r in before:
+            if not block.held[g, r].fixed:
+                used_before = total(block.held[other, before[r]] for other in earlier)
+                rows["arrays_are_in_order"][g, r] = term(block.held[g, r]) <= float(count) * used_before
 
 
 def _in_order_of_use(order: list[int], instance: RegisterInstance, solution: Placement) -> dict[int, int]:
@@ -207,41 +200,32 @@ def _in_order_of_use(order: list[int], instance: RegisterInstance, solution: Pla
     return number
 
 
-def _add_costs(block: pyo.Block, instance: RegisterInstance, batches: Merged, counts: list[list[int]]) -> None:
+_ROWS = {
+    "parameters_are_placed": "every parameter is in an array",
+    "arrays_have_room": "no array holds too much",
+    "arrays_are_in_order": "an array is used after those before it",
+    "packets_suffice": "a packet has one parameter of an array",
+    "pairs_are_counted": "pairs lie above their lines",
+    "arrays_add_up": "pairs of all arrays count",
+}
+
+
+def _add_costs(
+    rows: Rows, block: pyo.Block, instance: RegisterInstance, batches: Merged, counts: list[list[int]]
+) -> None:
     floors = batches.floors.tolist()
     block.cost = pyo.Var(block.BATCHES, bounds=lambda _, t: (floors[t], None), doc="packets or pairs of the batch")
     terms = list(zip(batches.weights.tolist(), block.cost.values(), strict=True))
-    block.objective = pyo.Expression(expr=_sum(terms, batches.constant))
+    block.objective = pyo.Expression(expr=linear(terms, batches.constant))
 
-    def count(t: int, r: int, factor: float) -> Terms:
-        return [(factor, block.held[g, r]) for g in counts[t]]
-
+    count = {(t, r): total(block.held[g, r] for g in counts[t]) for t in block.BATCHES for r in block.ARRAYS}
     if instance.goal == "packets":
-
-        @block.Constraint(block.BATCHES, block.ARRAYS, doc="a packet has one parameter of an array")
-        def packets_suffice(b: Any, t: int, r: int) -> Any:
-            return 0, _sum([(1.0, b.cost[t]), *count(t, r, -1.0)]), None
-
+        for (t, r), parameters in count.items():
+            rows["packets_suffice"][t, r] = term(block.cost[t]) >= parameters
         return
     block.pairs = pyo.Var(block.BATCHES, block.ARRAYS, bounds=(0, None), doc="pairs of the batch in the array")
-    lines = [
-        (t, r, k)
-        for t in block.BATCHES
-        for r in block.ARRAYS
-        for k in range(1, min(instance.capacities[r], len(batches.batches[t])))
-    ]
-
-    @block.Constraint(range(len(lines)), doc="pairs lie above their lines")
-    def pairs_are_counted(b: Any, row: int) -> Any:
-        t, r, k = lines[row]
-        return -math.comb(k + 1, 2), _sum([(1.0, b.pairs[t, r]), *count(t, r, -float(k))]), None
-
-    @block.Constraint(block.BATCHES, doc="pairs of all arrays count")
-    def arrays_add_up(b: Any, t: int) -> Any:
-        return 0, _sum([(1.0, b.cost[t]), *((-1.0, b.pairs[t, r]) for r in b.ARRAYS)]), None
-
-
-def _sum(terms: Terms, constant: float = 0.0) -> LinearExpression:
-    return LinearExpression(
-        constant=constant, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
-    )
+    for (t, r), parameters in count.items():
+        for k in range(1, min(instance.capacities[r], len(batches.batches[t]))):
+            rows["pairs_are_counted"][t, r, k] = term(block.pairs[t, r]) >= float(k) * parameters - math.comb(k + 1, 2)
+    for t in block.BATCHES:
+        rows["arrays_add_up"][t] = term(block.cost[t]) >= total(block.pairs[t, r] for r in block.ARRAYS)

@@ -6,11 +6,11 @@ from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.registers.batches import hottest_first, merged, pairs, spread_counts
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, linear, term, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 # The model is too large to get anywhere beyond it, and ``register-counts`` is smaller.
@@ -87,27 +87,27 @@ class PairPlacement:
                 for r in range(place + 1, instance.arrays):
                     block.on[i, r].fix(0)
 
-        @block.Constraint(block.PARAMETERS, doc="every parameter is in an array")
-        def parameters_are_placed(b: Any, i: int) -> Any:
-            return 1, _sum([(1.0, b.on[i, r]) for r in b.ARRAYS]), 1
-
-        @block.Constraint(block.ARRAYS, doc="no array holds too much")
-        def arrays_have_room(b: Any, r: int) -> Any:
-            return None, _sum([(1.0, b.on[i, r]) for i in b.PARAMETERS]), instance.capacities[r]
-
-        @block.Constraint(block.PAIRS, block.ARRAYS, doc="what is in one array is together")
-        def pairs_are_noticed(b: Any, i: int, j: int, r: int) -> Any:
-            return -1, _sum([(1.0, b.together[i, j]), (-1.0, b.on[i, r]), (-1.0, b.on[j, r])]), None
-
-        sets = _sets(instance, weights) if self.cliques else []
-
-        @block.Constraint(range(len(sets)), doc="sets have at least the pairs of even counts")
-        def sets_have_pairs(b: Any, row: int) -> Any:
-            members, least = sets[row]
-            return least, _sum([(1.0, b.together[pair]) for pair in combinations(members, 2)]), None
-
+        on, together = block.on, block.together
+        rows = Rows()
+        for i in block.PARAMETERS:
+            rows["parameters_are_placed"][i] = total(on[i, r] for r in block.ARRAYS) == 1
+        for r in block.ARRAYS:
+            rows["arrays_have_room"][r] = total(on[i, r] for i in block.PARAMETERS) <= instance.capacities[r]
+        for i, j in weights:
+            for r in block.ARRAYS:
+                rows["pairs_are_noticed"][i, j, r] = term(together[i, j]) >= total((on[i, r], on[j, r])) - 1
+        for place, (members, least) in enumerate(_sets(instance, weights) if self.cliques else []):
+            pairs_of_set = total(together[pair] for pair in combinations(members, 2))
+            rows["sets_have_pairs"][place] = pairs_of_set >= least
+        rows.add_to(
+            block,
+            parameters_are_placed="every parameter is in an array",
+            arrays_have_room="no array holds too much",
+            pairs_are_noticed="what is in one array is together",
+            sets_have_pairs="sets have at least the pairs of even counts",
+        )
         block.objective = pyo.Expression(
-            expr=_sum([(weight, block.together[pair]) for pair, weight in weights.items()])
+            expr=linear([(weight, block.together[pair]) for pair, weight in weights.items()])
         )
 
     def start(self, block: pyo.Block, instance: RegisterInstance, solution: Placement) -> None:
@@ -171,9 +171,3 @@ def _sets(instance: RegisterInstance, weights: dict[tuple[int, int], float]) -> 
             shared.update(clique)
             found.add(tuple(sorted(clique)))
     return [(members, sum(map(pairs, spread_counts(len(members), room)))) for members in sorted(found)]
-
-
-def _sum(terms: list[tuple[float, Any]]) -> LinearExpression:
-    return LinearExpression(
-        constant=0.0, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
-    )

@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
@@ -15,12 +14,21 @@ from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, linear, term, total, weighted
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
 
 # Forty halvings of a logarithm are exact to twelve digits.
 _BISECTIONS = 40
 _WIDEST = 1e3
 """Between the largest and the least rate with a tangent, where no plan is known."""
+_ROWS = {
+    "times_are_taken": "times are above their tangents",
+    "rates_need_switches": "who falls back sends nothing through switches",
+    "slots_suffice": "slots hold what is in flight",
+    "memory_suffices": "switches have the slots",
+    "one_slot": "who is aggregated has a slot",
+    "rows_hold": "links and aggregation rates suffice",
+}
 
 
 @dataclass(frozen=True)
@@ -101,55 +109,36 @@ class SlotTangents:
         block.FALLING = pyo.Set(dimen=1, initialize=may)
         block.back = pyo.Var(block.FALLING, domain=pyo.Binary, doc="1 if the job falls back on its server")
         block.time = pyo.Var(block.JOBS, bounds=(0, None), doc="weighted time of communication through switches")
-        self._add_times(block, arrays, unit)
-        self._add_memory(block, arrays)
-        others = list(range(len(arrays.slots), len(arrays.limits)))
-
-        @block.Constraint(others, doc="links and aggregation rates suffice")
-        def rows_hold(b: Any, k: int) -> Any:
+        rows = Rows()
+        self._add_times(rows, block, arrays, unit)
+        self._add_memory(rows, block, arrays)
+        for k in range(len(arrays.slots), len(arrays.limits)):
             used = (arrays.rows[k] * arrays.cap / arrays.limits[k]).tolist()
-            return None, _linear([(a, b.rate[j]) for j, a in enumerate(used) if a]), 1.0
-
+            rows["rows_hold"][k] = weighted((a, block.rate[j]) for j, a in enumerate(used) if a) <= 1.0
+        rows.add_to(block, **_ROWS)
         terms = [(1.0, time) for time in block.time.values()]
         terms += [(float(arrays.cost[j] / arrays.fallback[j] / unit), block.back[j]) for j in may]
-        block.objective = pyo.Expression(expr=_linear(terms))
+        block.objective = pyo.Expression(expr=linear(terms))
 
-    def _add_times(self, block: pyo.Block, arrays: SlotArrays, unit: float) -> None:
-        rows = []
+    def _add_times(self, rows: Rows, block: pyo.Block, arrays: SlotArrays, unit: float) -> None:
         for j, points in enumerate(self.points(arrays)):
             weight = float(arrays.cost[j] / arrays.cap[j] / unit)
-            for point in points:
-                terms = [(1.0, block.time[j]), (weight / point**2, block.rate[j])]
-                if j in block.back:
-                    terms.append((2 * weight / point, block.back[j]))
-                rows.append((2 * weight / point, terms))
+            time, rate = term(block.time[j]), term(block.rate[j])
+            sends = 1 - term(block.back[j]) if j in block.back else 1
+            for place, point in enumerate(points):
+                rows["times_are_taken"][j, place] = time >= 2 * weight / point * sends - weight / point**2 * rate
+            if j in block.back:
+                rows["rates_need_switches"][j] = rate <= sends
 
-        @block.Constraint(range(len(rows)), doc="times are above their tangents")
-        def times_are_taken(b: Any, row: int) -> Any:
-            least, terms = rows[row]
-            return least, _linear(terms), None
-
-        @block.Constraint(list(block.back), doc="who falls back sends nothing through switches")
-        def rates_need_switches(b: Any, j: int) -> Any:
-            return None, _linear([(1.0, b.rate[j]), (1.0, b.back[j])]), 1.0
-
-    def _add_memory(self, block: pyo.Block, arrays: SlotArrays) -> None:
-        @block.Constraint(block.PAIRS, doc="slots hold what is in flight")
-        def slots_suffice(b: Any, j: int, s: int) -> Any:
-            needed = float(arrays.cap[j] * arrays.memory[s, j])
-            return 0, _linear([(1.0, b.slots[j, s]), (-needed, b.rate[j])]), None
-
-        @block.Constraint(range(len(arrays.slots)), doc="switches have the slots")
-        def memory_suffices(b: Any, s: int) -> Any:
-            own = [(1.0, b.slots[j, s]) for j in np.flatnonzero(arrays.per_slot[s]).tolist()]
-            return (None, _linear(own), float(arrays.slots[s])) if own else pyo.Constraint.Skip
-
-        if arrays.instance.whole:
-
-            @block.Constraint(block.PAIRS, doc="who is aggregated has a slot")
-            def one_slot(b: Any, j: int, s: int) -> Any:
-                back = [(1.0, b.back[j])] if j in b.back else []
-                return 1, _linear([(1.0, b.slots[j, s]), *back]), None
+    def _add_memory(self, rows: Rows, block: pyo.Block, arrays: SlotArrays) -> None:
+        for j, s in block.PAIRS:
+            slots, needed = term(block.slots[j, s]), float(arrays.cap[j] * arrays.memory[s, j])
+            rows["slots_suffice"][j, s] = slots >= needed * term(block.rate[j])
+            if arrays.instance.whole:
+                rows["one_slot"][j, s] = slots >= 1 - (term(block.back[j]) if j in block.back else 0)
+        for s, limit in enumerate(arrays.slots.tolist()):
+            own = total(block.slots[j, s] for j in np.flatnonzero(arrays.per_slot[s]).tolist())
+            rows["memory_suffices"][s] = own <= limit
 
     def points(self, arrays: SlotArrays) -> list[list[float]]:
         """Where tangents are, of each job, in parts of its cap."""
@@ -231,7 +220,3 @@ class SlotTangents:
         """Weighted seconds, computation included."""
         arrays = SlotArrays(instance)
         return value * unit_s(arrays) + arrays.compute_total_s
-
-
-def _linear(terms: list[tuple[float, Any]]) -> LinearExpression:
-    return LinearExpression(linear_coefs=[a for a, _ in terms], linear_vars=[v for _, v in terms])

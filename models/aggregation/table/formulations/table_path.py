@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.aggregation.table.bounds import table_bound
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.aggregation.table.values import best_values
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, term, total, weighted
 
 MOST_ARCS = 30_000
 """Beyond, the program is of no use: it takes longer than anybody waits."""
@@ -76,46 +76,40 @@ class TablePath:
         block.TABLES = pyo.RangeSet(0, len(arcs) - 1)
         block.chosen = pyo.Var(block.ENTRIES, domain=pyo.Binary, doc="1 if the table has the entry")
         block.error = pyo.Var(block.TABLES, bounds=(0, None), doc="weighted error of the table")
-        flow: list[Any] = []
-        rows: list[Any] = []
+        rows = Rows()
         for k, (table, own) in enumerate(zip(instance.tables, arcs, strict=True)):
             errors = table.weight / unit * _errors(table, own)
             variables = [block.chosen[k, a, b] for a, b in own]
-            balance: list[list[tuple[float, Any]]] = [[] for _ in range(table.operands + 1)]
-            over: list[list[tuple[float, Any]]] = [[(1.0, block.error[k])] for _ in range(table.operands)]
+            begin: list[list[Any]] = [[] for _ in range(table.operands + 1)]
+            end: list[list[Any]] = [[] for _ in range(table.operands + 1)]
+            over: list[list[tuple[float, Any]]] = [[] for _ in range(table.operands)]
             for (a, b), error, variable in zip(own, errors.tolist(), variables, strict=True):
-                balance[a - table.low].append((1.0, variable))
-                balance[b - table.low].append((-1.0, variable))
+                begin[a - table.low].append(variable)
+                end[b - table.low].append(variable)
                 if error > 0:
                     for z in range(a - table.low, b - table.low):
-                        over[z].append((-error, variable))
-            flow += [(float(place == 0), _sum(terms)) for place, terms in enumerate(balance[:-1])]
-            rows += [_sum(terms) for terms in over if len(terms) > 1]
-
-        @block.Constraint(range(len(flow)), doc="entries follow each other")
-        def entries_follow(b: Any, row: int) -> Any:
-            value, terms = flow[row]
-            return value, terms, value
-
-        @block.Constraint(range(len(rows)), doc="no operand has a larger error than its table")
-        def errors_are_bounded(b: Any, row: int) -> Any:
-            return 0, rows[row], None
+                        over[z].append((error, variable))
+            for z, terms in enumerate(over):
+                rows["entries_follow"][k, z] = total(begin[z]) - total(end[z]) == float(z == 0)
+                if terms:
+                    rows["errors_are_bounded"][k, z] = term(block.error[k]) >= weighted(terms)
 
         sizes = [table.entry_bytes / instance.budget_bytes for table in instance.tables]
-        block.memory_suffices = pyo.Constraint(
-            expr=(None, _sum([(sizes[k], block.chosen[k, a, b]) for k, a, b in indices]), 1.0),
-            doc="entries of all tables fit into the memory",
+        rows["memory_suffices"][None] = weighted((sizes[k], block.chosen[k, a, b]) for k, a, b in indices) <= 1.0
+        goal = total(block.error.values())
+        if instance.goal != "sum":
+            block.largest = pyo.Var(bounds=(0, None), doc="the largest weighted error")
+            goal = term(block.largest)
+            for k in block.TABLES:
+                rows["none_is_larger"][k] = goal >= term(block.error[k])
+        rows.add_to(
+            block,
+            entries_follow="entries follow each other",
+            errors_are_bounded="no operand has a larger error than its table",
+            memory_suffices="entries of all tables fit into the memory",
+            none_is_larger="no error exceeds the largest",
         )
-        if instance.goal == "sum":
-            block.objective = pyo.Expression(expr=_sum([(1.0, error) for error in block.error.values()]))
-            return
-        block.largest = pyo.Var(bounds=(0, None), doc="the largest weighted error")
-
-        @block.Constraint(block.TABLES, doc="no error exceeds the largest")
-        def none_is_larger(b: Any, k: int) -> Any:
-            return 0, _sum([(1.0, b.largest), (-1.0, b.error[k])]), None
-
-        block.objective = pyo.Expression(expr=_sum([(1.0, block.largest)]))
+        block.objective = pyo.Expression(expr=goal.expression)
 
     def start(self, block: pyo.Block, instance: TableInstance, solution: LookupTables) -> None:
         """Set ``chosen``; the rest follows."""
@@ -178,9 +172,3 @@ def _errors(table: LookupFunction, arcs: Sequence[tuple[int, int]]) -> Any:
     own = [table.values[a - table.low : b - table.low] for a, b in arcs]
     least, most = (np.array([combined(each) for each in own]) for combined in (np.min, np.max))
     return best_values(least, most, table.relative, table.step)[1]
-
-
-def _sum(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
-    return LinearExpression(
-        constant=0.0, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
-    )

@@ -1,28 +1,19 @@
 """Aggregation in a tree as an integer program over the next aggregating switch above each switch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import TreeTables, budgets, coupled, tables
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, linear, term, total, weighted
 
 # Index of what is above the root; switches are numbered from 0.
 DESTINATION = -1
 _Terms = list[tuple[float, Any]]
-
-
-def weighted(terms: Sequence[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
-    """A linear expression from pairs of coefficient and variable."""
-    return LinearExpression(
-        constant=constant,
-        linear_coefs=[coefficient for coefficient, _ in terms],
-        linear_vars=[variable for _, variable in terms],
-    )
 
 
 def unit_s(instance: TreeInstance) -> float:
@@ -38,22 +29,26 @@ def add_switches(block: pyo.Block, instance: TreeInstance, figures: TreeTables) 
     block.aggregates = pyo.Var(block.PAIRS, domain=pyo.Binary, doc="1 if the switch aggregates for the job")
     b = block.aggregates
     block.COUPLED = pyo.Set(initialize=coupled(instance, figures.useful))
-    total, each = budgets(instance, figures.useful)
+    of_all, each = budgets(instance, figures.useful)
 
-    @block.Constraint(block.COUPLED, doc="a switch has the memory that its jobs need")
-    def memory_suffices(_: Any, node: int) -> Any:
-        terms = [(float(job.memory), b[j, node]) for j, job in enumerate(instance.jobs) if (j, node) in b]
-        return None, weighted(terms), instance.room(node)
-
-    @block.Constraint(block.JOBS, doc="a job has no more switches than its budget")
-    def budget_of_job_holds(_: Any, j: int) -> Any:
-        own = [(1.0, b[pair]) for pair in pairs if pair[0] == j]
-        return (None, weighted(own), each[j]) if len(own) > each[j] else pyo.Constraint.Skip
-
-    if len(pairs) > total:
-        block.budget_holds = pyo.Constraint(
-            expr=(None, weighted([(1.0, b[pair]) for pair in pairs]), total), doc="all jobs within the budget"
-        )
+    rows = Rows()
+    for node in block.COUPLED:
+        memory = weighted((float(job.memory), b[j, node]) for j, job in enumerate(instance.jobs) if (j, node) in b)
+        room = instance.room(node)
+        assert room is not None, "a node that is coupled has a limit"
+        rows["memory_suffices"][node] = memory <= room
+    for j in block.JOBS:
+        own = [b[pair] for pair in pairs if pair[0] == j]
+        if len(own) > each[j]:
+            rows["budget_of_job_holds"][j] = total(own) <= each[j]
+    if len(pairs) > of_all:
+        rows["budget_holds"][None] = total(b.values()) <= of_all
+    rows.add_to(
+        block,
+        memory_suffices="a switch has the memory that its jobs need",
+        budget_of_job_holds="a job has no more switches than its budget",
+        budget_holds="all jobs within the budget",
+    )
 
 
 def read_switches(block: pyo.Block, instance: TreeInstance) -> AggregatingSwitches:
@@ -136,15 +131,18 @@ class TreeAggregation:
         block.next_above = pyo.Var(block.STATES, bounds=(0, 1), doc="y: where a switch's messages are added up next")
         b, y = block.aggregates, block.next_above
 
-        @block.Constraint(block.PAIRS, doc="a switch aggregates, or its messages are added up above it")
-        def messages_are_added_up(_: Any, j: int, v: int) -> Any:
-            return 1, weighted([(1.0, b[j, v]), *((1.0, y[j, v, a]) for a in states.anchors[j][v])]), 1
-
-        @block.Constraint(block.STATES, doc="what is next above a switch is next above those below it, or nothing is")
-        def next_is_inherited(_: Any, j: int, v: int, a: int) -> Any:
+        rows = Rows()
+        for j, v in block.PAIRS:
+            rows["messages_are_added_up"][j, v] = total([b[j, v], *(y[j, v, a] for a in states.anchors[j][v])]) == 1
+        for j, v, a in block.STATES:
             state = states.variable(block, j, v, a)
-            return pyo.Constraint.Skip if state is None else (None, weighted([(1.0, y[j, v, a]), (-1.0, state)]), 0)
-
+            if state is not None:
+                rows["next_is_inherited"][j, v, a] = term(y[j, v, a]) <= term(state)
+        rows.add_to(
+            block,
+            messages_are_added_up="a switch aggregates, or its messages are added up above it",
+            next_is_inherited="what is next above a switch is next above those below it, or nothing is",
+        )
         if instance.goal == "utilization":
             self._utilization(block, instance, states)
         else:
@@ -162,33 +160,34 @@ class TreeAggregation:
                     constant += far * more
                     for coefficient, variable in terms:
                         collected.setdefault(id(variable), [0.0, variable])[0] += far * coefficient
-        block.objective = pyo.Expression(expr=weighted([(each[0], each[1]) for each in collected.values()], constant))
+        block.objective = pyo.Expression(expr=linear([(each[0], each[1]) for each in collected.values()], constant))
 
     def _congestion(self, block: pyo.Block, instance: TreeInstance, states: "_States") -> None:
         unit = unit_s(instance)
         flows = [(j, v, a) for j in range(len(instance.jobs)) for v in states.nodes(j) for a in states.anchors[j][v]]
         block.FLOWS = pyo.Set(dimen=3, initialize=flows)
         block.messages = pyo.Var(block.FLOWS, bounds=(0, None), doc="f: on the link above a switch, by where they go")
-        f = block.messages
-
-        @block.Constraint(block.FLOWS, doc="a link has what enters at its switch and what comes from below")
-        def messages_are_passed_on(_: Any, j: int, v: int, a: int) -> Any:
+        f, rows = block.messages, Rows()
+        for j, v, a in flows:
             more, terms = states.emitted(block, j, v, a)
-            below = [(1.0, f[j, c, a]) for c in instance.children[v] if (j, c, a) in f]
-            return -more, weighted([*terms, *below, (-1.0, f[j, v, a])]), -more
-
+            below = total(f[j, c, a] for c in instance.children[v] if (j, c, a) in f)
+            rows["messages_are_passed_on"][j, v, a] = weighted(terms) + more + below == term(f[j, v, a])
         block.busiest = pyo.Var(bounds=(0, None), doc="largest time of a link")
         block.LINKS = pyo.Set(initialize=[v for v in instance.order if states.figures.below[:, v].any()])
-
-        @block.Constraint(block.LINKS, doc="no link is busier than the busiest")
-        def links_are_bounded(_: Any, v: int) -> Any:
-            terms: _Terms = [(1.0, block.busiest)]
-            for j, job in enumerate(instance.jobs):
-                seconds = job.message_size * instance.seconds_per_message[v] / unit
-                terms += [(-seconds, f[j, v, a]) for a in states.anchors[j][v] if (j, v, a) in f]
-            return 0, weighted(terms), None
-
-        block.objective = pyo.Expression(expr=weighted([(1.0, block.busiest)]))
+        for v in block.LINKS:
+            busy = weighted(
+                (job.message_size * instance.seconds_per_message[v] / unit, f[j, v, a])
+                for j, job in enumerate(instance.jobs)
+                for a in states.anchors[j][v]
+                if (j, v, a) in f
+            )
+            rows["links_are_bounded"][v] = term(block.busiest) >= busy
+        rows.add_to(
+            block,
+            messages_are_passed_on="a link has what enters at its switch and what comes from below",
+            links_are_bounded="no link is busier than the busiest",
+        )
+        block.objective = pyo.Expression(expr=term(block.busiest).expression)
 
     def start(self, block: pyo.Block, instance: TreeInstance, solution: AggregatingSwitches) -> None:
         """Set ``aggregates`` and ``next_above``; the rest follows."""

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.tree.formulations.tree_aggregation import add_switches, read_switches, unit_s, weighted
+from ddlopt.models.aggregation.tree.formulations.tree_aggregation import add_switches, read_switches, unit_s
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, tables
+from ddlopt.models.linear import Rows, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
@@ -64,31 +65,29 @@ class TreeMessageFlow:
         caps = self._caps(instance, figures)
         most = _arriving(instance, figures, caps)
 
-        @block.Constraint(block.REACHED, doc="messages are passed on by a switch that does not aggregate")
-        def messages_are_passed_on(_: Any, j: int, v: int) -> Any:
-            terms = [(1.0, m[j, v]), *((-1.0, m[j, c]) for c in instance.children[v] if (j, c) in m)]
-            if (j, v) in b:
-                terms.append((most[j, v] - 1.0, b[j, v]))
-            return instance.jobs[j].loads[v], weighted(terms), None
-
+        rows = Rows()
+        for j, v in reached:
+            arriving = total(m[j, c] for c in instance.children[v] if (j, c) in m) + instance.jobs[j].loads[v]
+            saved = (float(most[j, v]) - 1.0) * term(b[j, v]) if (j, v) in b else 0.0
+            rows["messages_are_passed_on"][j, v] = term(m[j, v]) >= arriving - saved
         seconds = {(j, v): instance.jobs[j].message_size * rates[v] / unit for j, v in reached}
-        if instance.goal == "utilization":
-            block.objective = pyo.Expression(expr=weighted([(seconds[pair], m[pair]) for pair in reached]))
-            return
-        block.busiest = pyo.Var(bounds=(0, None), doc="largest time of a link")
-
-        @block.Constraint(sorted({v for _, v in reached}), doc="no link is busier than the busiest")
-        def links_are_bounded(_: Any, v: int) -> Any:
-            busy = [(-seconds[j, v], m[j, v]) for j, _ in enumerate(instance.jobs) if (j, v) in seconds]
-            return 0, weighted([(1.0, block.busiest), *busy]), None
-
-        @block.Constraint(
-            [pair for pair in reached if caps[pair] < most[pair]], doc="a link carries what the limit lets it"
+        goal = weighted((seconds[pair], m[pair]) for pair in reached)
+        if instance.goal == "congestion":
+            block.busiest = pyo.Var(bounds=(0, None), doc="largest time of a link")
+            goal = term(block.busiest)
+            for v in sorted({v for _, v in reached}):
+                on_link = [(j, v) for j, _ in enumerate(instance.jobs) if (j, v) in seconds]
+                rows["links_are_bounded"][v] = goal >= weighted((seconds[pair], m[pair]) for pair in on_link)
+            for pair in reached:
+                if caps[pair] < most[pair]:
+                    rows["messages_are_limited"][pair] = term(m[pair]) <= float(caps[pair])
+        rows.add_to(
+            block,
+            messages_are_passed_on="messages are passed on by a switch that does not aggregate",
+            links_are_bounded="no link is busier than the busiest",
+            messages_are_limited="a link carries what the limit lets it",
         )
-        def messages_are_limited(_: Any, j: int, v: int) -> Any:
-            return None, weighted([(1.0, m[j, v])]), caps[j, v]
-
-        block.objective = pyo.Expression(expr=weighted([(1.0, block.busiest)]))
+        block.objective = pyo.Expression(expr=goal.expression)
 
     def _caps(self, instance: TreeInstance, figures: TreeTables) -> Floats:
         """Most messages on each link, shape (jobs, n); infinite without a limit."""

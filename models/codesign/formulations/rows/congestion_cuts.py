@@ -52,7 +52,7 @@ def add_cuts(
     :math:`D_{li}` are those that do not.
     """
     tables = tables_of(instance)
-    most = _most(tables)
+    most = most_bytes(tables)
     figures = [np.concatenate(tables.bytes_of(choices)) for choices, _ in cuts]
     stated = [(cut, scale) for cut in range(len(cuts)) for scale in sorted(set(scales), reverse=True)]
     below = [(place, i) for place, (cut, _) in enumerate(stated) for i in np.flatnonzero(figures[cut] > 0).tolist()]
@@ -84,7 +84,7 @@ def add_cuts(
         return linear([*terms, (-1.0, b.congestion)]) <= -known
 
 
-def _most(tables: Tables) -> Floats:
+def most_bytes(tables: Tables) -> Floats:
     """(sets + patterns,) the most bytes that layer by layer and edge by edge could add up to."""
     sets = len(tables.groups_of)
     most = np.zeros(sets + len(tables.patterns))

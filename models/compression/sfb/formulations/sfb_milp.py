@@ -1,17 +1,16 @@
 """Sufficient factor broadcasting as an integer program, whose relaxation is integral without budgets."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.sfb.bounds import sfb_closed_form
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 _FULL_BUDGET = 1e4
@@ -108,7 +107,7 @@ class SfbMilp:
         @block.Constraint(block.EDGES, doc="what a duplicated operator reads is computed everywhere too, or broadcast")
         def inputs_are_there(_: Any, t: int, j: int) -> Any:
             terms = [(1.0, b[t, j] if apart else b[t]), (-1.0, x[j]), (1.0, x[producers[t]])]
-            return 0, _linear(terms), None
+            return 0, linear(terms), None
 
         saved = (instance.extra_s + instance.duplication_penalty_s - instance.sync_s) / unit
         paid = (instance.broadcast_s / unit).tolist()
@@ -116,7 +115,7 @@ class SfbMilp:
         terms += [
             (paid[t], variable) for t, variable in zip((t for t, _ in edges) if apart else b, b.values(), strict=True)
         ]
-        block.objective = pyo.Expression(expr=_linear(terms, float(instance.sync_s.sum()) / unit))
+        block.objective = pyo.Expression(expr=linear(terms, float(instance.sync_s.sum()) / unit))
         self._add_budgets(block, instance)
 
     def _add_budgets(self, block: pyo.Block, instance: SfbInstance) -> None:
@@ -129,7 +128,7 @@ class SfbMilp:
                 continue
             scale = _FULL_BUDGET / (budget or max(weights) or 1.0)
             terms = [(scale * weight, block.duplicated[i]) for i, weight in enumerate(weights) if weight > 0]
-            block.add_component(name, pyo.Constraint(expr=(None, _linear(terms), scale * budget)))
+            block.add_component(name, pyo.Constraint(expr=(None, linear(terms), scale * budget)))
 
     def start(self, block: pyo.Block, instance: SfbInstance, solution: SfbSelection) -> None:
         """Set ``duplicated``; the broadcasts follow."""
@@ -162,10 +161,3 @@ def unit_s(instance: SfbInstance) -> float:
     """A hundredth of the closed-form bound, or else of all all-reduces, per operator; seconds where both are 0."""
     total = sfb_closed_form(instance) or float(instance.sync_s.sum())
     return total / instance.size / 100 or 1.0
-
-
-def _linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
-    pairs = list(terms)
-    return LinearExpression(
-        constant=constant, linear_coefs=[value for value, _ in pairs], linear_vars=[variable for _, variable in pairs]
-    )

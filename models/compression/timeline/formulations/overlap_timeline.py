@@ -17,7 +17,7 @@ from ddlopt.models.compression.timeline.candidate_messages import (
     most_messages,
     replacements,
 )
-from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, is_timeline, plan_of
+from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, is_timeline, plan_of, why_no_wire
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
 from ddlopt.models.compression.timeline.units import ERROR_BUDGET, TIME_BUDGET, error_unit, time_unit_s
@@ -110,6 +110,8 @@ class OverlapTimeline:
         """Other problems; fusion where there are too many messages."""
         if not is_timeline(instance):
             return f"it chooses how gradients are sent on a timeline, which a {instance.kind} does not have"
+        if isinstance(instance, CompressionInstance) and instance.lanes:
+            return why_no_wire(instance)
         if isinstance(instance, CompressionInstance) and most_messages(instance) > _LARGEST:
             count = len(candidate_messages(instance).first)
             if count > _LARGEST:
@@ -124,7 +126,7 @@ class OverlapTimeline:
         """Fill ``block``."""
         timeline = as_timeline(instance)
         messages = candidate_messages(timeline)
-        starting, ending = (_by_gradient(places, timeline.size) for places in (messages.first, messages.last))
+        starting, ending = (by_gradient(places, timeline.size) for places in (messages.first, messages.last))
         block.MESSAGES = pyo.Set(dimen=3, initialize=messages.keys, doc="(first, last, option)")
         block.GRADIENTS = pyo.Set(initialize=range(timeline.size))
         block.sent = pyo.Var(block.MESSAGES, domain=pyo.Binary, doc="whether the message is sent")
@@ -205,7 +207,7 @@ def _add_row_of_messages(block: pyo.Block, starting: Rows, ending: Rows) -> None
     def messages_follow_each_other(b: Any, i: int) -> Any:
         before = ending[i - 1] if i else ()
         coefficients = [1.0] * len(starting[i]) + [-1.0] * len(before)
-        return _linear(coefficients, [sent[k] for k in (*starting[i], *before)]) == (0.0 if i else 1.0)
+        return linear(coefficients, [sent[k] for k in (*starting[i], *before)]) == (0.0 if i else 1.0)
 
 
 def _add_waits(
@@ -222,11 +224,11 @@ def _add_waits(
     def waits_are_balanced(b: Any, i: int) -> Any:
         numbers = (*ending[i - 1], *starting[i])
         figures = np.concatenate((occupation[ending[i - 1]], -encoded[starting[i]]))
-        coefficients, variables = _terms(figures, [sent[k] for k in numbers])
-        return _linear([*coefficients, 1.0, -1.0], [*variables, wait[i - 1], wait[i]]) == 0.0
+        coefficients, variables = terms_of(figures, [sent[k] for k in numbers])
+        return linear([*coefficients, 1.0, -1.0], [*variables, wait[i - 1], wait[i]]) == 0.0
 
-    coefficients, variables = _terms(occupation + np.where(messages.first == 0, encoded, 0.0), sent)
-    block.time = pyo.Expression(expr=_linear([*coefficients, 1.0], [*variables, wait[0]]), doc="in units")
+    coefficients, variables = terms_of(occupation + np.where(messages.first == 0, encoded, 0.0), sent)
+    block.time = pyo.Expression(expr=linear([*coefficients, 1.0], [*variables, wait[0]]), doc="in units")
 
 
 def _add_order(block: pyo.Block, messages: Messages) -> None:
@@ -243,25 +245,26 @@ def _add_order(block: pyo.Block, messages: Messages) -> None:
 
     @block.Constraint(range(len(rows)), doc="of gradients of the same figures, later ones are compressed no less")
     def later_ones_are_compressed_more(b: Any, row: int) -> Any:
-        return _linear([1.0] * len(rows[row]), rows[row]) <= 1.0
+        return linear([1.0] * len(rows[row]), rows[row]) <= 1.0
 
 
 def _add_excess(block: pyo.Block, timeline: CompressionInstance, messages: Messages) -> None:
-    terms = _terms(messages.excess / error_unit(timeline), list(block.sent.values()))
-    block.excess = pyo.Expression(expr=_linear(*terms), doc="error beyond the least, in units")
+    terms = terms_of(messages.excess / error_unit(timeline), list(block.sent.values()))
+    block.excess = pyo.Expression(expr=linear(*terms), doc="error beyond the least, in units")
 
 
-def _by_gradient(places: npt.NDArray[np.int64], count: int) -> Rows:
+def by_gradient(places: npt.NDArray[np.int64], count: int) -> Rows:
     """For every gradient the numbers of the messages whose place it is."""
     order = np.argsort(places, kind="stable")
     return np.split(order, np.searchsorted(places[order], np.arange(1, count)))
 
 
-def _terms(coefficients: npt.NDArray[np.float64], variables: Sequence[Any]) -> tuple[list[float], list[Any]]:
+def terms_of(coefficients: npt.NDArray[np.float64], variables: Sequence[Any]) -> tuple[list[float], list[Any]]:
     """Those that are not negligible."""
     kept = np.flatnonzero(np.abs(coefficients) > NEGLIGIBLE_COEFFICIENT)
     return coefficients[kept].tolist(), [variables[k] for k in kept.tolist()]
 
 
-def _linear(coefficients: list[float], variables: list[Any]) -> LinearExpression:
+def linear(coefficients: list[float], variables: list[Any]) -> LinearExpression:
+    """The sum of products."""
     return LinearExpression(linear_coefs=coefficients, linear_vars=variables, constant=0.0)

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 import networkx as nx
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import load_unit_s, weighted
+from ddlopt.models.deployment.partition.blocks import load_unit_s
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.latency_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
 
 _SOME = 1e-6
@@ -105,17 +106,17 @@ class LatencyPartition:
         @block.Constraint(range(pieces.blocks.count), doc="a block is in one set, or on processors")
         def blocks_are_placed(b: Any, number: int) -> Any:
             first = pieces.blocks.members[number][0]
-            return 1, weighted([(1.0, x[first]), *((1.0, z[s]) for s in sets.with_block[number])]), 1
+            return 1, significant([(1.0, x[first]), *((1.0, z[s]) for s in sets.with_block[number])]), 1
 
         apart = [(m[0], v) for m in pieces.blocks.members for v in m[1:]]
 
         @block.Constraint(range(len(apart)), doc="nodes of one block are alike")
         def blocks_stay_together(b: Any, row: int) -> Any:
             one, other = apart[row]
-            return 0, weighted([(1.0, x[one]), (-1.0, x[other])]), 0
+            return 0, significant([(1.0, x[one]), (-1.0, x[other])]), 0
 
         block.accelerators_suffice = pyo.Constraint(
-            expr=(None, weighted([(1.0, variable) for variable in z]), instance.accelerators),
+            expr=(None, significant([(1.0, variable) for variable in z]), instance.accelerators),
             doc="no more sets than accelerators",
         )
         times = [max(_SOME, load_s / unit_s) for load_s in pieces.load_s.tolist()]
@@ -126,11 +127,11 @@ class LatencyPartition:
         def edges_take_time(b: Any, row: int) -> Any:
             u, v = edges[row]
             terms = [(1.0, t[v]), (-1.0, t[u]), (-own[v], x[v])]
-            return 0, weighted(terms + [(-times[s], z[s]) for s in sets.entered(u, v)]), None
+            return 0, significant(terms + [(-times[s], z[s]) for s in sets.entered(u, v)]), None
 
         @block.Constraint(block.NODES, doc="and after its own set")
         def sets_take_time(b: Any, v: int) -> Any:
-            return 0, weighted([(1.0, t[v]), (-own[v], x[v]), *((-times[s], z[s]) for s in sets.first[v])]), None
+            return 0, significant([(1.0, t[v]), (-own[v], x[v]), *((-times[s], z[s]) for s in sets.first[v])]), None
 
         big = limit if limit is not None else self._all(instance) / unit_s
         waiting = list(sets.waiting.items())
@@ -139,17 +140,17 @@ class LatencyPartition:
         def sets_wait(b: Any, row: int) -> Any:
             (u, v), own_sets = waiting[row]
             terms = [(1.0, t[v]), (-1.0, t[u])]
-            return -big, weighted(terms + [(-times[s] - big, z[s]) for s in own_sets]), None
+            return -big, significant(terms + [(-times[s] - big, z[s]) for s in own_sets]), None
 
         @block.Constraint(block.NODES, doc="all are done")
         def latency_is_last(b: Any, v: int) -> Any:
             return (
-                (0, weighted([(1.0, b.latency), (-1.0, t[v])]), None)
+                (0, significant([(1.0, b.latency), (-1.0, t[v])]), None)
                 if not instance.consumers[v]
                 else (pyo.Constraint.Skip)
             )
 
-        block.objective = pyo.Expression(expr=weighted([(1.0, block.latency)]))
+        block.objective = pyo.Expression(expr=significant([(1.0, block.latency)]))
 
     def _all(self, instance: PartitionInstance) -> float:
         """More than the time when any node needs to be done."""

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, Blocks, load_unit_s, rounded_devices, weighted
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, Blocks, load_unit_s, rounded_devices
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.packing import Crowd, crowd_of, packing_rows, rare_first
+from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN
 
 _MOST = 8
@@ -110,7 +111,7 @@ class MaxLoadPartition:
 
         @block.Constraint(block.BLOCKS, doc="every block is on one device")
         def blocks_are_placed(b: Any, v: int) -> Any:
-            return 1, weighted([(1.0, variable) for variable in on[v]]), 1
+            return 1, significant([(1.0, variable) for variable in on[v]]), 1
 
         if blocks.memory_bytes.sum() > instance.memory_bytes:
             parts = (FULL_MEMORY * blocks.memory_bytes / instance.memory_bytes).tolist()
@@ -118,7 +119,7 @@ class MaxLoadPartition:
             @block.Constraint(range(slots.accelerators), doc="memory suffices")
             def memory_suffices(b: Any, d: int) -> Any:
                 terms = [(part, on[v][d]) for v, part in enumerate(parts)]
-                return None, weighted(terms), FULL_MEMORY
+                return None, significant(terms), FULL_MEMORY
 
         _add_outputs(block, on, blocks, slots)
         _add_loads(block, on, blocks, slots, load_unit_s(instance), limit_s)
@@ -141,9 +142,9 @@ class MaxLoadPartition:
         @block.Constraint(range(instance.accelerators), doc="the first accelerator has most of the crowd, and so on")
         def crowd_is_sorted(b: Any, d: int) -> Any:
             if d == 0:
-                return crowd.least, weighted([(1.0, on[v][0]) for v in members]), None
+                return crowd.least, significant([(1.0, on[v][0]) for v in members]), None
             terms = [(1.0, on[v][d - 1]) for v in members] + [(-1.0, on[v][d]) for v in members]
-            return 0, weighted(terms), None
+            return 0, significant(terms), None
 
     def _crowd(self, instance: PartitionInstance) -> Crowd | None:
         """The crowd by which accelerators are sorted, if it says more than the work of all does."""
@@ -246,7 +247,7 @@ def _add_outputs(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _
 
     @block.Constraint(range(len(rows)), doc="outputs with pins on an accelerator and elsewhere move")
     def outputs_move(b: Any, row: int) -> Any:
-        return 0, weighted(rows[row]), None
+        return 0, significant(rows[row]), None
 
 
 def _add_loads(
@@ -266,14 +267,14 @@ def _add_loads(
         if accelerator:
             own_outputs = np.flatnonzero(blocks.of_pass == number).tolist()
             terms += [(-transfers[h], b.moved[h, d]) for h in own_outputs]
-        return 0, weighted(terms), None
+        return 0, significant(terms), None
 
     loads = list(block.load.values())
     if most is not None and passes > 1:
         block.limit_is_kept = pyo.Constraint(
-            expr=(None, weighted([(1.0, load) for load in loads]), most), doc="the load is at most the limit"
+            expr=(None, significant([(1.0, load) for load in loads]), most), doc="the load is at most the limit"
         )
-    block.objective = pyo.Expression(expr=weighted([(1.0, load) for load in loads]))
+    block.objective = pyo.Expression(expr=significant([(1.0, load) for load in loads]))
 
 
 def _add_packing(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _Slots, limit_s: float) -> None:
@@ -291,7 +292,7 @@ def _add_packing(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _
     @block.Constraint(range(len(rows)), doc="heavy blocks fit within the limit")
     def heavy_blocks_fit(b: Any, row: int) -> Any:
         terms, most = rows[row]
-        return None, weighted(terms), most
+        return None, significant(terms), most
 
 
 def _add_order(
@@ -309,23 +310,23 @@ def _add_order(
     @block.Constraint(range(len(rows)), doc="what comes before is on the same or an earlier device")
     def order_is_kept(b: Any, row: int) -> Any:
         before, after, place = rows[row]
-        return 0, weighted([*until(before, place, 1.0), *until(after, place, -1.0)]), None
+        return 0, significant([*until(before, place, 1.0), *until(after, place, -1.0)]), None
 
     if kinds == 1:
         return
     block.processor = pyo.Var(range(places), domain=pyo.Binary, doc="1 if a processor is at the place")
     block.processors_are_placed = pyo.Constraint(
-        expr=(instance.processors, weighted([(1.0, t) for t in block.processor.values()]), instance.processors),
+        expr=(instance.processors, significant([(1.0, t) for t in block.processor.values()]), instance.processors),
         doc="every processor has a place",
     )
 
     @block.Constraint(range(blocks.count), range(places), doc="accelerators are where no processor is")
     def accelerators_are_there(b: Any, v: int, place: int) -> Any:
-        return None, weighted([(1.0, on[v][place]), (1.0, b.processor[place])]), 1
+        return None, significant([(1.0, on[v][place]), (1.0, b.processor[place])]), 1
 
     @block.Constraint(range(blocks.count), range(places), doc="processors are where they are")
     def processors_are_there(b: Any, v: int, place: int) -> Any:
-        return None, weighted([(1.0, on[v][places + place]), (-1.0, b.processor[place])]), 0
+        return None, significant([(1.0, on[v][places + place]), (-1.0, b.processor[place])]), 0
 
 
 def _places(

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices, weighted
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
+from ddlopt.models.linear import significant
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ class Tarnawski2020Latency:
 
         @block.Constraint(block.NODES, doc="every node is on one slot")
         def nodes_are_placed(b: Any, v: int) -> Any:
-            return 1, weighted([(1.0, x[v, d]) for d in range(slots + 1)]), 1
+            return 1, significant([(1.0, x[v, d]) for d in range(slots + 1)]), 1
 
         @block.Constraint(range(instance.accelerators), doc="memory suffices")
         def memory_suffices(b: Any, a: int) -> Any:
             own = range(a * instance.subgraphs, (a + 1) * instance.subgraphs)
             parts = [FULL_MEMORY * node.memory_bytes / instance.memory_bytes for node in nodes]
-            return None, weighted([(part, x[v, d]) for v, part in enumerate(parts) for d in own]), FULL_MEMORY
+            return None, significant([(part, x[v, d]) for v, part in enumerate(parts) for d in own]), FULL_MEMORY
 
         together = [(pair, d) for own in instance.colours for pair in pairwise(own) for d in range(-1, slots)]
 
@@ -88,11 +89,11 @@ class Tarnawski2020Latency:
         def colours_stay_together(b: Any, row: int) -> Any:
             (one, other), d = together[row]
             if d < 0:
-                return 0, weighted([(1.0, x[one, slots]), (-1.0, x[other, slots])]), 0
+                return 0, significant([(1.0, x[one, slots]), (-1.0, x[other, slots])]), 0
             if d % instance.subgraphs:
                 return pyo.Constraint.Skip
             own = range(d, d + instance.subgraphs)
-            return 0, weighted([(sign, x[v, e]) for v, sign in ((one, 1.0), (other, -1.0)) for e in own]), 0
+            return 0, significant([(sign, x[v, e]) for v, sign in ((one, 1.0), (other, -1.0)) for e in own]), 0
 
         _add_crossings(block)
         _add_times(block, instance, unit_s)
@@ -100,9 +101,9 @@ class Tarnawski2020Latency:
 
         @block.Constraint(block.NODES, doc="all are done")
         def latency_is_last(b: Any, v: int) -> Any:
-            return 0, weighted([(1.0, b.latency), (-1.0, b.done[v])]), None
+            return 0, significant([(1.0, b.latency), (-1.0, b.done[v])]), None
 
-        block.objective = pyo.Expression(expr=weighted([(1.0, block.latency)]))
+        block.objective = pyo.Expression(expr=significant([(1.0, block.latency)]))
 
     def start(self, block: pyo.Block, instance: PartitionInstance, solution: Partition) -> None:
         """Set ``on``; the rest follows."""
@@ -143,23 +144,23 @@ def _add_crossings(block: pyo.Block) -> None:
 
     @block.Constraint(block.EDGES, doc="what a node needs is fetched")
     def inputs_are_fetched(b: Any, u: int, v: int, d: int) -> Any:
-        return 0, weighted([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
+        return 0, significant([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
 
     @block.Constraint(block.EDGES, doc="what others need is sent")
     def outputs_are_sent(b: Any, u: int, v: int, d: int) -> Any:
-        return 0, weighted([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
+        return 0, significant([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
 
     @block.Constraint(block.NODES, block.SLOTS, doc="a node on the slot is reached")
     def own_nodes_are_reached(b: Any, v: int, d: int) -> Any:
-        return 0, weighted([(1.0, b.reached[v, d]), (-1.0, x[v, d])]), None
+        return 0, significant([(1.0, b.reached[v, d]), (-1.0, x[v, d])]), None
 
     @block.Constraint(block.EDGES, doc="what comes before a reached node is reached")
     def reached_from_before(b: Any, u: int, v: int, d: int) -> Any:
-        return 0, weighted([(1.0, b.reached[u, d]), (-1.0, b.reached[v, d])]), None
+        return 0, significant([(1.0, b.reached[u, d]), (-1.0, b.reached[v, d])]), None
 
     @block.Constraint(block.EDGES, doc="nothing is reached across an edge that leaves")
     def leaving_ends_it(b: Any, u: int, v: int, d: int) -> Any:
-        return None, weighted([(1.0, b.reached[v, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), 1
+        return None, significant([(1.0, b.reached[v, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), 1
 
 
 def _add_times(block: pyo.Block, instance: PartitionInstance, unit_s: float) -> None:
@@ -171,7 +172,7 @@ def _add_times(block: pyo.Block, instance: PartitionInstance, unit_s: float) -> 
 
     @block.Constraint(block.NODES, block.SLOTS, doc="a slot starts after what it fetches")
     def slots_start(b: Any, u: int, d: int) -> Any:
-        return -big, weighted([(1.0, b.begin[d]), (-1.0, t[u]), (-big, b.fetched[u, d])]), None
+        return -big, significant([(1.0, b.begin[d]), (-1.0, t[u]), (-big, b.fetched[u, d])]), None
 
     @block.Constraint(block.SLOTS, doc="and takes the time of its load")
     def slots_take_time(b: Any, d: int) -> Any:
@@ -179,25 +180,25 @@ def _add_times(block: pyo.Block, instance: PartitionInstance, unit_s: float) -> 
         for v, node in enumerate(nodes):
             terms.append((-(node.accelerator_s or 0.0) / unit_s, x[v, d]))
             terms += [(-node.transfer_s / unit_s, moved[v, d]) for moved in (b.fetched, b.sent)]
-        return 0, weighted(terms), None
+        return 0, significant(terms), None
 
     @block.Constraint(block.NODES, block.SLOTS, doc="nodes are done when their slot is")
     def nodes_end_with_slots(b: Any, v: int, d: int) -> Any:
-        return -big, weighted([(1.0, t[v]), (-1.0, b.end[d]), (-big, x[v, d])]), None
+        return -big, significant([(1.0, t[v]), (-1.0, b.end[d]), (-big, x[v, d])]), None
 
     @block.Constraint(block.NODES, doc="nodes on processors take their time")
     def nodes_take_time(b: Any, v: int) -> Any:
-        return 0, weighted([(1.0, t[v]), (-own[v], x[v, pool])]), None
+        return 0, significant([(1.0, t[v]), (-own[v], x[v, pool])]), None
 
     edges = [(u, v) for u, users in enumerate(instance.consumers) for v in users]
 
     @block.Constraint(range(len(edges)), doc="after what they need")
     def edges_take_time(b: Any, row: int) -> Any:
         u, v = edges[row]
-        return 0, weighted([(1.0, t[v]), (-1.0, t[u]), (-own[v], x[v, pool])]), None
+        return 0, significant([(1.0, t[v]), (-1.0, t[u]), (-own[v], x[v, pool])]), None
 
     @block.Constraint(block.SLOTS, doc="slots of one accelerator follow each other")
     def slots_follow(b: Any, d: int) -> Any:
         if d % instance.subgraphs == 0:
             return pyo.Constraint.Skip
-        return 0, weighted([(1.0, b.begin[d]), (-1.0, b.end[d - 1])]), None
+        return 0, significant([(1.0, b.begin[d]), (-1.0, b.end[d - 1])]), None

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices, weighted
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
+from ddlopt.models.linear import significant
 
 
 @dataclass(frozen=True)
@@ -68,30 +69,30 @@ class Tarnawski2020MaxLoad:
 
         @block.Constraint(block.NODES, doc="every node is on one device")
         def nodes_are_placed(b: Any, v: int) -> Any:
-            return 1, weighted([(1.0, x[v, d]) for d in b.DEVICES]), 1
+            return 1, significant([(1.0, x[v, d]) for d in b.DEVICES]), 1
 
         @block.Constraint(block.ACCELERATORS, doc="memory suffices")
         def memory_suffices(b: Any, d: int) -> Any:
             terms = [(FULL_MEMORY * node.memory_bytes / instance.memory_bytes, x[v, d]) for v, node in enumerate(nodes)]
-            return None, weighted(terms), FULL_MEMORY
+            return None, significant(terms), FULL_MEMORY
 
         edges = [(u, v, d) for u, users in enumerate(instance.consumers) for v in users for d in block.ACCELERATORS]
         block.EDGES = pyo.Set(dimen=3, initialize=edges)
 
         @block.Constraint(block.EDGES, doc="what a node needs is fetched")
         def inputs_are_fetched(b: Any, u: int, v: int, d: int) -> Any:
-            return 0, weighted([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
+            return 0, significant([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
 
         @block.Constraint(block.EDGES, doc="what others need is sent")
         def outputs_are_sent(b: Any, u: int, v: int, d: int) -> Any:
-            return 0, weighted([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
+            return 0, significant([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
 
         together = [(pair, d) for pair in _neighbours(instance) for d in block.DEVICES]
 
         @block.Constraint(range(len(together)), doc="nodes of one colour are on one device")
         def colours_stay_together(b: Any, row: int) -> Any:
             (one, other), d = together[row]
-            return 0, weighted([(1.0, x[one, d]), (-1.0, x[other, d])]), 0
+            return 0, significant([(1.0, x[one, d]), (-1.0, x[other, d])]), 0
 
         passes = (False, True) if instance.separate_passes else (None,)
         block.load = pyo.Var(range(len(passes)), bounds=(0, None), doc="largest load, of each pass")
@@ -106,9 +107,9 @@ class Tarnawski2020MaxLoad:
                 terms.append((-(own_s or 0.0) / unit_s, x[v, d]))
                 if d < instance.accelerators:
                     terms += [(-node.transfer_s / unit_s, moved[v, d]) for moved in (b.fetched, b.sent)]
-            return 0, weighted(terms), None
+            return 0, significant(terms), None
 
-        block.objective = pyo.Expression(expr=weighted([(1.0, load) for load in block.load.values()]))
+        block.objective = pyo.Expression(expr=significant([(1.0, load) for load in block.load.values()]))
 
     def start(self, block: pyo.Block, instance: PartitionInstance, solution: Partition) -> None:
         """Set ``on``; the rest follows."""

@@ -10,9 +10,10 @@ import pyomo.environ as pyo
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound, unit_s
-from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows, Terms, linear
+from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows, Terms
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica
+from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN
 
 # Disjunctions grow with the square of the tasks: it is an oracle for small instances.
@@ -97,7 +98,7 @@ class _Schedule:
             for j in self.rows.places:
                 here = [(1.0, block.single[o, i]) for i in self.devices if self.at[i] == j]
                 runs = [(-1.0, block.runs[o, lay, j]) for lay in self.rows.spread if (o, lay, j) in block.runs]
-                block.schedule.add(linear([*here, *runs]) == 0)
+                block.schedule.add(significant([*here, *runs]) == 0)
             for i in self.devices:
                 self._after([(1.0, block.time)], self._end(o, i))
         pairs = list(combinations(operators, 2))
@@ -128,7 +129,7 @@ class _Schedule:
         """``later`` is at least ``earlier`` if the terms ``if_one`` sum up to ``count``; they are at most that."""
         condition = [(-self.most * value, variable) for value, variable in if_one or ()]
         row = [*later, *((-value, variable) for value, variable in earlier), *condition]
-        self.block.schedule.add(linear(row) >= -self.most * count)
+        self.block.schedule.add(significant(row) >= -self.most * count)
 
     def _needs(self, p: int, c: int, size: float) -> None:
         """Replicas of a consumer that wait for replicas of its producer."""

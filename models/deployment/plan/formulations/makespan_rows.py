@@ -6,24 +6,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS
-from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL, NEGLIGIBLE_COEFFICIENT
+from ddlopt.models.linear import significant
+from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
 
 Terms = list[tuple[float, Any]]
 
 MEMORY_ROUNDING = 1 + FEASIBILITY_TOL
-
-
-def linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
-    """A sum of coefficients times variables."""
-    pairs = [(value, variable) for value, variable in terms if abs(value) > NEGLIGIBLE_COEFFICIENT]
-    return LinearExpression(
-        constant=constant, linear_coefs=[value for value, _ in pairs], linear_vars=[variable for _, variable in pairs]
-    )
 
 
 class Rows:
@@ -72,7 +64,7 @@ class Rows:
         self.spread = {d.layout: a for a, d in enumerate(figures.decisions) if d.mode == "model_parallel"}
         block.one_decision = pyo.ConstraintList(doc="each group has one")
         for g in block.GROUPS:
-            block.one_decision.add(linear((1.0, block.decided[g, a]) for a in block.DECISIONS) == 1)
+            block.one_decision.add(significant((1.0, block.decided[g, a]) for a in block.DECISIONS) == 1)
         keys = [(o, lay) for o in self.operators for lay in figures.split]
         block.duplicated = pyo.Var(keys, domain=pyo.Binary, doc="z")
         block.only_all_reduce_duplicates = pyo.ConstraintList()
@@ -86,7 +78,7 @@ class Rows:
         for o in self.operators:
             for lay, a in self.spread.items():
                 parts = [(1.0, block.runs[o, lay, j]) for j in figures.layouts[lay].device_groups]
-                block.runs_somewhere.add(linear([*parts, (-1.0, block.decided[self.group[o], a])]) == 0)
+                block.runs_somewhere.add(significant([*parts, (-1.0, block.decided[self.group[o], a])]) == 0)
 
     def decided(self, o: int, lay: int) -> Terms:
         """Whether the group of an operator is laid out like this."""
@@ -112,7 +104,7 @@ class Rows:
 
     def _equal(self, variable: Any, terms: Terms) -> None:
         scaled = [(value / self.unit, each) for value, each in terms]
-        self.block.figures_of_operators.add(linear([*scaled, (-1.0, variable)]) == 0)
+        self.block.figures_of_operators.add(significant([*scaled, (-1.0, variable)]) == 0)
 
     def _least_terms(self, o: int) -> Terms:
         figures, block = self.figures, self.block
@@ -169,9 +161,9 @@ class Rows:
         for p, c in self.crossing:
             for s in count:
                 row = [*((1.0, block.pair[p, c, s, t]) for t in count), *self._seated(p, s)]
-                block.pairs_agree.add(linear(row) == 0)
+                block.pairs_agree.add(significant(row) == 0)
                 row = [*((1.0, block.pair[p, c, t, s]) for t in count), *self._seated(c, s)]
-                block.pairs_agree.add(linear(row) == 0)
+                block.pairs_agree.add(significant(row) == 0)
 
     def _seated(self, o: int, s: int) -> Terms:
         """Whether an operator has a seat, negative."""
@@ -217,9 +209,13 @@ class Rows:
             )
         for p, c in edges:
             delay = [(-1.0, block.delay[p, c])] if (p, c) in block.delay else []
-            block.paths.add(linear([(1.0, block.end[c]), (-1.0, block.end[p]), (-1.0, block.least[c]), *delay]) >= 0)
+            block.paths.add(
+                significant([(1.0, block.end[c]), (-1.0, block.end[p]), (-1.0, block.least[c]), *delay]) >= 0
+            )
             delay = [(-1.0, block.chain_delay[p, c])] if (p, c) in block.delay else []
-            block.paths.add(linear([(1.0, block.tail[p]), (-1.0, block.tail[c]), (-1.0, block.least[p]), *delay]) >= 0)
+            block.paths.add(
+                significant([(1.0, block.tail[p]), (-1.0, block.tail[c]), (-1.0, block.least[p]), *delay]) >= 0
+            )
         self._servers()
 
     def _delays(self, p: int, c: int, size: float) -> None:
@@ -234,9 +230,9 @@ class Rows:
         delay, chain = delay / self.unit, chain / self.unit
         terms = [(-delay[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         terms += [(delay[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
-        block.paths.add(linear([*terms, (1.0, block.delay[p, c])]) >= 0)
+        block.paths.add(significant([*terms, (1.0, block.delay[p, c])]) >= 0)
         terms = [(-chain[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
-        block.paths.add(linear([*terms, (1.0, block.chain_delay[p, c])]) >= 0)
+        block.paths.add(significant([*terms, (1.0, block.chain_delay[p, c])]) >= 0)
 
     def _busy(self, p: int, c: int, link: tuple[int, int], size: float) -> None:
         """Seconds of a link for one tensor: those of y, less their largest value where the producer is duplicated."""
@@ -251,7 +247,7 @@ class Rows:
         self.most_busy[p, c, link] = seconds.max(axis=0)
         terms = [(-seconds[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         terms += [(seconds[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
-        block.paths.add(linear([*terms, (1.0, block.busy[p, c, *link])]) >= 0)
+        block.paths.add(significant([*terms, (1.0, block.busy[p, c, *link])]) >= 0)
 
     def _count_once(self) -> None:
         """The consumers for which tensors load links: one for each tensor that is the largest between two operators."""
@@ -281,8 +277,8 @@ class Rows:
             for link, terms in busy_terms.items():
                 if self.server:
                     self._equal(block.server_busy[o, *link], terms)
-            block.paths.add(linear([(1.0, block.time), (-1.0, block.end[o]), *ways]) >= 0)
-            block.paths.add(linear([(1.0, block.tail[o]), (-1.0, block.least[o]), *back]) >= 0)
+            block.paths.add(significant([(1.0, block.time), (-1.0, block.end[o]), *ways]) >= 0)
+            block.paths.add(significant([(1.0, block.tail[o]), (-1.0, block.least[o]), *back]) >= 0)
 
     def _sums(self) -> None:
         """T is at least what each resource does, with what must come before or after."""
@@ -319,7 +315,9 @@ class Rows:
         return terms
 
     def _at_least(self, terms: Terms) -> None:
-        self.block.sums.add(linear([(1.0, self.block.time), *((-value, variable) for value, variable in terms)]) >= 0)
+        self.block.sums.add(
+            significant([(1.0, self.block.time), *((-value, variable) for value, variable in terms)]) >= 0
+        )
 
     def _memory(self) -> None:
         """What operators keep fits, in the mean of each device group, with what any one of them reads and makes."""
@@ -331,7 +329,7 @@ class Rows:
             for o, operator in enumerate(self.instance.operators):
                 part = operator.resident_bytes / group.memory_bytes
                 kept += self._bytes_terms(o, j, part, part) if part else []
-            block.memory.add(linear([*kept, (-1.0, block.kept[j])]) <= 0)
+            block.memory.add(significant([*kept, (-1.0, block.kept[j])]) <= 0)
             most = sum(operator.resident_bytes for operator in self.instance.operators)
             for o, operator in enumerate(self.instance.operators):
                 tensors = (*self.instance.inputs[o], *self.instance.outputs[o])
@@ -339,7 +337,7 @@ class Rows:
                 if most + size + operator.gradient_bytes > group.memory_bytes:
                     batch, fixed = size / group.memory_bytes, operator.gradient_bytes / group.memory_bytes
                     terms = self._bytes_terms(o, j, fixed, batch + fixed, batch)
-                    block.memory.add(linear([(1.0, block.kept[j]), *terms]) <= MEMORY_ROUNDING)
+                    block.memory.add(significant([(1.0, block.kept[j]), *terms]) <= MEMORY_ROUNDING)
 
     def _bytes_terms(self, o: int, j: int, fixed: float, whole: float, batch: float = 0.0) -> Terms:
         """The least that an operator takes on a device in the mean of a group: as a replica, or for the whole batch."""

@@ -1,16 +1,15 @@
 """Exchange times as a path: a program for short trajectories, on which other solvers can be tried."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, staleness
+from ddlopt.models.linear import Rows, linear, total
 
 MOST_STEPS = 300
 """Beyond, there are more than 45 000 segments."""
@@ -73,28 +72,24 @@ class ExchangePath:
             out[s].append(x[s, e])
             into[e].append(x[s, e])
         block.sent = pyo.Expression(
-            block.SENDS, rule=lambda _, t: _sum(1.0, into[t]), doc="1 if the model is sent at t"
+            block.SENDS, rule=lambda _, t: total(into[t]).expression, doc="1 if the model is sent at t"
         )
-
-        @block.Constraint(range(steps), doc="a segment begins where another one ends")
-        def path_is_connected(b: Any, t: int) -> Any:
-            both = LinearExpression(
-                linear_coefs=[1.0] * len(out[t]) + [-1.0] * len(into[t]), linear_vars=[*out[t], *into[t]]
-            )
-            return int(t == 0), both, int(t == 0)
-
-        sends = [variable for t in range(1, steps) for variable in out[t]]
-        if instance.sends is not None and sends:
-            block.budget_is_respected = pyo.Constraint(
-                expr=(None, _sum(1.0, sends), float(instance.sends)), doc="so many sends at most"
-            )
+        rows = Rows()
+        for t in range(steps):
+            rows["path_is_connected"][t] = total(out[t]) - total(into[t]) == int(t == 0)
+        if instance.sends is not None:
+            sends = total(variable for t in range(1, steps) for variable in out[t])
+            rows["budget_is_respected"][None] = sends <= float(instance.sends)
+        rows.add_to(
+            block,
+            path_is_connected="a segment begins where another one ends",
+            budget_is_respected="so many sends at most",
+        )
         costs = []
         for s in range(steps):
             own = np.cumsum(staleness(instance.points[s:], (), instance.plain))
             costs += ((own + (instance.send_cost or 0.0) * (s > 0)) / scale).tolist()
-        block.objective = pyo.Expression(
-            expr=LinearExpression(linear_coefs=costs, linear_vars=[x[arc] for arc in arcs])
-        )
+        block.objective = pyo.Expression(expr=linear(zip(costs, (x[arc] for arc in arcs), strict=True)))
 
     def start(self, block: pyo.Block, instance: ExchangeInstance, solution: ExchangeTimes) -> None:
         """Set ``chosen``."""
@@ -128,7 +123,3 @@ class ExchangePath:
 def unit(instance: ExchangeInstance) -> float:
     """Mean staleness of a step without any send, or 1."""
     return float(staleness(instance.points, (), instance.plain).mean()) or 1.0
-
-
-def _sum(factor: float, variables: Sequence[Any]) -> LinearExpression:
-    return LinearExpression(linear_coefs=[factor] * len(variables), linear_vars=list(variables))

@@ -1,13 +1,12 @@
 """The form of rigid gangs that places workers on servers, where they slow each other down; see RigidGangs."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.rigid_gangs.gang_places import (
     GangPlaces,
     equal_jobs,
@@ -55,7 +54,7 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
         for j, job in enumerate(instance.jobs):
             terms += [(job.utility.value * (t + 1), block.ends[j, t]) for t in places.slots(j)]
             constant -= job.utility.value * job.arrival
-        block.objective = pyo.Expression(expr=_linear(terms, constant))
+        block.objective = pyo.Expression(expr=linear(terms, constant))
 
 
 def set_values(block: pyo.Block, instance: SchedulingInstance, solution: Schedule, achievable_s: float | None) -> None:
@@ -121,7 +120,7 @@ def _add_servers(block: pyo.Block, places: GangPlaces) -> None:
 
     @block.Constraint(places.jobs, doc="a job has its width")
     def width_is_met(b: Any, j: int) -> Any:
-        return _linear([(1.0, b.workers[j, s]) for s in places.servers]) == places.width(j)
+        return linear([(1.0, b.workers[j, s]) for s in places.servers]) == places.width(j)
 
     @block.Constraint(block.PAIRS, doc="workers are on servers in use")
     def workers_use_servers(b: Any, j: int, s: int) -> Any:
@@ -133,20 +132,20 @@ def _add_servers(block: pyo.Block, places: GangPlaces) -> None:
 
     @block.Constraint(places.jobs, doc="a job is on some number of servers")
     def spread_is_chosen(b: Any, j: int) -> Any:
-        return _linear([(1.0, b.spread[j, n]) for n in places.hosts(j)]) == 1
+        return linear([(1.0, b.spread[j, n]) for n in places.hosts(j)]) == 1
 
     @block.Constraint(places.jobs, doc="at least as many servers are in use")
     def spread_is_reached(b: Any, j: int) -> Any:
-        return _used(b, places, j) >= _linear([(float(n), b.spread[j, n]) for n in places.hosts(j)])
+        return _used(b, places, j) >= linear([(float(n), b.spread[j, n]) for n in places.hosts(j)])
 
     @block.Constraint(places.jobs, doc="at most as many servers are in use")
     def spread_is_kept(b: Any, j: int) -> Any:
         most = {n: n if n == 1 or places.hosts_matter else len(places.servers) for n in places.hosts(j)}
-        return _used(b, places, j) <= _linear([(float(most[n]), b.spread[j, n]) for n in places.hosts(j)])
+        return _used(b, places, j) <= linear([(float(most[n]), b.spread[j, n]) for n in places.hosts(j)])
 
 
 def _used(block: pyo.Block, places: GangPlaces, job: int) -> Any:
-    return _linear([(1.0, block.used[job, s]) for s in places.servers])
+    return linear([(1.0, block.used[job, s]) for s in places.servers])
 
 
 def _add_runs(block: pyo.Block, places: GangPlaces) -> None:
@@ -172,33 +171,33 @@ def _add_runs(block: pyo.Block, places: GangPlaces) -> None:
 
     @block.Constraint(places.jobs, doc="a job begins once")
     def job_begins_once(b: Any, j: int) -> Any:
-        return _linear([(1.0, b.begins[j, t]) for t in places.slots(j)]) == 1
+        return linear([(1.0, b.begins[j, t]) for t in places.slots(j)]) == 1
 
     @block.Constraint(places.jobs, doc="a job ends once")
     def job_ends_once(b: Any, j: int) -> Any:
-        return _linear([(1.0, b.ends[j, t]) for t in places.slots(j)]) == 1
+        return linear([(1.0, b.ends[j, t]) for t in places.slots(j)]) == 1
 
     @block.Constraint(block.RUNS, doc="a job that runs is in some mode")
     def running_job_has_a_mode(b: Any, j: int, t: int) -> Any:
-        return _linear([(1.0, b.mode[j, n, k, t]) for n, k in places.modes(j)]) == b.running[j, t]
+        return linear([(1.0, b.mode[j, n, k, t]) for n, k in places.modes(j)]) == b.running[j, t]
 
     @block.Constraint(
         [(j, n, t) for j in places.jobs for n in places.hosts(j) for t in places.slots(j)],
         doc="a mode over n servers is of a job that is spread over n",
     )
     def mode_has_its_servers(b: Any, j: int, n: int, t: int) -> Any:
-        return _linear([(1.0, b.mode[j, m, k, t]) for m, k in places.modes(j) if m == n]) <= b.spread[j, n]
+        return linear([(1.0, b.mode[j, m, k, t]) for m, k in places.modes(j) if m == n]) <= b.spread[j, n]
 
     @block.Constraint(places.jobs, doc="all mini-batches are done")
     def job_is_done(b: Any, j: int) -> Any:
         parts = {mode: places.part(j, mode) for mode in places.modes(j)}
         terms = [(part, b.mode[j, n, k, t]) for (n, k), part in parts.items() for t in places.slots(j)]
         # Half-way to what counts as finished: solvers leave about as much.
-        return _linear(terms) >= (1 + float(DONE)) / 2
+        return linear(terms) >= (1 + float(DONE)) / 2
 
     @block.Constraint(places.jobs, doc="a job takes its fewest slots at least")
     def job_takes_time(b: Any, j: int) -> Any:
-        return _linear([(1.0, b.running[j, t]) for t in places.slots(j)]) >= least_slots(instance, j)
+        return linear([(1.0, b.running[j, t]) for t in places.slots(j)]) >= least_slots(instance, j)
 
 
 def _add_loads(block: pyo.Block, places: GangPlaces) -> None:
@@ -217,7 +216,7 @@ def _add_loads(block: pyo.Block, places: GangPlaces) -> None:
     @block.Constraint(block.RUNS, doc="the workers of a job that runs are somewhere")
     def running_job_has_its_workers(b: Any, j: int, t: int) -> Any:
         terms = [(1.0, b.load[j, s, t]) for s in places.servers if places.room[j][s]]
-        return _linear(terms) == places.width(j) * b.running[j, t]
+        return linear(terms) == places.width(j) * b.running[j, t]
 
     @block.Constraint(block.LOADS, doc="workers stay where they are")
     def workers_stay(b: Any, j: int, s: int, t: int) -> Any:
@@ -226,7 +225,7 @@ def _add_loads(block: pyo.Block, places: GangPlaces) -> None:
     @block.Constraint(sorted(at), range(len(instance.resources)), doc="servers are large enough")
     def servers_are_large_enough(b: Any, s: int, t: int, r: int) -> Any:
         terms = [(demand[j][r], b.load[j, s, t]) for j in at[s, t] if demand[j][r]]
-        return _linear(terms) <= capacity[s][r] * (1 + FEASIBILITY_TOL) if terms else pyo.Constraint.Skip
+        return linear(terms) <= capacity[s][r] * (1 + FEASIBILITY_TOL) if terms else pyo.Constraint.Skip
 
 
 def _add_levels(block: pyo.Block, places: GangPlaces) -> None:
@@ -247,8 +246,8 @@ def _add_levels(block: pyo.Block, places: GangPlaces) -> None:
 
     @block.Constraint(block.MEETINGS, doc="a job's level counts those it meets")
     def level_counts_meetings(b: Any, j: int, s: int, t: int) -> Any:
-        others = _linear([(1.0, b.meets[i, s, t]) for i in at[s, t] if i != j])
-        level = _linear([(float(k), b.mode[j, n, k, t]) for n, k in places.modes(j) if k])
+        others = linear([(1.0, b.meets[i, s, t]) for i in at[s, t] if i != j])
+        level = linear([(float(k), b.mode[j, n, k, t]) for n, k in places.modes(j) if k])
         return others <= level - 1 + most * (1 - b.meets[j, s, t])
 
 
@@ -263,14 +262,14 @@ def _add_symmetry(block: pyo.Block, places: GangPlaces) -> None:
     @block.Constraint(list(equal_jobs(places)), doc="of equal jobs the first begins first")
     def equal_jobs_are_ordered(b: Any, j: int, following: int) -> Any:
         one, other = ([(float(t), b.begins[i, t]) for t in places.slots(i) if t] for i in (j, following))
-        return _linear(one) <= _linear(other)
+        return linear(one) <= linear(other)
 
 
 def _add_makespan(block: pyo.Block, places: GangPlaces, lowest: int) -> None:
     late = list(range(lowest, places.horizon))
     block.LATE = pyo.Set(initialize=late, doc="slots after the bound")
     block.busy = pyo.Var(block.LATE, domain=pyo.Binary, doc="the last end is after the slot")
-    block.objective = pyo.Expression(expr=_linear([(1.0, block.busy[t]) for t in late], float(lowest)))
+    block.objective = pyo.Expression(expr=linear([(1.0, block.busy[t]) for t in late], float(lowest)))
 
     @block.Constraint(late[1:], doc="busy slots come first")
     def busy_slots_come_first(b: Any, t: int) -> Any:
@@ -279,10 +278,3 @@ def _add_makespan(block: pyo.Block, places: GangPlaces, lowest: int) -> None:
     @block.Constraint([(j, t) for j, t in block.RUNS if t >= lowest], doc="jobs run in busy slots only")
     def jobs_run_in_busy_slots(b: Any, j: int, t: int) -> Any:
         return b.running[j, t] <= b.busy[t]
-
-
-def _linear(terms: Sequence[tuple[float, Any]], constant: float = 0.0) -> Any:
-    """A sum of coefficients times variables."""
-    return LinearExpression(
-        constant=constant, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
-    )

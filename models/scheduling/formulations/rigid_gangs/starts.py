@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
     Gangs,
     earliest_starts,
@@ -81,7 +81,7 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
 
     @block.Constraint(block.KINDS, doc="every job starts once")
     def every_job_starts(b: Any, k: int) -> Any:
-        return _linear([(1.0, b.starting[k, t]) for t in kinds[k].starts]) == len(kinds[k].jobs)
+        return linear([(1.0, b.starting[k, t]) for t in kinds[k].starts]) == len(kinds[k].jobs)
 
     running = _running(kinds)
     if instance.objective == "makespan":
@@ -92,7 +92,7 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
             for k, kind in enumerate(kinds)
             for t in kind.starts
         ]
-        block.objective = pyo.Expression(expr=_linear(terms))
+        block.objective = pyo.Expression(expr=linear(terms))
     _add_pool(block, plan, running, plan.lowest if instance.objective == "makespan" else plan.horizon)
 
 
@@ -196,7 +196,7 @@ def _add_makespan(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[in
     kinds, capacity = plan.kinds, plan.capacity
     block.LATE = pyo.Set(initialize=late, doc="slots after the bound")
     block.busy = pyo.Var(block.LATE, domain=pyo.Binary, doc="the last end is after the slot")
-    block.objective = pyo.Expression(expr=_linear([(1.0, block.busy[t]) for t in late], float(plan.lowest)))
+    block.objective = pyo.Expression(expr=linear([(1.0, block.busy[t]) for t in late], float(plan.lowest)))
     by_kind = {
         (k, t): [start for _, start in group]
         for t in late
@@ -211,7 +211,7 @@ def _add_makespan(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[in
     def jobs_run_in_busy_slots(b: Any, k: int, t: int) -> Any:
         together = min(int(c // a) for a, c in zip(kinds[k].taken, capacity, strict=True) if a)
         most = min(len(kinds[k].jobs), together)
-        return _linear([(1.0, b.starting[k, start]) for start in by_kind[k, t]]) <= most * b.busy[t]
+        return linear([(1.0, b.starting[k, start]) for start in by_kind[k, t]]) <= most * b.busy[t]
 
 
 def _add_pool(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[int, int]]], late: int) -> None:
@@ -225,11 +225,4 @@ def _add_pool(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[int, i
         if not terms:
             return pyo.Constraint.Skip
         room = capacity[r] * b.busy[t] if t >= late else capacity[r]
-        return _linear(terms) <= room
-
-
-def _linear(terms: Sequence[tuple[float, Any]], constant: float = 0.0) -> Any:
-    """A sum of coefficients times variables."""
-    return LinearExpression(
-        constant=constant, linear_coefs=[value for value, _ in terms], linear_vars=[variable for _, variable in terms]
-    )
+        return linear(terms) <= room

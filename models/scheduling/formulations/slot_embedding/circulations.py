@@ -8,7 +8,8 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import Cut, add_cut_indicators, linear
+from ddlopt.models.linear import linear
+from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import Cut, add_cut_indicators
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import Arc, Ring, euler_ring

@@ -6,8 +6,8 @@ from math import inf
 from typing import Any
 
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import separating_links
@@ -187,13 +187,3 @@ class _Rows:
             if (i, u) in b.JOB_CUTS and not b.split[i, u].fixed
         ]
         return linear(terms) <= 1 if terms and limit < inf else pyo.Constraint.Skip
-
-
-def linear(terms: Iterable[tuple[float, Any]]) -> LinearExpression:
-    """The sum of coefficients times variables."""
-    pairs = list(terms)
-    return LinearExpression(
-        linear_coefs=[coefficient for coefficient, _ in pairs],
-        linear_vars=[variable for _, variable in pairs],
-        constant=0,
-    )

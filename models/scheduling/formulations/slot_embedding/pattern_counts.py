@@ -29,7 +29,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import linear
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.server_patterns import Pattern, Patterns, ServerClass
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.pool import Workers

@@ -10,6 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.circulations import (
     Core,
     add_circulations,
@@ -20,7 +21,6 @@ from ddlopt.models.scheduling.formulations.slot_embedding.circulations import (
 from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import (
     Cut,
     add_cut_indicators,
-    linear,
     nested_cuts,
     start_cut_indicators,
     tree_cuts,

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.circulations import core_of, read_circulation
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.places import Places, PlacesOption, Routing, places_of
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData, slot_data
 from ddlopt.models.scheduling.instance import SchedulingInstance

@@ -9,14 +9,9 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
-from ddlopt.models.scheduling.formulations.time_indexed.runs import (
-    Choices,
-    Terms,
-    linear,
-    possible_starts,
-    progress_terms,
-)
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, possible_starts, progress_terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
 

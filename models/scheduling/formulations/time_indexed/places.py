@@ -7,15 +7,9 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.rings import TreeRings
-from ddlopt.models.scheduling.formulations.time_indexed.runs import (
-    Choices,
-    Terms,
-    begin_terms,
-    end_terms,
-    linear,
-    width_terms,
-)
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, begin_terms, end_terms, width_terms
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.tolerances import INTEGRALITY_TOL

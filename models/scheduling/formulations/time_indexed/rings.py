@@ -7,8 +7,9 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import Cut, nested_cuts
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, linear
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate, separating_links
 from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.envelope import envelope_widths
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE
@@ -163,15 +163,6 @@ def add_width_rows(
     def job_has_one_width(b: Any, i: int, t: int) -> Any:
         c = where[i, t]
         return linear([(1.0, b.running[i, w, t]) for w in c.widths]) <= most(c, t)
-
-
-def linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
-    """The sum of coefficient times variable."""
-    coefficients, variables = [], []
-    for coefficient, variable in terms:
-        coefficients.append(coefficient)
-        variables.append(variable)
-    return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
 
 
 def progress_terms(block: pyo.Block, c: Choices) -> list[tuple[float, Any]]:

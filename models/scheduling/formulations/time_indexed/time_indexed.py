@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.goals import Goal, goal
 from ddlopt.models.scheduling.formulations.time_indexed.places import Places
 from ddlopt.models.scheduling.formulations.time_indexed.runs import (
@@ -16,7 +17,6 @@ from ddlopt.models.scheduling.formulations.time_indexed.runs import (
     add_runs,
     add_width_rows,
     choices,
-    linear,
     read_widths,
     set_runs,
     useful_slots,

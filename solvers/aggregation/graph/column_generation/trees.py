@@ -12,8 +12,9 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.evaluate import evaluate_graph
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
-from ddlopt.models.aggregation.graph.network import job_network, linear, time_unit_s
+from ddlopt.models.aggregation.graph.network import job_network, time_unit_s
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.linear import linear
 from ddlopt.models.tolerances import BOUND_MARGIN, OBJECTIVE_TOL
 from ddlopt.solvers.aggregation.graph.column_generation.master import Floats, Ints, Master, Prices
 from ddlopt.solvers.aggregation.graph.column_generation.pricing import MOST_PAIRS, Pricing, Tree, tree_of

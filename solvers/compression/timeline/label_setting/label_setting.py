@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlopt.models.compression import CompressionAnswer, CompressionProblem, evaluate
-from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_timeline
+from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_wire
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.compression.timeline.label_setting.tree import WIDTHS, Search
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -72,7 +72,7 @@ class LabelSetting(Heuristic, uses=("start",)):
 
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Sufficient factors have no timeline."""
-        return why_no_timeline(instance)
+        return why_no_wire(instance)
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: CompressionAnswer | None

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
-from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_timeline
+from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_wire
 from ddlopt.models.compression.timeline.dual.relaxation import allowed
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
@@ -64,7 +64,7 @@ class PricedChoices(Heuristic, uses=("start",)):
 
     def refuses(self, instance: Any) -> str | None:
         """Only timelines and levels are covered."""
-        return why_no_timeline(instance)
+        return why_no_wire(instance)
 
     def answer(
         self, instance: CompressionProblem, seed: int, clock: Clock, start: CompressionAnswer | None

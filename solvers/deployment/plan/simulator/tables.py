@@ -99,8 +99,8 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
     seat = np.concatenate(([0], np.cumsum([len(devices) for devices in seats])))
     first, last, alike = _parts(instance, slots)
     device = np.concatenate(seats)
-    inputs_at, inputs = _rows(instance.inputs)
-    outputs_at, outputs = _rows(instance.outputs)
+    inputs_at, inputs = rows_of(instance.inputs)
+    outputs_at, outputs = rows_of(instance.outputs)
     cut = np.unique(np.concatenate(([0, UNITS], first, last)))
     rate, link, resources = _links(instance)
     return Tables(
@@ -142,9 +142,10 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
     )
 
 
-def _rows(rows: tuple[tuple[int, ...], ...]) -> tuple[Ints, Ints]:
+def rows_of(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Where each row begins, with where the last one ends, and all rows one after the other."""
     ends = np.cumsum([len(row) for row in rows])
-    return np.concatenate(([0], ends)), np.array([place for row in rows for place in row], np.int64)
+    return np.concatenate(([0], ends)).astype(np.int64), np.array([place for row in rows for place in row], np.int64)
 
 
 def _parts(instance: DeploymentInstance, slots: Sequence[Slot]) -> tuple[Ints, Ints, Ints]:

@@ -8,7 +8,9 @@ import numpy as np
 
 from ddlopt.models.kernels import kernel, leaf
 from ddlopt.models.tolerances import FEASIBILITY_TOL
-from ddlopt.solvers.deployment.plan.tree.tables import Floats, Ints, Room, Tables
+from ddlopt.solvers.deployment.plan.seats import Floats, Ints
+from ddlopt.solvers.deployment.plan.tree.ahead import AHEAD, Ahead, look_ahead
+from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables
 
 DONE, FULL, PAUSED = range(3)
 """Why the search returns: all is searched, no room for more plans, or it has looked at as many as it was to."""
@@ -53,8 +55,8 @@ _ROOM = (
 )
 
 
-@kernel(f"i8({_TABLES}, {_TREE}, {_ROOM}, f8, i8[:, ::1], i8[::1])")
-def search(tables: Tables, tree: Tree, room: Room, below_s: float, found: Ints, used: Ints) -> int:
+@kernel(f"i8({_TABLES}, {_TREE}, {_ROOM}, {AHEAD}, f8, i8[:, ::1], i8[::1])")
+def search(tables: Tables, tree: Tree, room: Room, ahead: Ahead, below_s: float, found: Ints, used: Ints) -> int:
     """Go on in depth first order until there are enough plans that may take less than ``below_s``.
 
     They are put into the rows of ``found`` (plans, groups). ``used`` has how many rows are, and how many partial plans
@@ -66,7 +68,7 @@ def search(tables: Tables, tree: Tree, room: Room, below_s: float, found: Ints, 
         if tree.next[depth] < 0:
             if used[1] <= 0:
                 return PAUSED
-            used[1] -= _branch(tables, tree, room, depth, below_s)
+            used[1] -= _branch(tables, tree, room, ahead, depth, below_s)
             tree.next[depth] = 0
         group, place = tree.line[depth], tree.next[depth]
         if place == tree.listed[depth] or not tree.bound_s[depth, place] < below_s:
@@ -95,13 +97,18 @@ def least(tables: Tables, chosen: Ints, room: Room) -> float:
 
 
 @leaf
-def _branch(tables: Tables, tree: Tree, room: Room, depth: int, below_s: float) -> int:
+def _branch(tables: Tables, tree: Tree, room: Room, ahead: Ahead, depth: int, below_s: float) -> int:
     """List the choices for a group whose bound is below the limit, the least first; returns how many were tried."""
-    group, found, tried = tree.line[depth], 0, 0
+    group, found, tried, mixes = tree.line[depth], 0, 1, len(ahead.first)
+    if mixes > 0:
+        look_ahead(ahead, tree.chosen, depth, below_s)
     for choice in range(tables.choices[group]):
+        ahead_s = ahead.least_s[ahead.stands[group, choice]] if mixes > 0 else 0.0
+        if not ahead_s < below_s:
+            continue
         tried += 1
         tree.chosen[group] = choice
-        bound_s = _least(tables, tree.chosen, room, below_s)
+        bound_s = max(ahead_s, _least(tables, tree.chosen, room, below_s))
         if not bound_s < below_s:
             continue
         k = found

@@ -14,9 +14,12 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.choices import Choices, Ints, number_of_choices
+from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
+from ddlopt.solvers.deployment.plan.prices.method import PlanPrices
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.deployment.plan.tree.ahead import Mixes, ahead_of, mixes_of
 from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Tree, least, search
 from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables, room_for, tables
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -29,6 +32,8 @@ _PORTION = 20_000
 """Partial plans between looks at the clock."""
 _MOST_CHOICES = 1500
 """Of a group, for which all deployments are the scope unless it is said."""
+_AHEAD_FROM = 5
+"""Groups from which prices are worth their time."""
 _FEW_GROUPS = 16
 """With which it may end within minutes."""
 
@@ -46,7 +51,9 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
       start before r and have at least q after them, r, their sum and q (Jackson's preemptive schedule);
     * for prices :math:`\lambda \ge 0`, 1 together, of these resources, of the longest path, and of the channel after
       the longest path to the first gradients, :math:`\sum_r \lambda_r \text{load}_r`, with what is least for each group
-      that is not decided. Prices are from multiplicative weights.
+      that is not decided. Prices are from multiplicative weights;
+    * with five groups or more, for prices of rows (:class:`~.BestPrices`), the least of their sum over all completions,
+      which the elimination of groups has left behind: groups are decided in the order in which that is known.
 
     Choices that fail these bounds by themselves are left out from the beginning.
 
@@ -70,6 +77,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
     proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.deployment.plan.simulator.run",
+        "ddlopt.solvers.deployment.plan.prices.kernels",
         "ddlopt.solvers.deployment.plan.tree.kernels",
     )
 
@@ -104,7 +112,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         best, time_s = self._opening(instance, limits, seed, start)
         if best is not None:
             clock.report(time_s)
-        run = _Run(choices, limits.threads)
+        run = _Run(choices, limits.threads, self._mixes(choices))
         shaved_s = time_s
         left = run.shaved(time_s * (1 - IMPROVEMENT_TOL))
         if left is not None:
@@ -130,9 +138,14 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
             raise NoSolutionError("no plan that was tried fits in the memory of the devices")
         details = {"looked_at": float(run.looked), "simulated": float(run.simulated), "choices_left": float(run.left)}
         bound = time_s * (1 - IMPROVEMENT_TOL) if proven else None
-        if choices.every:
-            return MethodOutput(best, details, bound=bound)
-        return MethodOutput(best, details, scope=choices.scope, scope_bound=bound)
+        return choices.output(best, details, bound)
+
+    def _mixes(self, choices: Choices) -> Mixes | None:
+        """Where the prices are of the same plans, and there is something to look ahead to."""
+        few = choices.instance.groups < _AHEAD_FROM or choices.instance.groups > _FEW_GROUPS
+        if few or not choices.every or PlanPrices().refuses(choices.instance) is not None:
+            return None
+        return mixes_of(BestPrices(choices.instance), choices.instance.groups)
 
     def _opening(
         self, instance: DeploymentInstance, limits: Limits, seed: int, start: Any
@@ -159,10 +172,11 @@ class _Run:
     ----------
     choices : Choices
     threads : int
+    mixes : Mixes or None
     """
 
-    def __init__(self, choices: Choices, threads: int) -> None:
-        self.choices = choices
+    def __init__(self, choices: Choices, threads: int, mixes: Mixes | None) -> None:
+        self.choices, self._mixes = choices, mixes
         self.looked = self.simulated = 0
         self.code = FULL
         self.tables: Tables = tables(choices)
@@ -199,9 +213,10 @@ class _Run:
     def begin(self) -> None:
         """Nothing is decided."""
         groups, most = self.choices.instance.groups, max(map(len, self.choices.of_groups))
+        self._ahead = ahead_of(self._mixes, self.choices)
         self._tree = Tree(
             np.zeros(1, np.int64),
-            PlanRater(self.choices.instance).by_work,
+            PlanRater(self.choices.instance).by_work if self._mixes is None else self._mixes.buckets.order,
             np.full(groups, -1),
             np.zeros((groups, most), np.int64),
             np.zeros((groups, most)),
@@ -213,7 +228,8 @@ class _Run:
     def step(self, time_s: float) -> tuple[float, Deployment] | None:
         """Look at more partial plans, and simulate the plans that came of them; a better one if there is any."""
         used = np.array([0, _PORTION])
-        self.code = search(self.tables, self._tree, self.room, time_s * (1 - IMPROVEMENT_TOL), self._found, used)
+        below_s = time_s * (1 - IMPROVEMENT_TOL)
+        self.code = search(self.tables, self._tree, self.room, self._ahead, below_s, self._found, used)
         self.looked += _PORTION - int(used[1])
         self.simulated += int(used[0])
         if not used[0]:

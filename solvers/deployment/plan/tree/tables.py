@@ -3,21 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.least_times import whole_times
-from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts, time_at
-from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
-from ddlopt.solvers.deployment.plan.actions import spread
+from ddlopt.models.deployment.plan.shares import UNITS, time_at
 from ddlopt.solvers.deployment.plan.choices import Choices
+from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
+from ddlopt.solvers.deployment.plan.simulator.tables import rows_of
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Seat = tuple[Replica, ...]
-
-HERE, PRIVATE = -2, -1
-"""Links of what stays on its device, and of what moves within a device group."""
 # Of multiplicative weights: prices of any of them give a bound, and their steps shrink with their number.
 _ROUNDS = 400
 _KEPT = (1, 3, 10, 30, 60, 100, 150, 200, 260, 320, _ROUNDS)
@@ -134,66 +127,14 @@ class Room(NamedTuple):
     load_s: Floats
 
 
-class _Seats:
-    """All seats that choices name, by number."""
-
-    def __init__(self, choices: Choices) -> None:
-        instance = choices.instance
-        self.instance, self.choices = instance, choices
-        self.numbers: dict[Seat, int] = {}
-        rows = [parts(instance, action.device_groups, action.split) for action in choices.actions]
-        whole = [tuple(Replica(replica.device, 0, UNITS) for replica in row) for row in rows]
-        most = max(map(len, choices.of_groups))
-        size = len(instance.operators), most
-        self.seat, self.server = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self.reduce_s = np.zeros(size)
-        for group, members in enumerate(instance.members):
-            for c, choice in enumerate(choices.of_groups[group]):
-                action = choices.actions[choice.action]
-                rule = spread(instance, group, action.device_groups) if action.mode == "model_parallel" else ()
-                for k, place in enumerate(members):
-                    row = rows[choice.action]
-                    if action.mode == "model_parallel":
-                        row = (Replica(rule[k] if choice.devices[k] < 0 else choice.devices[k], 0, UNITS),)
-                    elif choice.duplicated[k]:
-                        row = whole[choice.action]
-                    self.seat[place, c] = self.numbers.setdefault(row, len(self.numbers))
-                    size_bytes = instance.operators[place].gradient_bytes
-                    if not size_bytes or len(row) < 2 or choice.duplicated[k]:
-                        continue
-                    if action.mode == "all_reduce":
-                        self.reduce_s[place, c] = all_reduce_s(instance, action.device_groups, size_bytes, float)
-                    else:
-                        self.server[place, c] = 1
-
-    def entries(self, one: Seat, other: Seat) -> list[tuple[int, int, int]]:
-        """Replica of one that replica of the other takes units of the batch from."""
-        at, found = self.instance.device_group_of, []
-        for x, reader in enumerate(other):
-            if all(holder.units == UNITS for holder in one):
-                near = [k for k, holder in enumerate(one) if holder.device == reader.device] or [
-                    k for k, holder in enumerate(one) if at[holder.device] == at[reader.device]
-                ]
-                found.append(((near or [0])[0], x, reader.units))
-                continue
-            for k, holder in enumerate(one):
-                units = min(holder.last, reader.last) - max(holder.first, reader.first)
-                if units > 0:
-                    found.append((k, x, units))
-        return found
-
-
 def tables(choices: Choices) -> Tables:
     """The arrays of an instance for what groups choose from."""
     instance = choices.instance
-    seats = _Seats(choices)
+    seats = Seats(choices)
     known = list(seats.numbers)
     devices, at = instance.devices, instance.device_group_of
     groups = len(instance.device_groups)
-    within = np.array([group.bandwidth_bytes_per_s for group in instance.device_groups])
-    rate = np.where(at[:, None] == at, within[at][:, None], instance.bandwidth_bytes_per_s[np.ix_(at, at)])
-    link = np.where(at[:, None] == at, PRIVATE, devices + at[:, None] * groups + at)
-    np.fill_diagonal(link, HERE)
+    rate, link = ways(instance)
     device = np.array([replica.device for row in known for replica in row])
     units = [replica.units for row in known for replica in row]
     work = list(zip((instance.device_groups[at[place]].type for place in device), units, strict=True))
@@ -204,11 +145,11 @@ def tables(choices: Choices) -> Tables:
         ]
     )
     seat_at = np.concatenate(([0], np.cumsum([len(row) for row in known])))
-    pairs, delay_per_byte_s, delay_s = _pairs(seats, known, rate, link, instance.latency_s)
-    inputs_at, inputs = _rows(instance.inputs)
+    pairs, delay_per_byte_s, delay_s = pairs_of(seats, known, rate, link, instance.latency_s)
+    inputs_at, inputs = rows_of(instance.inputs)
     rank = {place: k for k, place in enumerate(instance.order)}
     readers = [sorted(tensor.consumers, key=rank.__getitem__) for tensor in instance.tensors]
-    readers_at, readers_of = _rows(readers)
+    readers_at, readers_of = rows_of(readers)
     counts = np.array([len(own) for own in choices.of_groups])
     on_path, channel = _paths(instance)
     seats_at, own_seats, sync_s, least_s = _seats_of(seats, seat_at, time_s, counts)
@@ -280,37 +221,7 @@ def room_for(tables: Tables) -> Room:
     )
 
 
-def _rows(rows: "tuple[tuple[int, ...], ...] | list[list[int]]") -> tuple[Ints, Ints]:
-    ends = np.cumsum([len(row) for row in rows])
-    return np.concatenate(([0], ends)).astype(np.int64), np.array([place for row in rows for place in row], np.int64)
-
-
-def _pairs(
-    seats: _Seats, known: list[Seat], rate: Floats, link: Ints, latency_s: float
-) -> tuple[tuple[Ints, Ints, Ints, Ints, Floats, Floats], Floats, Floats]:
-    count = len(known)
-    starts, rows = [0], []
-    per_byte_s, fixed_s = np.zeros((count, count)), np.zeros((count, count))
-    for a, one in enumerate(known):
-        for b, other in enumerate(known):
-            slowest = np.zeros(len(other))
-            sent = np.zeros(len(other), bool)
-            for k, x, units in seats.entries(one, other):
-                source, target = one[k].device, other[x].device
-                moves = source != target
-                slowness = units / UNITS / rate[source, target] if moves else 0.0
-                rows.append((k, x, link[source, target], slowness, latency_s if moves else 0.0))
-                slowest[x], sent[x] = max(slowest[x], slowness), sent[x] or moves
-            starts.append(len(rows))
-            if sent.all():
-                per_byte_s[a, b], fixed_s[a, b] = slowest.min(), latency_s
-    columns = list(zip(*rows, strict=True))
-    taken_from, taken_by, links = (np.array(column, np.int64) for column in columns[:3])
-    pairs = np.array(starts), taken_from, taken_by, links, np.array(columns[3]), np.array(columns[4])
-    return pairs, per_byte_s, fixed_s
-
-
-def _seats_of(seats: _Seats, seat_at: Ints, time_s: Floats, counts: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+def _seats_of(seats: Seats, seat_at: Ints, time_s: Floats, counts: Ints) -> tuple[Ints, Ints, Floats, Floats]:
     """Seats that each operator may have, their least synchronisation, and the least time of an operator."""
     starts, own, sync_s, least_s = [0], [], [], []
     for place, operator in enumerate(seats.instance.operators):

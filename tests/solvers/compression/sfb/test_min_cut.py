@@ -268,10 +268,10 @@ def test_figures_of_all_magnitudes():
     instance = SfbInstance(
         name="magnitudes",
         operators=[
-            operator("endless", 1e300, 0.0), operator("large", 1.0, 1e9), operator("small", 1e-6, 1e-6),
-            operator("dear", 1e200, 1e-6), operator("bound", 0.0, 1e-6),
+            operator("endless", 1e100, 0.0), operator("large", 1.0, 1e9), operator("small", 1e-6, 1e-6),
+            operator("dear", 1e90, 1e-6), operator("bound", 0.0, 1e-6),
         ],
-        tensors=[Tensor(producer=0, consumers=(4,), size_bytes=1e250)],
+        tensors=[Tensor(producer=0, consumers=(4,), size_bytes=1e95)],
     )  # fmt: skip
     result = MinCut().solve(instance, Limits(gap=0))
     assert result.solution.duplicated == (1, 2)

@@ -13,7 +13,10 @@ from ddlopt.solvers.deployment.plan.actions import actions
 from ddlopt.solvers.deployment.plan.brute_force import BruteForce
 from ddlopt.solvers.deployment.plan.choices import Choices, fewest, number_of_choices
 from ddlopt.solvers.deployment.plan.methods import best
+from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.deployment.plan.tree import method as tree_method
+from ddlopt.solvers.deployment.plan.tree.ahead import ahead_of, look_ahead, mixes_of
 from ddlopt.solvers.deployment.plan.tree.kernels import least
 from ddlopt.solvers.deployment.plan.tree.method import PlanTree
 from ddlopt.solvers.deployment.plan.tree.tables import room_for, tables
@@ -163,3 +166,38 @@ def test_choices_beyond_reason_are_refused():
     instance = random_instance(rng, operators=8, groups=1, counts=[3, 3])
     assert "more than 1500" in PlanTree(over="all").refuses(instance)
     assert PlanTree().refuses(instance) is None
+
+
+@for_each("seed", seeds(4, 60))
+def test_prices_of_what_is_left_are_not_above_the_time_and_grow_with_what_is_decided(seed):
+    """Down the elimination order; with many inputs a group has more neighbours than are eliminated exactly."""
+    rng = np.random.default_rng(seed)
+    instance = random_instance(
+        rng, operators=7 + seed % 3, groups=5, counts=[[1, 1], [2, 1], [1, 2]][seed % 3], whole_numbers=bool(seed % 2)
+    )
+    choices = Choices(instance, every=True)
+    ahead = ahead_of(mixes_of(BestPrices(instance), instance.groups), choices)
+    counts = [len(own) for own in choices.of_groups]
+    plans = rng.integers(counts, size=(30, len(counts)))
+    times, _ = Simulator(instance, choices.actions).run_each(*choices.rows(plans))
+    near = 0.0
+    for plan, time_s in zip(plans, times, strict=True):
+        chosen, before_s = np.full(len(counts), -1), 0.0
+        for depth, group in enumerate(ahead.order):
+            look_ahead(ahead, chosen, depth, np.inf)
+            bound_s = ahead.least_s[ahead.stands[group, plan[group]]]
+            assert before_s * (1 - 1e-9) <= bound_s <= time_s * (1 + 1e-9)
+            chosen[group], before_s = plan[group], bound_s
+        near = max(near, before_s / time_s)
+    assert near > 0.7
+
+
+@for_each("seed", seeds(4, 60))
+def test_with_prices_of_what_is_left_it_finds_the_best_of_all_plans(seed, monkeypatch):
+    monkeypatch.setattr(tree_method, "_AHEAD_FROM", 1)
+    instance = small(seed)
+    everything = BruteForce(most=10_000_000).solve(instance, Limits())
+    result = PlanTree().solve(instance, Limits())
+    assert (result.status, result.scope) == (everything.status, None)
+    if result.status is Status.OPTIMAL:
+        assert result.objective == pytest.approx(everything.objective, rel=1e-8)

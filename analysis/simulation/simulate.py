@@ -1,0 +1,139 @@
+"""What an iteration takes when a design is run by a simulator, beside what the model says."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from ddlopt.analysis.simulation.fair_flows import finish_times
+from ddlopt.analysis.simulation.packets import PacketOptions, require_ns3, sent_as_packets
+from ddlopt.analysis.simulation.replay import replay_of
+from ddlopt.instances.options import checked, refuse_unknown
+from ddlopt.models.catalogue import require_feasible
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.contracts import Instance, Number, Solution
+from ddlopt.models.errors import NotApplicableError, UnknownNameError
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.solution import TopologyDesign
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    """How flows go.
+
+    Parameters
+    ----------
+    steps : bool
+        Whether rings go step by step; if not, every member sends all that it ever sends at once.
+    """
+
+    steps: bool = True
+
+
+ENGINES: dict[str, type[FlowOptions] | type[PacketOptions]] = {"flows": FlowOptions, "ns3": PacketOptions}
+"""Simulators by name, with their options."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """An iteration as predicted by the model, and as simulated.
+
+    Parameters
+    ----------
+    instance, engine : str
+    predicted_s, simulated_s : float
+        Seconds of an iteration.
+    compute_s : float
+        Of it, what servers compute.
+    link_time_s : float
+        What the busiest link needs for its bytes: the model's communication, a lower bound on anybody's.
+    messages : int
+        That an iteration sends; a ring of k members has 2 k (k - 1).
+    details : mapping
+        Of ``ns3``: its scale, packets, and the first iteration's time, which begins with cold connections.
+    """
+
+    instance: str
+    engine: str
+    predicted_s: float
+    simulated_s: float
+    compute_s: float
+    link_time_s: float
+    messages: int
+    details: Mapping[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """Simulated over predicted time."""
+        return self.simulated_s / self.predicted_s
+
+
+def options_for(engine: str, options: Mapping[str, Any]) -> FlowOptions | PacketOptions:
+    """The options of an engine.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such engine.
+    OptionError
+        If it has no such option, or the value is none for it.
+    """
+    if engine not in ENGINES:
+        raise UnknownNameError(f"there is no engine '{engine}'; use one of: {', '.join(ENGINES)}")
+    kind: Callable[..., FlowOptions | PacketOptions] = ENGINES[engine]
+    refuse_unknown(f"engine '{engine}'", options, [each.name for each in fields(ENGINES[engine])])
+    return checked(kind)(**options)
+
+
+def simulate(instance: Instance, solution: Solution, engine: str = "flows", **options: Any) -> Simulation:
+    """Run an iteration of a design; see :func:`ddlopt.running.simulate`."""
+    chosen = options_for(engine, options)
+    job, design, predicted_s = _feasible(instance, solution)
+    iterations = chosen.iterations if isinstance(chosen, PacketOptions) else 1
+    built = replay_of(job, design, steps=chosen.steps, iterations=iterations)
+    replay = built.replay
+    details: dict[str, float] = {}
+    if isinstance(chosen, PacketOptions):
+        packets = sent_as_packets(replay, chosen, iterations)
+        spans = built.iterations_s(packets.finished)
+        details = {
+            "first_iteration_s": spans[0],
+            "size_scale": packets.size_scale,
+            "time_scale": packets.time_scale,
+            "sent_packets": packets.sent_packets,
+            "lost_packets": packets.drops,
+            "timeouts": packets.timeouts,
+        }
+    else:
+        spans = built.iterations_s(finish_times(replay).tolist())
+    messages = sum(task.channel is not None for task in replay.tasks) // iterations
+    link_time_s = replay.link_time_s / iterations
+    return Simulation(instance.name, engine, predicted_s, spans[-1], job.compute_s, link_time_s, messages, details)
+
+
+def _feasible(instance: Instance, solution: Solution) -> tuple[TopologyInstance, TopologyDesign, float]:
+    """The job, its design and the predicted time.
+
+    Raises
+    ------
+    NotApplicableError
+        If it is no topology and no codesign, or nothing is sent.
+    SolutionError
+        If the design is of another instance, or violates a constraint.
+    """
+    if not isinstance(instance, TopologyInstance | CodesignInstance):
+        raise NotApplicableError(
+            f"'{instance.name}' is a {instance.kind}; what can be simulated are designs of topology and of codesign"
+        )
+    predicted_s = float(cast(Number, require_feasible(instance, solution).objective))
+    if isinstance(instance, TopologyInstance):
+        return instance, cast(TopologyDesign, solution), predicted_s
+    plan = cast(CodesignPlan, solution)
+    job = job_of(instance, plan.choices(instance))
+    if job is None:
+        raise NotApplicableError(f"the plan for '{instance.name}' sends nothing, so that there is nothing to simulate")
+    return job, plan.design, predicted_s
+
+
+__all__ = ["ENGINES", "FlowOptions", "PacketOptions", "Simulation", "options_for", "require_ns3", "simulate"]

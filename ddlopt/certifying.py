@@ -1,0 +1,199 @@
+"""Proofs for what is known of an instance, and their check."""
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ddlopt import proofs
+from ddlopt.api import load, solve
+from ddlopt.models import files
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import SolutionError, SolverError
+from ddlopt.models.sizes import require_seed
+from ddlopt.proofs import Certificate, Proven
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.certified import by_certificate
+from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
+from ddlopt.solvers.options import Variant
+
+if TYPE_CHECKING:
+    from ddlopt.models.topology.certificate import Checked, DesignCertificate
+
+CERTIFYING = "branch-and-bound"
+"""The method, of topologies, that writes certificates of its own."""
+
+
+def certify(
+    instance: Instance | str | Path,
+    method: str | None = None,
+    *,
+    out: str | Path | None = None,
+    time_limit: float | None = None,
+    gap: float = 1e-4,
+    threads: int = 1,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> "tuple[Result, DesignCertificate | Certificate]":
+    """A proof for what is known of an instance; it has been checked before you see it.
+
+    It begins with the best known solution; of an instance that is not bundled, with what :func:`solve` finds in half
+    of the time.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`load`.
+    method : str, optional
+        ``"combinatorial"``, ``"branch-and-bound"`` of topologies, or an exact method whose formulation a tree is to be
+        written for. By itself the combinatorial bound is taken if it closes the gap, then a topology's own branch and
+        bound, then formulations, the default's first.
+    out : str or Path, optional
+        Write the certificate here.
+    time_limit, gap, threads, seed, progress
+        See :func:`solve`. A search that is stopped has a certificate for the bound that it reached. Where a
+        formulation's objectives are on a grid, the gap that is proven is 0.
+
+    Returns
+    -------
+    result : Result
+        Its ``evidence`` is ``certificate`` unless the combinatorial bound is better than what the search proved.
+    certificate : DesignCertificate, LinearCertificate, SpectralCertificate or CombinatorialCertificate
+
+    Raises
+    ------
+    UnknownNameError, NotApplicableError, OptionError, SolverError
+        As :func:`solve`; also if the method writes no certificates, or nothing could be proven in time.
+    """
+    found = certified(instance, method, out, Limits(time_limit, gap, threads), seed, progress)
+    return found.result, found.certificate
+
+
+@dataclass(frozen=True)
+class Certified:
+    """An answer, the proof of its bound, and what the checker has said of the proof."""
+
+    result: Result
+    certificate: "DesignCertificate | Certificate"
+    proven: "Checked | Proven"
+
+
+def certified(
+    instance: Instance | str | Path,
+    method: str | None,
+    out: str | Path | None,
+    limits: Limits,
+    seed: int,
+    progress: ProgressCallback | None,
+) -> Certified:
+    """What :func:`certify` does."""
+    if out is not None:
+        files.writable(out)
+    problem, gap, time_limit = load(instance), limits.gap, limits.time_s
+    require_seed(seed)
+    if method is not None and method != proofs.COMBINATORIAL_METHOD:
+        asked = catalogue.method(method, problem.family)
+        chosen: Any = asked.chosen if isinstance(asked, Variant) else asked
+        if hasattr(chosen, "certified"):
+            return _own_certificate(problem, method, chosen, out, limits, seed, progress)
+        proofs.formulation_by(problem, method)
+    began = time.perf_counter()
+    solution = proofs.best_known(problem)
+    if solution is None:
+        half = None if time_limit is None else time_limit / 2
+        solution = solve(problem, time_limit=half, gap=gap, progress=progress).solution
+    if solution is None:
+        raise SolverError(f"no solution of '{problem.name}' is known, so there is no bound to prove")
+    certificate: Certificate | None = None
+    closed = False
+    if method is None and problem.family == "topology":
+        own: Any = catalogue.method(CERTIFYING, problem.family)
+        certificate, closed = proofs.prove(problem, solution, gap, time_limit, proofs.COMBINATORIAL_METHOD)
+        if not closed and own.refuses(problem) is None:
+            return _own_certificate(problem, CERTIFYING, own, out, limits, seed, progress)
+    if not closed:
+        left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
+        known = certificate if isinstance(certificate, proofs.CombinatorialCertificate) else None
+        certificate, closed = proofs.prove(problem, solution, gap, left, method, known)
+    if certificate is None:
+        raise SolverError(f"nothing was proven of '{problem.name}' in time, or no formulation of it can be proven")
+    proven = proofs.check(problem, certificate)
+    gate = Gate(problem, "certify", limits, seed, runtime_s=time.perf_counter() - began)
+    result = by_certificate(gate.certify(MethodOutput(solution)), proven.bound, gap)
+    if out is not None:
+        certificate.save(out)
+    return Certified(result, certificate, proven)
+
+
+def _own_certificate(
+    problem: Instance,
+    method: str,
+    chosen: Any,
+    out: str | Path | None,
+    limits: Limits,
+    seed: int,
+    progress: ProgressCallback | None,
+) -> Certified:
+    """The answer and the certificate of a method that writes one itself."""
+    result, certificate = chosen.certified(problem, limits, seed, progress)
+    try:
+        proven = check_certificate(problem, certificate)
+    except SolutionError as problem_found:
+        raise SolverError(f"{method} wrote a certificate that does not hold: {problem_found}") from None
+    result = by_certificate(result, proven.bound, limits.gap)
+    if out is not None:
+        certificate.save(out)
+    return Certified(result, certificate, proven)
+
+
+def check_certificate(
+    instance: Instance | str | Path,
+    certificate: "DesignCertificate | Certificate | str | Path",
+    *,
+    time_limit: float | None = None,
+) -> "Checked | Proven":
+    """Check that a certificate proves its bound for an instance, as if an enemy had written it.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`load`.
+    certificate : DesignCertificate, LinearCertificate, SpectralCertificate, CombinatorialCertificate, str or Path
+        The object, or its file.
+    time_limit : float, optional
+        Seconds after which it is given up: a hostile file can make a check long.
+
+    Returns
+    -------
+    Checked or Proven
+        The bound, exactly: of a topology's own branch and bound in bytes on the busiest link and in seconds of an
+        iteration; else on the objective, in the unit of the instance.
+
+    Raises
+    ------
+    RefutedError
+        A ``SolutionError``: if it proves nothing.
+    SolutionError
+        If it is no certificate, or one of another instance.
+    SolverError
+        If the time limit has passed; nothing is proved then, and nothing refuted.
+    NotApplicableError
+        If the instance is larger than certificates can speak of.
+    """
+    from ddlopt.models.topology import TopologyInstance
+    from ddlopt.models.topology.certificate import DesignCertificate
+    from ddlopt.models.topology.certificate import check_certificate as check
+
+    problem = load(instance)
+    seconds = Limits(time_limit).time_s
+    given = proofs.read(certificate) if isinstance(certificate, str | Path) else certificate
+    if isinstance(given, Certificate):
+        return proofs.check(problem, given, seconds)
+    if not isinstance(problem, TopologyInstance):
+        raise SolutionError(f"this is no certificate of '{problem.name}', which is a {problem.kind}")
+    if not isinstance(given, DesignCertificate):
+        assert not isinstance(certificate, DesignCertificate)
+        given = DesignCertificate.from_file(certificate)  # type: ignore[arg-type]
+    return check(problem, given, math.inf if seconds is None else seconds)

@@ -1,0 +1,76 @@
+"""Plans from Python: ``export_plan`` and ``import_plan``, as the commands of these names do them."""
+
+from pathlib import Path
+from typing import Any
+
+from ddlopt.api import answer, load
+from ddlopt.instances import writers
+from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.files import writable, write_whole
+
+
+def export_plan(
+    instance: Instance | str | Path,
+    solution: Solution | str | Path,
+    target_format: str,
+    *,
+    out: str | Path | None = None,
+    **options: Any,
+) -> str:
+    """A solution as a file for those who run it.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`load`.
+    solution : Solution, str or Path
+        Feasible for the instance, or its file.
+    target_format : str
+        ``table``: what a person reads, of any problem. ``torch-ddp``: a Python file with a communication hook for
+        PyTorch's DistributedDataParallel (compression). ``routes``: rings, patches and a script of static routes
+        (topology, codesign). ``slurm``, ``kueue``: a job for every run (scheduling).
+    out : str or Path, optional
+        Write the text here.
+    **options
+        What the format takes (``ddlopt.instances.writers.options_of``).
+
+    Returns
+    -------
+    str
+        The text of the file, which :func:`import_plan` reads back.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    OptionError
+        If the format is of other problems, an option is unknown or out of its range, or nothing can be written there.
+    InstanceError, SolutionError
+        If either cannot be read, or the solution is of another instance or infeasible. Nothing is written then.
+    """
+    if out is not None:
+        writable(out)
+    problem = load(instance)
+    text = writers.export_plan(problem, answer(problem, solution), target_format, **options)
+    if out is not None:
+        write_whole(out, text)
+    return text
+
+
+def import_plan(instance: Instance | str | Path, file: str | Path) -> Solution:
+    """The solution that a file of :func:`export_plan` was written from, unchanged.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        See :func:`load`.
+    file : str or Path
+        In any of the formats.
+
+    Raises
+    ------
+    InstanceError, SolutionError
+        If either cannot be read, the plan is for another instance, or the file was edited so that it says something
+        else than the solution that it carries.
+    """
+    return writers.import_plan(load(instance), file)

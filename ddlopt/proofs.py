@@ -1,0 +1,311 @@
+"""Proofs of bounds for every problem: made from the best known solution, and checked as if an enemy had written them.
+
+Kinds of files: of a topology's own branch and bound (:mod:`ddlopt.models.topology.certificate`); of a tree over a
+linear formulation (:mod:`ddlopt.models.linear_proof`); vectors for gossip's weights
+(:mod:`ddlopt.models.gossip.weights.certificate`); and, where the combinatorial bound says enough, its name.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ddlopt import instances
+from ddlopt.models.catalogue import problem_of
+from ddlopt.models.contracts import Formulation, Instance, Solution
+from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
+from ddlopt.models.files import write_whole_packed
+from ddlopt.models.gossip.weights.certificate import FORMAT as SPECTRAL
+from ddlopt.models.gossip.weights.certificate import SpectralCertificate, check_spectral
+from ddlopt.models.gossip.weights.instance import WeightsInstance
+from ddlopt.models.linear_proof import LinearCertificate, check_tree, exact_model, program_of, step_of
+from ddlopt.models.linear_proof.objective import bound_of, claim_for
+from ddlopt.models.linear_proof.rows import ExactModel
+from ddlopt.models.reading import UnreadableError, is_fraction, parsed, read_bytes, unpacked
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.contracts import formulation_of
+from ddlopt.solvers.exact import build_model
+
+COMBINATORIAL = "ddlopt combinatorial certificate"
+COMBINATORIAL_METHOD = "combinatorial"
+_FIELDS = {"format", "version", "instance", "instance_digest", "claim"}
+_MOST_COLUMNS = 60_000
+"""Of a formulation that is proven: reading it in fractions takes some seconds."""
+
+
+@dataclass(frozen=True)
+class CombinatorialCertificate:
+    """Says that the combinatorial bound proves ``claim``; the checker calculates it anew, in rational numbers."""
+
+    instance: str
+    instance_digest: str
+    claim: Fraction
+
+    @property
+    def text(self) -> str:
+        """The file's content."""
+        data = {"format": COMBINATORIAL, "version": 1, "instance": self.instance}
+        return json.dumps(data | {"instance_digest": self.instance_digest, "claim": str(self.claim)}, indent=1) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, packed where its name ends in ``.gz``; it appears whole or not at all."""
+        write_whole_packed(path, self.text)
+
+
+Certificate = CombinatorialCertificate | LinearCertificate | SpectralCertificate
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What the checker says of a certificate.
+
+    Parameters
+    ----------
+    kind : str
+        ``combinatorial``, ``linear`` or ``spectral``.
+    bound : Fraction
+        On the objective of every solution, in the instance's unit.
+    says : str
+        Of what this holds without any further assumption, in a line for people.
+    nodes : int
+        Of the tree; 0 where there is none.
+    """
+
+    kind: str
+    bound: Fraction
+    says: str
+    nodes: int = 0
+
+
+def read(path: str | Path) -> Certificate | None:
+    """A certificate from a file; None if it is none of those of this module.
+
+    Raises
+    ------
+    SolutionError
+        If it is one and damaged.
+    """
+    try:
+        data = read_bytes(path)
+        data = unpacked(data) if data[:2] == b"\x1f\x8b" else data
+    except UnreadableError as problem:
+        raise SolutionError(f"{path}: cannot be read: {problem}") from None
+    if data.lstrip()[:1] != b"{" or b"ddlopt topology certificate" in data[:4096].partition(b"\n")[0]:
+        return None
+    try:
+        found = parsed(data.decode("utf-8"))
+    except (ValueError, RecursionError) as problem:
+        raise SolutionError(f"{path}: is no certificate: {problem}") from None
+    if isinstance(found, dict) and found.get("format") == COMBINATORIAL:
+        return _combinatorial(found, str(path))
+    if isinstance(found, dict) and found.get("format") == SPECTRAL:
+        return SpectralCertificate.from_data(found, str(path))
+    return LinearCertificate.from_data(found, str(path))
+
+
+def _combinatorial(data: dict[str, Any], origin: str) -> CombinatorialCertificate:
+    texts = [data.get(name) for name in ("instance", "instance_digest", "claim")]
+    if set(data) != _FIELDS or data["version"] != 1 or not all(isinstance(each, str) for each in texts):
+        raise SolutionError(f"{origin}: is no certificate of a combinatorial bound; expected {sorted(_FIELDS)}")
+    if not is_fraction(data["claim"]):
+        raise SolutionError(f"{origin}: claim is a fraction like -3/4")
+    return CombinatorialCertificate(data["instance"], data["instance_digest"], Fraction(data["claim"]))
+
+
+def check(instance: Instance, certificate: Certificate, time_limit: float | None = None) -> Proven:
+    """Check a certificate.
+
+    Raises
+    ------
+    RefutedError
+        If it proves nothing.
+    SolutionError
+        If it is one of another instance, or of a formulation that is another one now.
+    SolverError
+        If the time limit has passed.
+    """
+    if certificate.instance_digest != instance.digest:
+        raise SolutionError(
+            f"the certificate is of '{certificate.instance}' (digest {certificate.instance_digest[:12]}…), "
+            f"not of '{instance.name}' (digest {instance.digest[:12]}…)"
+        )
+    if isinstance(certificate, CombinatorialCertificate):
+        return _check_combinatorial(instance, certificate)
+    if isinstance(certificate, SpectralCertificate):
+        if not isinstance(instance, WeightsInstance):
+            raise SolutionError(f"a spectral certificate says nothing of '{instance.name}', which is a {instance.kind}")
+        check_spectral(instance, certificate)
+        return Proven("spectral", certificate.claim, "of the instance, by vectors of whole numbers")
+    return _check_linear(instance, certificate, time_limit)
+
+
+def _check_combinatorial(instance: Instance, certificate: CombinatorialCertificate) -> Proven:
+    exact_bound = problem_of(instance).exact_bound
+    if exact_bound is None:
+        raise NotApplicableError(f"the combinatorial bound of a {instance.kind} is not recomputed in rational numbers")
+    found, claim = exact_bound(instance), certificate.claim
+    if claim > found if instance.sense == "minimize" else claim < found:
+        raise RefutedError(f"the combinatorial bound of '{instance.name}' is {found}, not {claim}")
+    return Proven("combinatorial", claim, "of the instance, recomputed in rational numbers")
+
+
+def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit: float | None) -> Proven:
+    end = None if time_limit is None else time.monotonic() + time_limit
+    formulation = formulation_by(instance, certificate.method)
+    model = _model(instance, formulation)
+    if model.digest != certificate.model_digest:
+        raise SolutionError(
+            f"the certificate is of another formulation than {certificate.method} of '{instance.name}' is in this "
+            "version; make it anew with `ddlopt certify`"
+        )
+    for _ in check_tree(program_of(model, certificate.claim), certificate.nodes):
+        if end is not None and time.monotonic() > end:
+            raise SolverError(f"the check of the certificate was given up after {time_limit:g} s; nothing is refuted")
+    bound = bound_of(formulation, instance, model.maximised, certificate.claim)
+    says = f"of the formulation {type(formulation).__name__} ({certificate.method}), its coefficients as they are built"
+    return Proven("linear", bound, says, len(certificate.nodes))
+
+
+def formulation_by(instance: Instance, method: str) -> Formulation:
+    """The formulation of a method of ours, of all solutions of the instance and with its options as they are."""
+    own = {entry.name for entry in catalogue.own_entries(instance.family) if entry.kind == "exact"}
+    if method not in own:
+        raise SolutionError(f"'{method}' is no exact method of {instance.family}; there are: {', '.join(sorted(own))}")
+    chosen = catalogue.method(method, instance.family)
+    reason = chosen.refuses(instance)
+    formulation = None if reason else formulation_of(chosen, instance)
+    if formulation is None:
+        raise SolutionError(f"{method} has no formulation of '{instance.name}'" + (f": {reason}" if reason else ""))
+    if formulation.scope(instance) is not None:
+        raise SolutionError(f"{method} searches a smaller class of solutions: {formulation.scope(instance)}")
+    return formulation
+
+
+def _model(instance: Instance, formulation: Formulation) -> ExactModel:
+    built = build_model(instance.family, formulation, instance)
+    columns = sum(len(each) for each in built.component_objects(ctype=pyo.Var, active=True))
+    if columns > _MOST_COLUMNS:
+        raise NotApplicableError(f"the formulation has {columns} columns; {_MOST_COLUMNS} are proven at most")
+    return exact_model(built)
+
+
+def formulations(instance: Instance) -> Iterator[str]:
+    """Exact methods with a formulation of the whole problem, the default's first and each formulation once."""
+    seen = []
+    for entry in catalogue.own_entries(instance.family):
+        if entry.kind == "exact":
+            try:
+                found = formulation_by(instance, entry.name)
+            except (DdloptError, AttributeError):
+                continue
+            if found not in seen:
+                seen.append(found)
+                yield entry.name
+
+
+def best_known(instance: Instance) -> Solution | None:
+    """The best solution in the library, if the instance is bundled."""
+    name = f"{instance.family}/{instance.name}"
+    if name not in instances.names(instance.family) or instances.load(name).digest != instance.digest:
+        return None
+    return instances.best(name)
+
+
+def prove(
+    instance: Instance,
+    solution: Solution,
+    gap: float,
+    time_limit: float | None,
+    method: str | None = None,
+    known: CombinatorialCertificate | None = None,
+) -> tuple[Certificate | None, bool]:
+    """The best certificate for what a solution has, and whether it closes the gap.
+
+    Parameters
+    ----------
+    method : str, optional
+        ``combinatorial``, or a method whose formulation is to be taken; None tries one after the other.
+    known : CombinatorialCertificate, optional
+        What the combinatorial bound says, where it has been calculated already.
+    """
+    from ddlopt.solvers.linear_proof.tree import prove as search
+
+    end = None if time_limit is None else time.monotonic() + time_limit
+    problem, sign = problem_of(instance), 1 if instance.sense == "minimize" else -1
+    objective = problem.evaluate(instance, solution, exact=True).objective
+    if objective is None:
+        raise SolverError(f"the solution of '{instance.name}' fails the check")
+    worth = Fraction(objective)
+    target = worth - sign * Fraction(gap) * abs(worth)
+    if known is None and method in (None, COMBINATORIAL_METHOD):
+        known = _combinatorial_of(instance, asked=method is not None)
+    best: tuple[Fraction, Certificate] | None = None
+    if known is not None:
+        best = known.claim, known
+        if sign * known.claim >= sign * target:
+            return known, True
+    if isinstance(instance, WeightsInstance) and method is None:
+        from ddlopt.solvers.gossip.weights.prove import prove_weights
+
+        vectors = prove_weights(instance, target, time_limit)
+        if vectors is not None and (best is None or sign * vectors.claim > sign * best[0]):
+            best = vectors.claim, vectors
+        if best is not None and sign * best[0] >= sign * target:
+            return best[1], True
+    names = [] if method == COMBINATORIAL_METHOD else [method] if method else list(formulations(instance))
+    for place, name in enumerate(names):
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            break
+        formulation = formulation_by(instance, name)
+        try:
+            model = _model(instance, formulation)
+            claim = _snapped(model, instance, formulation, worth, target)
+            tree = search(model, claim, None if left is None else left / (len(names) - place))
+        except NotApplicableError:
+            if method is not None:
+                raise
+            continue
+        if tree.claim is None:
+            continue
+        certificate = LinearCertificate(instance.name, instance.digest, name, model.digest, tree.claim, tree.nodes)
+        try:
+            bound = bound_of(formulation, instance, model.maximised, tree.claim)
+        except NotApplicableError:
+            continue
+        if best is None or sign * bound > sign * best[0]:
+            best = bound, certificate
+        if tree.complete:
+            break
+    if best is None:
+        return None, False
+    return best[1], sign * best[0] >= sign * target
+
+
+def _combinatorial_of(instance: Instance, asked: bool) -> CombinatorialCertificate | None:
+    """What the combinatorial bound says; None where it is not exact, which is an error only if one was asked for."""
+    exact_bound = problem_of(instance).exact_bound
+    try:
+        return exact_bound and CombinatorialCertificate(instance.name, instance.digest, exact_bound(instance))
+    except NotApplicableError:
+        if asked:
+            raise
+        return None
+
+
+def _snapped(
+    model: ExactModel, instance: Instance, formulation: Formulation, worth: Fraction, target: Fraction
+) -> Fraction:
+    """The claim for ``target``; where objectives are on a grid, that of the objective itself."""
+    claim = claim_for(formulation, instance, model.maximised, target)
+    step = step_of(model)
+    if step is None:
+        return claim
+    sign = 1 if instance.sense == "minimize" else -1
+    near = model.offset + -((model.offset - claim) // step) * step  # the next point of the grid
+    return near if sign * bound_of(formulation, instance, model.maximised, near) <= sign * worth else claim

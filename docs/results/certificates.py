@@ -1,0 +1,56 @@
+"""Writes ``certificates.md``, the table of all instances that are called proven by what proves them, from the index.
+
+python docs/results/certificates.py
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ddlopt import instances
+from ddlopt.instances.library import certificates
+from ddlopt.models.catalogue import problem_of, problems
+
+PAGE = Path(__file__).with_suffix(".md")
+KINDS = ("combinatorial", "certificate", "solver")
+HEAD = """# What proves the best known solutions
+
+Of every bundled instance that is called proven, by `python benchmarks suite/certificates`: *combinatorial* is the bound
+recomputed in rational numbers, *certificate* one that the checker accepts: a tree over a formulation, a topology's
+branch and bound, or vectors ([how](../reference/certificates.md)); what has neither is *optimal up to floating point*:
+the word of a solver or a search, or a bound that is not recomputed exactly.
+Made on {day}. Time limit of a run: {limit:g} s at the least; it says what so little time proves and not what can be
+proven. Times are processor seconds.
+
+"""
+
+
+def page() -> Iterator[str]:
+    """The page, piece by piece."""
+    known = certificates.entries()
+    limit = min(entry["limit_s"] for entry in known.values())
+    yield HEAD.format(day=max(entry["day"] for entry in known.values()), limit=limit)
+    counts = Counter((problem_of(instances.load(name)).path, entry["evidence"]) for name, entry in known.items())
+    yield "| problem | combinatorial | certificate | up to floating point |\n| --- | ---: | ---: | ---: |\n"
+    for path in problems():
+        row = [counts[path, kind] for kind in KINDS]
+        if any(row):
+            yield f"| {path} | {' | '.join(map(str, row))} |\n"
+    total = [sum(counts[path, kind] for path in problems()) for kind in KINDS]
+    yield f"| all | {' | '.join(map(str, total))} |\n\n"
+    yield "| instance | evidence | formulation of, or kind | gap | nodes | bytes | proving | checking |\n"
+    yield "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+    for name, entry in sorted(known.items()):
+        if entry["evidence"] == "solver":
+            reason = entry["reason"].split("; ")[0]
+            yield f"| {name} | up to floating point: {reason} | | | | | | |\n"
+            continue
+        gap = f"{entry['gap']:.1e}" if entry["gap"] else "0"
+        times = f"{entry['proving_s']:.2f} s | {entry['checking_s']:.3f} s"
+        how = entry["method"] or (entry["kind"] if entry["kind"] in ("design", "spectral") else "–")
+        told = f"{entry['evidence']} | {how} | {gap} | {entry['nodes'] or '–'} | {entry['bytes']}"
+        yield f"| {name} | {told} | {times} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text("".join(page()), encoding="utf-8")

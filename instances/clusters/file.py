@@ -1,0 +1,276 @@
+"""The file of a cluster: what it may say, and how it is read."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import Field, ValidationError, model_validator
+
+from ddlopt.instances.clusters.units import MEMORY, NETWORK, WITHIN
+from ddlopt.instances.workloads.training import ACCELERATORS, Accelerator
+from ddlopt.models.compression.timeline.instance import Compressor
+from ddlopt.models.contracts import Part
+from ddlopt.models.errors import DdloptError, InstanceError, UnknownNameError
+from ddlopt.models.reading import UnreadableError, read_text
+
+# Definitions.
+_TERA, _GIGA = 1e12, 1e9
+_NEAR_ENOUGH = 0.6
+"""Likeness of a misspelt key and the one that is meant."""
+
+
+class Servers(Part):
+    """Servers of one kind.
+
+    Parameters
+    ----------
+    count, accelerators : int
+        How many, and of how many accelerators each.
+    accelerator : str
+        A name that ddlopt knows, or one of the file's own ``accelerator`` tables.
+    memory_gigabytes : float, optional
+        Of an accelerator, in 10⁹ bytes; no limit if not given.
+    intra : {"nvlink", "pcie"}
+        What connects the accelerators of a server.
+    intra_gigabytes_per_s : float, optional
+        Of an accelerator, per direction; 150 (NVLink 2) or 12.5 (PCIe 3.0) if not given.
+    """
+
+    count: int = Field(ge=1)
+    accelerators: int = Field(default=1, ge=1)
+    accelerator: str
+    memory_gigabytes: float | None = Field(default=None, gt=0)
+    intra: Literal["nvlink", "pcie"] = "nvlink"
+    intra_gigabytes_per_s: float | None = Field(default=None, gt=0)
+
+
+class Network(Part):
+    """What connects the servers.
+
+    Parameters
+    ----------
+    gigabit_per_s : float
+        Of a server, per direction, all its cards together.
+    latency_us : float, optional
+        Of a message; 10 if not given, an assumption.
+    """
+
+    gigabit_per_s: float = Field(gt=0)
+    latency_us: float | None = Field(default=None, ge=0)
+
+
+class Optics(Part):
+    """Links between servers that a topology is made of.
+
+    Parameters
+    ----------
+    degree : int
+        Ports of a server.
+    gigabit_per_s : float
+        Of a link, per direction.
+    kind : {"one_way", "duplex"}
+    """
+
+    degree: int = Field(ge=1)
+    gigabit_per_s: float = Field(gt=0)
+    kind: Literal["one_way", "duplex"] = "one_way"
+
+
+class OwnAccelerator(Part):
+    """An accelerator that ddlopt does not know, by what it sustains.
+
+    Parameters
+    ----------
+    teraflop_per_s, convolution_teraflop_per_s : float
+        Of matrix products and of convolutions; the latter is the former if not given.
+    memory_gigabytes_per_s : float
+    told : str
+        Where the figures are from.
+    """
+
+    teraflop_per_s: float = Field(gt=0)
+    convolution_teraflop_per_s: float | None = Field(default=None, gt=0)
+    memory_gigabytes_per_s: float = Field(gt=0)
+    told: str = ""
+
+
+class Coding(Part):
+    """Measured times of a compressor on an accelerator, for 2²⁰ numbers.
+
+    Parameters
+    ----------
+    encode_us, decode_us : float
+    """
+
+    encode_us: float = Field(ge=0)
+    decode_us: float = Field(ge=0)
+
+
+class Cluster(Part):
+    """A cluster.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        Where the figures are from.
+    servers : tuple of Servers
+    network : Network, optional
+    optics : Optics, optional
+    accelerator : dict of str to OwnAccelerator
+    compression : dict of str to Coding
+        By compressor; those that are not measured have published times.
+    confirm : tuple of str
+        Figures that are meant as they are, although they look like bits for bytes, e.g. ``network.gigabit_per_s``.
+    """
+
+    title: ClassVar[str] = "cluster"
+
+    name: str
+    source: str = ""
+    servers: tuple[Servers, ...] = Field(min_length=1)
+    network: Network | None = None
+    optics: Optics | None = None
+    accelerator: dict[str, OwnAccelerator] = Field(default_factory=dict)
+    compression: dict[str, Coding] = Field(default_factory=dict)
+    confirm: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> "Cluster":
+        known = (*ACCELERATORS, *self.accelerator)
+        for place, servers in enumerate(self.servers):
+            if servers.accelerator not in known:
+                raise ValueError(
+                    f"servers[{place}].accelerator is '{servers.accelerator}'; use one of {', '.join(known)}, or add a "
+                    f"table [accelerator.{servers.accelerator}]"
+                )
+        for compressor in self.compression:
+            if compressor not in get_args(Compressor):
+                raise ValueError(f"compression.{compressor}: use one of {', '.join(get_args(Compressor))}")
+        return self
+
+    @model_validator(mode="after")
+    def _units_are_sensible(self) -> "Cluster":
+        for place, value, scale in self._bandwidths():
+            doubt = scale.doubt(value)
+            if doubt and place not in self.confirm:
+                raise ValueError(f'{place}: {doubt}; if it is meant so, add confirm = ["{place}"] on top')
+        places = [place for place, _, _ in self._bandwidths()]
+        for place in self.confirm:
+            if place not in places:
+                raise ValueError(f"confirm: there is no bandwidth '{place}'; there are: {', '.join(places)}")
+        return self
+
+    def _bandwidths(self) -> Iterator[tuple[str, float, Any]]:
+        if self.network is not None:
+            yield "network.gigabit_per_s", self.network.gigabit_per_s, NETWORK
+        if self.optics is not None:
+            yield "optics.gigabit_per_s", self.optics.gigabit_per_s, NETWORK
+        for place, servers in enumerate(self.servers):
+            if servers.intra_gigabytes_per_s is not None:
+                yield f"servers[{place}].intra_gigabytes_per_s", servers.intra_gigabytes_per_s, WITHIN
+        for name, own in self.accelerator.items():
+            yield f"accelerator.{name}.memory_gigabytes_per_s", own.memory_gigabytes_per_s, MEMORY
+
+    def sustained(self, name: str) -> Accelerator:
+        """An accelerator of the file or one that is known."""
+        if name not in self.accelerator:
+            return ACCELERATORS[name]
+        own = self.accelerator[name]
+        flops_per_s = _TERA * own.teraflop_per_s
+        convolutions = own.convolution_teraflop_per_s
+        return Accelerator(
+            f"{name} of cluster '{self.name}'" + (f" ({own.told})" if own.told else ""),
+            flops_per_s,
+            flops_per_s if convolutions is None else _TERA * convolutions,
+            _GIGA * own.memory_gigabytes_per_s,
+        )
+
+    def to_toml(self) -> str:
+        """Text of the file; :func:`load` gives the cluster back."""
+        return _toml(self.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+
+
+def _toml(data: dict[str, Any], path: str = "") -> str:
+    """Plain values, then tables; JSON's strings, numbers and lists are TOML's too."""
+    plain, tables = [], []
+    for key, value in data.items():
+        place = f"{path}.{key}" if path else key
+        if isinstance(value, dict):
+            leaf = not any(isinstance(each, dict) for each in value.values())
+            tables.append(f"\n[{place}]\n" * leaf + _toml(value, place))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            tables += [f"\n[[{place}]]\n{_toml(each, place)}" for each in value]
+        else:
+            plain.append(f"{key} = {json.dumps(value, ensure_ascii=False)}\n")
+    return "".join(plain + tables)
+
+
+def names() -> tuple[str, ...]:
+    """The clusters that come with ddlopt."""
+    return tuple(sorted(file.stem for file in _folder().glob("*.toml")))
+
+
+def load(cluster: "str | Path | Cluster") -> Cluster:
+    """A bundled cluster by its name, or one from a ``.toml`` file.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is neither.
+    InstanceError
+        If the file is no cluster; the line says what to mend.
+    """
+    if isinstance(cluster, Cluster):
+        return cluster
+    path = _folder() / f"{cluster}.toml" if str(cluster) in names() else Path(cluster)
+    if not path.exists() and path.suffix != ".toml":
+        raise UnknownNameError(f"there is no cluster '{cluster}', and no such file; there are: {', '.join(names())}")
+    try:
+        data = tomllib.loads(read_text(path))
+    except UnreadableError as problem:
+        raise InstanceError(f"{path}: cannot be read: {problem}") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise InstanceError(f"{path}: not valid TOML: {problem}") from None
+    return from_data(data, str(path))
+
+
+def from_data(data: Any, origin: str = "data") -> Cluster:
+    """Validate plain data; ``origin`` names it in error messages."""
+    try:
+        return Cluster.model_validate(data)
+    except ValidationError as problem:
+        raise _told(problem, origin) from None
+
+
+def _told(problem: ValidationError, origin: str) -> DdloptError:
+    # A misspelt key comes before what is missing for it.
+    first, *others = sorted(problem.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    match first["type"]:
+        case "extra_forbidden":
+            message = f"there is no such key{_close(str(first['loc'][-1]))}"
+        case "missing":
+            message = "is missing"
+        case _:
+            given = first["input"]
+            shown = f" (it is {given!r})" if isinstance(given, int | float | str) else ""
+            message = first["msg"].removeprefix("Value error, ") + shown
+    more = f" (and {len(others)} more)" if others else ""
+    return InstanceError(f"{origin}: {place + ': ' if place else ''}{message}{more}")
+
+
+def _close(key: str) -> str:
+    """What a misspelt key may mean."""
+    parts = (Cluster, Servers, Network, Optics, OwnAccelerator, Coding)
+    known = sorted({field for part in parts for field in part.model_fields})
+    found = get_close_matches(key, known, 1, _NEAR_ENOUGH)
+    return f"; did you mean '{found[0]}'?" if found else f"; keys are: {', '.join(known)}"
+
+
+def _folder() -> Path:
+    return Path(str(files(__package__)))

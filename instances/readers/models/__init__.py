@@ -1,0 +1,1 @@
+"""Networks in the formats of those who train them."""

@@ -1,0 +1,1 @@
+"""Scripts that run where ddlopt is not installed; ``ddlopt`` prints them."""

@@ -1,0 +1,165 @@
+"""Plans for those who run them: a solution in a format that people or clusters read, and back.
+
+A writer is a function ``body(instance, solution, evaluation, **options) -> str``; the options are those of its
+signature. :mod:`~ddlopt.instances.writers.document` puts the solution itself below what it writes, so that every
+format can be read back.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ddlopt.instances.options import refuse_unknown
+from ddlopt.instances.writers import document
+from ddlopt.models.catalogue import problem_of, require_feasible
+from ddlopt.models.contracts import Evaluation, Instance, Solution
+from ddlopt.models.errors import DdloptError, OptionError, SolutionError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Writer:
+    """One format.
+
+    Parameters
+    ----------
+    place : str
+        Module in this folder and function.
+    problems : tuple of str
+        Paths of the problems whose answers it writes; empty: of all.
+    summary : str
+        What comes of it, for people.
+    first_line : str, optional
+        That the file must begin with.
+    """
+
+    place: str
+    problems: tuple[str, ...]
+    summary: str
+    first_line: str = ""
+
+    def body(self, instance: Instance, solution: Solution, evaluation: Evaluation, options: Mapping[str, Any]) -> str:
+        """What the format says of a solution that has been checked."""
+        module, _, function = self.place.rpartition(".")
+        written: str = getattr(import_module(f"{__name__}.{module}"), function)(
+            instance, solution, evaluation, **options
+        )
+        return written
+
+    def options(self) -> dict[str, Any]:
+        """What it takes besides, with defaults."""
+        module, _, function = self.place.rpartition(".")
+        signature = inspect.signature(getattr(import_module(f"{__name__}.{module}"), function))
+        return {each.name: each.default for each in list(signature.parameters.values())[3:]}
+
+
+_BASH = "#!/usr/bin/env bash"
+_WRITERS = {
+    "table": Writer("table.table", (), "what a person reads, of any problem"),
+    "torch-ddp": Writer(
+        "torch_ddp.torch_ddp",
+        ("compression/timeline", "compression/levels", "compression/sfb"),
+        "a Python file with a communication hook for PyTorch's DistributedDataParallel",
+    ),
+    "routes": Writer("routes.routes", ("topology", "codesign"), "rings, patches and a script of static routes", _BASH),
+    "slurm": Writer("slurm.slurm", ("scheduling",), "a script that submits a Slurm job for every run", _BASH),
+    "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
+}
+
+FORMATS = tuple(_WRITERS)
+"""What :func:`export_plan` can write."""
+
+
+def formats_of(instance: Instance) -> tuple[str, ...]:
+    """Formats for answers of an instance."""
+    path = problem_of(instance).path
+    return tuple(name for name, writer in _WRITERS.items() if not writer.problems or path in writer.problems)
+
+
+def summaries() -> dict[str, str]:
+    """What each format is, for people."""
+    return {name: writer.summary for name, writer in _WRITERS.items()}
+
+
+def options_of(target_format: str) -> dict[str, Any]:
+    """What a format takes besides, with defaults.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    """
+    return _writer(target_format).options()
+
+
+def export_plan(instance: Instance, solution: Solution, target_format: str, **options: Any) -> str:
+    """A solution as a file for those who run it.
+
+    Parameters
+    ----------
+    instance : Instance
+    solution : Solution
+        Feasible for it.
+    target_format : str
+        One of :func:`formats_of`.
+    **options
+        What the format takes (:func:`options_of`).
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    OptionError
+        If the format is of other problems, or an option is unknown or out of its range.
+    SolutionError
+        If the solution is of another instance, or infeasible.
+    """
+    writer = _writer(target_format)
+    _require_format(instance, target_format)
+    refuse_unknown(f"format '{target_format}'", options, writer.options())
+    evaluation = require_feasible(instance, solution)
+    stamp = document.Stamp.of(target_format, instance, solution, options)
+    return document.written(stamp, writer.first_line, writer.body(instance, solution, evaluation, options))
+
+
+def import_plan(instance: Instance, file: str | Path) -> Solution:
+    """The solution that a file of :func:`export_plan` was written from, unchanged.
+
+    Raises
+    ------
+    SolutionError
+        If it cannot be read, is no such file or one for another instance, or says something else than its solution.
+    """
+    text = document.read(file)
+    stamp = document.stamp_of(text, str(file))
+    if stamp.format not in _WRITERS:
+        raise SolutionError(f"{file}: its format is '{document.shown(stamp.format)}'; there are: {', '.join(FORMATS)}")
+    stamp.belongs_to(instance, str(file))
+    kind = problem_of(instance).solution
+    solution = kind.from_data(stamp.solution, str(file))
+    try:
+        again = export_plan(instance, solution, stamp.format, **stamp.options)
+    except (DdloptError, TypeError) as problem:
+        raise SolutionError(f"{file}: {problem}") from None
+    document.require_same(text, again, str(file))
+    return solution
+
+
+def _writer(name: str) -> Writer:
+    if name not in _WRITERS:
+        raise UnknownNameError(f"there is no format '{name}'; there are: {', '.join(FORMATS)}")
+    return _WRITERS[name]
+
+
+def _require_format(instance: Instance, name: str) -> None:
+    has = formats_of(instance)
+    if name not in has:
+        raise OptionError(
+            f"format '{name}' is for {', '.join(_WRITERS[name].problems)}, and '{instance.name}' is of "
+            f"{problem_of(instance).path}, which has: {', '.join(has)}"
+        )
+
+
+__all__ = ["FORMATS", "export_plan", "formats_of", "import_plan", "options_of", "summaries"]

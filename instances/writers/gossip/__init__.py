@@ -1,0 +1,1 @@
+"""Tables of the family's answers, a module a problem."""

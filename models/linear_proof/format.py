@@ -1,0 +1,126 @@
+"""The file of a proof of a linear formulation's bound: read as if an enemy had written it."""
+
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from ddlopt.models.errors import SolutionError
+from ddlopt.models.files import write_whole_packed
+from ddlopt.models.reading import is_fraction
+
+FORMAT, VERSION = "ddlopt linear certificate", 1
+"""The name of the format, and its first version."""
+_FIELDS = {"format", "version", "instance", "instance_digest", "method", "model_digest", "claim", "nodes"}
+_DIGEST = re.compile("[0-9a-f]{64}")
+# What follows keeps a hostile file from taking all memory or hours; honest ones stay far below.
+_MOST_NODES = 2_000_000
+# Doubles go down to 2**-1074, and multipliers are rounded to far fewer bits.
+_MOST_EXPONENT = 2_000
+# Twice the bits of the largest double's square, for multipliers as well as for values of columns.
+_LARGEST = 2**4_000
+# As many rows or columns as the format can name.
+_MOST_INDEX = 2**31
+
+
+@dataclass(frozen=True)
+class LinearCertificate:
+    """A proof that no solution of an instance's formulation is better than ``claim``.
+
+    Parameters
+    ----------
+    instance, instance_digest : str
+        Name, which nothing depends on, and SHA-256.
+    method : str
+        Name of the exact method whose formulation it is, without options.
+    model_digest : str
+        SHA-256 of the formulation's rows (``ExactModel.digest``).
+    claim : Fraction
+        B, of the model with what is maximised turned around.
+    nodes : list
+        The tree: see ``check_tree``.
+    """
+
+    instance: str
+    instance_digest: str
+    method: str
+    model_digest: str
+    claim: Fraction
+    nodes: list[list[Any]]
+
+    @classmethod
+    def from_data(cls, data: Any, origin: str = "certificate") -> Self:
+        """From what JSON gives; every type, range and length is looked at."""
+
+        def refuse(what: str) -> SolutionError:
+            return SolutionError(f"{origin}: {what}")
+
+        if not isinstance(data, dict) or set(data) != _FIELDS:
+            raise refuse(f"is no certificate; expected the fields {', '.join(sorted(_FIELDS))}")
+        if data["format"] != FORMAT or type(data["version"]) is not int or data["version"] != VERSION:
+            raise refuse(f"format and version are not '{FORMAT}' and {VERSION}")
+        texts = [data[name] for name in ("instance", "instance_digest", "method", "model_digest", "claim")]
+        if not all(isinstance(each, str) for each in texts):
+            raise refuse("instance, digests, method and claim are texts")
+        if not _DIGEST.fullmatch(data["instance_digest"]) or not _DIGEST.fullmatch(data["model_digest"]):
+            raise refuse("a digest is 64 hexadecimal digits")
+        if not is_fraction(data["claim"]):
+            raise refuse("claim is a fraction like -3/4")
+        nodes = data["nodes"]
+        if not isinstance(nodes, list) or not 1 <= len(nodes) <= _MOST_NODES:
+            raise refuse(f"nodes is a list of 1 to {_MOST_NODES}")
+        for place, node in enumerate(nodes):
+            wrong = _fault(node)
+            if wrong:
+                raise refuse(f"nodes[{place}] {wrong}")
+        return cls(
+            data["instance"], data["instance_digest"], data["method"], data["model_digest"], Fraction(data["claim"]),
+            nodes,
+        )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """The file's content."""
+        data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "instance": self.instance,
+            "instance_digest": self.instance_digest,
+            "method": self.method,
+            "model_digest": self.model_digest,
+            "claim": str(self.claim),
+        }
+        head = json.dumps(data, ensure_ascii=False, indent=1)[:-2]
+        rows = ",\n".join(json.dumps(node, separators=(",", ":")) for node in self.nodes)
+        return f'{head},\n "nodes": [\n{rows}\n]}}\n'
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, packed where its name ends in ``.gz``; it appears whole or not at all."""
+        write_whole_packed(path, self.text)
+
+
+def _fault(node: Any) -> str | None:
+    """What is wrong with the form of a node."""
+    match node:
+        case ["branch", column, split] if _is_index(column) and _is_whole(split):
+            return None
+        case ["dual" | "farkas", exponent, [*rows], [*multipliers]]:
+            if type(exponent) is not int or not 0 <= exponent <= _MOST_EXPONENT:
+                return f"has an exponent that is not in 0..{_MOST_EXPONENT}"
+            if len(rows) != len(multipliers):
+                return f"has {len(rows)} rows and {len(multipliers)} multipliers"
+            if not all(map(_is_index, rows)) or any(a >= b for a, b in itertools.pairwise(rows)):
+                return "has rows that are not in increasing order, each once"
+            return None if all(map(_is_whole, multipliers)) else "has a multiplier that is no whole number in range"
+    return 'is neither ["branch", column, v] nor ["dual" or "farkas", exponent, rows, multipliers]'
+
+
+def _is_index(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _MOST_INDEX
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and -_LARGEST < value < _LARGEST

@@ -1,0 +1,42 @@
+"""A choice of strategies with what is known of it."""
+
+from dataclasses import dataclass
+
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.topology import TopologyInstance
+from ddlopt.solvers.codesign.joint.master import Choices
+from ddlopt.solvers.codesign.joint.topology import Answer, next_kind
+
+
+@dataclass
+class Candidate:
+    """A choice of strategies, the job that it leaves, and the best design known for it."""
+
+    instance: CodesignInstance
+    choices: Choices
+    job: TopologyInstance | None
+    compute_s: float
+    least_bytes: float
+    answer: Answer
+
+    @property
+    def time_s(self) -> float:
+        """Iteration time with the best design known."""
+        return self.instance.iteration_time_s(self.compute_s, self.answer.busiest_bytes)
+
+    @property
+    def bound_s(self) -> float:
+        """Iteration time that no design can beat."""
+        return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
+
+    @property
+    def next_kind(self) -> str:
+        """What the next level of effort is."""
+        return "" if self.job is None else next_kind(self.job, self.answer)
+
+    def bytes_for(self, time_s: float) -> float:
+        """Bytes on the busiest link with which an iteration takes so long; 0 where it takes longer anyway."""
+        if self.compute_s >= time_s:
+            return 0.0
+        hidden = self.compute_s if self.instance.overlap == "none" else 0.0
+        return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s

@@ -1,0 +1,1 @@
+"""Bounds and plans from prices of devices, links, the channel and paths."""

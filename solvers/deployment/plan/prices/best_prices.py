@@ -1,0 +1,225 @@
+"""The prices of rows whose least sum over all plans is largest, by cutting planes."""
+
+from collections.abc import Iterable
+from itertools import accumulate
+from math import inf
+
+import highspy
+import numpy as np
+from scipy.sparse import csc_array
+
+from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, Weights, eliminate, weigh
+from ddlopt.solvers.deployment.plan.prices.quantities import Quantities, quantities
+from ddlopt.solvers.deployment.plan.prices.rows import OfPlan, Row, weights_of
+from ddlopt.solvers.deployment.plan.seats import Floats, Ints
+
+_NEW = 3
+"""Rows of a plan that are added in a turn."""
+_CLOSE = 1e-4
+"""Relative distance between bound and program at which no more is to be had."""
+_IN_VAIN = 60
+"""Turns without a better bound after which it ends."""
+# The next prices lie between the best ones and those of the program: nearer to the program while that helps.
+_FIRST_STEP, _LEAST_STEP, _LONGER, _SHORTER = 0.3, 0.05, 1.3, 0.8
+
+
+class BestPrices:
+    r"""A bound on the step under every plan: the least of :math:`\sum_r \lambda_r f_r` over all plans.
+
+    Each :math:`f_r` is a row (:mod:`~ddlopt.solvers.deployment.plan.prices.rows`), and prices :math:`\lambda \ge 0` are
+    1 together. The least is found exactly, by eliminating one group after the other, where every group has at most two
+    neighbours when it is eliminated; otherwise what is handed on is a bound. A program over the plans found has the
+    next prices, and the largest rows of a plan found join the others.
+
+    Attributes
+    ----------
+    bound_s : float
+    plans : list of (groups,) arrays
+        All plans found, as places of ``figures.choices``.
+    turns : int
+    late : list of (rows,) arrays
+        Prices of all turns, for the rows that there were.
+    buckets : Buckets
+    """
+
+    def __init__(self, instance: DeploymentInstance) -> None:
+        self.figures: Quantities = quantities(instance)
+        self.bound_s, self.turns = 0.0, 0
+        self.plans: list[Ints] = []
+        self.late: list[Floats] = []
+        self._of_plans: list[OfPlan] = []
+        self._rows: dict[Row, Weights] = {}
+        self._values: list[list[float]] = []
+        figures = self.figures
+        self._arrays = Figures(
+            counts=figures.counts,
+            group=figures.group,
+            seat=figures.seat,
+            copied=figures.copied.astype(np.int64),
+            copies=figures.copies.astype(np.int64),
+            least_s=figures.least_s,
+            load_s=figures.load_s,
+            pairs=figures.pairs,
+            delay_s=figures.delay_s,
+            carried_s=figures.carried_s,
+        )
+        self.buckets = buckets(figures)
+        self._cost = np.zeros((len(figures.counts), int(figures.counts.max())))
+        self._tables = np.zeros(max(1, int(self.buckets.table_at[-1])))
+        self._best = np.zeros(0)
+        self._step, self._vain = _FIRST_STEP, 0
+        self._see(np.zeros(len(figures.counts), np.int64), most=None)
+
+    def turn(self) -> bool:
+        """Look for better prices; False if there is no more to be had."""
+        self.turns += 1
+        prices, at_most_s = self._program()
+        if len(self._best):
+            best = np.concatenate([self._best, np.zeros(len(prices) - len(self._best))])
+            prices = self._step * prices + (1.0 - self._step) * best
+        bound_s, plan = self.least(prices)
+        self.late.append(prices)
+        if bound_s > self.bound_s:
+            self.bound_s, self._best = bound_s, prices
+            self._step, self._vain = min(1.0, self._step * _LONGER), 0
+        else:
+            self._step, self._vain = max(_LEAST_STEP, self._step * _SHORTER), self._vain + 1
+        new = self._see(plan, most=_NEW)
+        close = at_most_s - self.bound_s < _CLOSE * at_most_s
+        return self._vain < _IN_VAIN and (new > 0 or not close)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    @property
+    def completions(self) -> tuple[Floats, Floats]:
+        """Costs (groups, choices) and tables after the last elimination, with the least of what is eliminated later."""
+        return self._cost.copy(), self._tables.copy()
+
+    def values(self, plan: Ints) -> Floats:
+        """(rows,) seconds of rows under a plan."""
+        of_plan = OfPlan(self.figures, plan)
+        return np.array([of_plan.value_s(weights) for weights in self._rows.values()])
+
+    def least(self, prices: Floats) -> tuple[float, Ints]:
+        """A bound on the priced rows of every plan, and a plan."""
+        stacks = zip(*self._rows.values(), strict=True)
+        weights = Weights(*(np.ascontiguousarray(np.tensordot(prices, np.array(each), 1)) for each in stacks))
+        own, chosen = self.buckets, np.zeros(len(self.figures.counts), np.int64)
+        weigh(self._arrays, weights, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
+        bound_s = eliminate(own, self.figures.counts, self._cost, self._tables, chosen)
+        return bound_s * (1.0 - BOUND_MARGIN), chosen
+
+    def _see(self, plan: Ints, most: int | None) -> int:
+        """Add a plan, and its largest rows that say more than the bound; returns how many."""
+        of_plan, before = OfPlan(self.figures, plan), len(self._rows)
+        for value_s, row in of_plan.largest():
+            if value_s <= self.bound_s or (most is not None and len(self._rows) == before + most):
+                break
+            if row not in self._rows:
+                self._rows[row] = weights_of(self.figures, row)
+        new = list(self._rows.values())[before:]
+        for values, known in zip(self._values, self._of_plans, strict=True):
+            values += [known.value_s(weights) for weights in new]
+        self.plans.append(plan)
+        self._of_plans.append(of_plan)
+        self._values.append([of_plan.value_s(weights) for weights in self._rows.values()])
+        return len(new)
+
+    def _program(self) -> tuple[Floats, float]:
+        """Prices whose least sum over the plans found is largest, and that sum."""
+        values = np.array(self._values)
+        unit_s, (plans, rows) = values.max(), values.shape
+        matrix = np.zeros((plans + 1, rows + 1))
+        matrix[:plans, :rows], matrix[:plans, rows], matrix[plans, :rows] = values / unit_s, -1.0, 1.0
+        sparse = csc_array(matrix)
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = rows + 1, plans + 1
+        program.col_cost_ = np.append(np.zeros(rows), -1.0)
+        program.col_lower_, program.col_upper_ = np.zeros(rows + 1), np.full(rows + 1, inf)
+        program.row_lower_ = np.append(np.zeros(plans), 1.0)
+        program.row_upper_ = np.append(np.full(plans, inf), 1.0)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        program.a_matrix_.start_, program.a_matrix_.index_ = sparse.indptr, sparse.indices
+        program.a_matrix_.value_ = sparse.data
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.passModel(program)
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"the program over {plans} plans ended with {highs.getModelStatus().name}")
+        found = np.array(highs.getSolution().col_value)
+        prices = np.maximum(found[:rows], 0.0)
+        return prices / prices.sum(), float(found[rows] * unit_s)
+
+
+def buckets(figures: Quantities) -> Buckets:
+    """Groups with few neighbours are eliminated first."""
+    groups = len(figures.counts)
+    linked = {(int(figures.group[a]), int(figures.group[b])) for a, b in figures.pairs}
+    near = [{a for pair in linked if group in pair for a in pair} - {group} for group in range(groups)]
+    order = _order([set(each) for each in near])
+    at = {group: place for place, group in enumerate(order)}
+    tables: dict[tuple[int, int], int] = {}
+    for a, b in sorted(linked):
+        if a != b:
+            tables.setdefault((a, b) if at[a] < at[b] else (b, a), len(tables))
+    earlier = [{other for other in near[group] if at[other] < at[group]} for group in order]
+    chunks: list[list[tuple[int, int]]] = [[] for _ in order]
+    for place in range(groups - 1, -1, -1):
+        left = sorted(earlier[place], key=at.__getitem__)
+        while left:
+            other, one = left.pop(), left.pop() if left else -1
+            if one < 0:
+                chunks[place].append((other, -1))
+                continue
+            chunks[place].append((one, other))
+            earlier[at[other]].add(one)
+            tables.setdefault((one, other), len(tables))
+    flat = [(group, *chunk) for group, own in zip(order, chunks, strict=True) for chunk in own]
+    before = [(group, other) for group, own in zip(order, earlier, strict=True) for other in sorted(own)]
+    sizes = [int(figures.counts[a] * figures.counts[b]) for a, b in tables]
+    of_pair, turned = [], []
+    for a, b in figures.group[figures.pairs].tolist():
+        swapped = at[a] > at[b]
+        of_pair.append(tables.get((b, a) if swapped else (a, b), -1))
+        turned.append(int(swapped))
+
+    def ends(counts: list[int]) -> Ints:
+        return np.array([0, *accumulate(counts)], np.int64)
+
+    def array(numbers: Iterable[int]) -> Ints:
+        return np.array([*numbers], np.int64)
+
+    return Buckets(
+        order=array(order),
+        table_at=ends(sizes),
+        of_pair=array(of_pair),
+        turned=array(turned),
+        chunk_at=ends([len(own) for own in chunks]),
+        one=array(one for _, one, _ in flat),
+        other=array(other for _, _, other in flat),
+        one_table=array(tables[one, group] for group, one, _ in flat),
+        other_table=array(tables.get((other, group), -1) for group, _, other in flat),
+        both_table=array(tables.get((one, other), -1) for _, one, other in flat),
+        before_at=ends([len(own) for own in earlier]),
+        before=array(other for _, other in before),
+        before_table=array(tables[other, group] for group, other in before),
+    )
+
+
+def _order(near: list[set[int]]) -> list[int]:
+    left, order = set(range(len(near))), []
+    while left:
+        group = min(left, key=lambda each: (len(near[each]), -each))
+        left.discard(group)
+        order.append(group)
+        for other in near[group]:
+            near[other] |= near[group] - {other}
+            near[other].discard(group)
+    return order[::-1]

@@ -1,0 +1,189 @@
+"""Numba kernels of prices: what choices and pairs of them cost, and the least of all plans by elimination of groups."""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.kernels import kernel, leaf
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Weights(NamedTuple):
+    """What each figure counts: rows of a program, or sums of rows by their prices.
+
+    Parameters
+    ----------
+    load : (operators, columns)
+    lone : (operators, device groups)
+        Loads where the operator is not copied.
+    least : (operators,)
+    delay : (pairs,)
+    carried, lone_carried : (pairs, links)
+        The second where the reader is not copied.
+    """
+
+    load: Floats
+    lone: Floats
+    least: Floats
+    delay: Floats
+    carried: Floats
+    lone_carried: Floats
+
+
+class Figures(NamedTuple):
+    """Arrays of :class:`~ddlopt.solvers.deployment.plan.prices.quantities.Quantities`, with flags as numbers."""
+
+    counts: Ints
+    group: Ints
+    seat: Ints
+    copied: Ints
+    copies: Ints
+    least_s: Floats
+    load_s: Floats
+    pairs: Ints
+    delay_s: Floats
+    carried_s: Floats
+
+
+class Buckets(NamedTuple):
+    """In which order groups are eliminated, the last first, and what is handed on.
+
+    Parameters
+    ----------
+    order : (groups,)
+    table_at : (tables + 1,)
+        Where the costs of two groups begin, (choices of the earlier, choices of the later).
+    of_pair, turned : (pairs,)
+        Table of two operators, -1 within a group; whether the second operator's group comes first.
+    chunk_at, one, other : (groups + 1,), (chunks,), (chunks,)
+        Earlier groups that a group hands its least cost on to, one or two at a time; -1 for none.
+    one_table, other_table, both_table : (chunks,)
+    before_at, before, before_table : (groups + 1,), (.,), (.,)
+        All earlier neighbours of a group.
+    """
+
+    order: Ints
+    table_at: Ints
+    of_pair: Ints
+    turned: Ints
+    chunk_at: Ints
+    one: Ints
+    other: Ints
+    one_table: Ints
+    other_table: Ints
+    both_table: Ints
+    before_at: Ints
+    before: Ints
+    before_table: Ints
+
+
+_WEIGHTS = "record(Weights, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1])"
+_FIGURES = (
+    "record(Figures, i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], f8[:, ::1], f8[:, :, ::1], i8[:, ::1],"
+    " f8[:, :, ::1], f8[:, :, :, ::1])"
+)
+_BUCKETS = "record(Buckets" + ", i8[::1]" * 13 + ")"
+
+
+@kernel(f"void({_FIGURES}, {_WEIGHTS}, i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1])")
+def weigh(
+    figures: Figures, weights: Weights, table_at: Ints, of_pair: Ints, turned: Ints, cost: Floats, tables: Floats
+) -> None:
+    """Costs (groups, choices) of choices, and those of two neighbours into ``tables``."""
+    operators, _, columns = figures.load_s.shape
+    links, seats = weights.carried.shape[1], figures.delay_s.shape[1]
+    cost[:] = 0.0
+    tables[:] = 0.0
+    for place in range(operators):
+        group = figures.group[place]
+        for c in range(figures.counts[group]):
+            sum_s = weights.least[place] * figures.least_s[place, c]
+            for q in range(columns):
+                sum_s += weights.load[place, q] * figures.load_s[place, c, q]
+            if figures.copied[place, c] == 0:
+                for q in range(weights.lone.shape[1]):
+                    sum_s += weights.lone[place, q] * figures.load_s[place, c, q]
+            cost[group, c] += sum_s
+    between = np.empty((seats, seats))
+    for pair in range(len(figures.pairs)):
+        maker, reader = figures.pairs[pair, 0], figures.pairs[pair, 1]
+        weight = weights.delay[pair]
+        for k in range(links):
+            weight += weights.carried[pair, k] + weights.lone_carried[pair, k]
+        if weight == 0.0:
+            continue
+        for a in range(seats):
+            for b in range(seats):
+                sum_s = weights.delay[pair] * figures.delay_s[pair, a, b]
+                for k in range(links):
+                    here = weights.carried[pair, k]
+                    if figures.copies[reader, b] == 0:
+                        here += weights.lone_carried[pair, k]
+                    sum_s += here * figures.carried_s[pair, k, a, b]
+                between[a, b] = sum_s
+        one, other = figures.group[maker], figures.group[reader]
+        if one == other:
+            for c in range(figures.counts[one]):
+                cost[one, c] += between[figures.seat[maker, c], figures.seat[reader, c]]
+            continue
+        at = table_at[of_pair[pair]]
+        step_one, step_other = (1, figures.counts[one]) if turned[pair] else (figures.counts[other], 1)
+        for a in range(figures.counts[one]):
+            for b in range(figures.counts[other]):
+                tables[at + a * step_one + b * step_other] += between[figures.seat[maker, a], figures.seat[reader, b]]
+
+
+@kernel(f"f8({_BUCKETS}, i8[::1], f8[:, ::1], f8[::1], i8[::1])")
+def eliminate(buckets: Buckets, count: Ints, cost: Floats, tables: Floats, chosen: Ints) -> float:
+    """At most the least cost of all plans, that of a plan if no group has several chunks; costs are overwritten.
+
+    ``chosen`` (groups,) gets the plan that is least as far as seen from one group after the other.
+    """
+    groups, sum_s = len(buckets.order), 0.0
+    for place in range(groups - 1, -1, -1):
+        group = buckets.order[place]
+        chunks = buckets.chunk_at[place + 1] - buckets.chunk_at[place]
+        if chunks == 0:
+            sum_s += cost[group, : count[group]].min()
+            continue
+        part = 1.0 / chunks
+        for chunk in range(buckets.chunk_at[place], buckets.chunk_at[place + 1]):
+            _hand_on(buckets, chunk, group, part, count, cost, tables)
+    for place in range(groups):
+        group, least_s = buckets.order[place], np.inf
+        for c in range(count[group]):
+            own_s = cost[group, c]
+            for k in range(buckets.before_at[place], buckets.before_at[place + 1]):
+                own_s += tables[
+                    buckets.table_at[buckets.before_table[k]] + chosen[buckets.before[k]] * count[group] + c
+                ]
+            if own_s < least_s:
+                least_s, chosen[group] = own_s, c
+    return sum_s
+
+
+@leaf
+def _hand_on(buckets: Buckets, chunk: int, group: int, part: float, count: Ints, cost: Floats, tables: Floats) -> None:
+    """The least cost of a group, or a part of it, to one or two earlier ones."""
+    one, other, size = buckets.one[chunk], buckets.other[chunk], count[group]
+    at = buckets.table_at[buckets.one_table[chunk]]
+    for a in range(count[one]):
+        if other < 0:
+            least_s = np.inf
+            for c in range(size):
+                least_s = min(least_s, cost[group, c] * part + tables[at + a * size + c])
+            cost[one, a] += least_s
+            continue
+        at_other = buckets.table_at[buckets.other_table[chunk]]
+        at_both = buckets.table_at[buckets.both_table[chunk]] + a * count[other]
+        for b in range(count[other]):
+            least_s = np.inf
+            for c in range(size):
+                own_s = cost[group, c] * part + tables[at + a * size + c] + tables[at_other + b * size + c]
+                least_s = min(least_s, own_s)
+            tables[at_both + b] += least_s

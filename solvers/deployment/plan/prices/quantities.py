@@ -1,0 +1,230 @@
+"""What plans load and how long things last, by choice of a group, with one device for any of a device group."""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.deployment.plan.instance import DeploymentInstance, Tensor
+from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
+from ddlopt.solvers.deployment.plan.actions import Action
+from ddlopt.solvers.deployment.plan.choices import Choice, Choices
+from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Quantities(NamedTuple):
+    """Figures of all choices. Resources are device groups (the mean of their devices), the channel, and links.
+
+    Two more columns of ``load_s`` are the least time from the end of the first replica to that of the gradient, and
+    from the end of any replica.
+
+    Parameters
+    ----------
+    choices : Choices
+    counts : (groups,)
+        Choices of each.
+    group, order : (operators,)
+    seat : (operators, choices)
+        What of ``delay_s`` and ``carried_s`` belongs to it.
+    copied : (operators, choices)
+        Whether several replicas have the whole batch each.
+    copies : (operators, seats)
+        The same by seat.
+    least_s : (operators, choices)
+        Of the quickest replica.
+    load_s : (operators, choices, columns)
+    pairs : (pairs, 2)
+        Operators, of which the second needs what the first makes.
+    delay_s : (pairs, seats, seats)
+        For which all replicas of the second wait at least.
+    carried_s : (pairs, links, seats, seats)
+        Work of links; of a tensor for its first reader only.
+    after : (operators, operators)
+        Whether the second needs what the first makes, directly or not.
+    machines : int
+        Device groups.
+    """
+
+    choices: Choices
+    counts: Ints
+    group: Ints
+    order: Ints
+    seat: Ints
+    copied: Bools
+    copies: Bools
+    least_s: Floats
+    load_s: Floats
+    pairs: Ints
+    delay_s: Floats
+    carried_s: Floats
+    after: Bools
+    machines: int
+
+
+def representatives(instance: DeploymentInstance) -> Choices:
+    """All choices, but for operators on one device the first device of a device group only."""
+    known = Choices(instance, True, ((),) * instance.groups).actions
+    numbers = {action: number for number, action in enumerate(known)}
+    at = instance.device_group_of.tolist()
+    firsts = [at.index(machine) for machine in range(len(instance.device_groups))]
+    found = []
+    for members in instance.members:
+        nothing, anywhere = (0,) * len(members), (-1,) * len(members)
+        own = []
+        for number, action in enumerate(known):
+            if action.mode == "model_parallel" or len(instance.devices_of(action.device_groups)) == 1:
+                continue
+            all_reduce = action.mode == "all_reduce"
+            sets = product((0, 1), repeat=len(members)) if all_reduce else (nothing,)
+            own += [Choice(number, tuple(duplicated), anywhere) for duplicated in sets]
+        for machines in product(range(len(firsts)), repeat=len(members)):
+            chosen = tuple(sorted(set(machines)))
+            alone = len(instance.devices_of(chosen)) == 1
+            number = numbers[Action(chosen, "all_reduce" if alone else "model_parallel")]
+            own.append(Choice(number, nothing, anywhere if alone else tuple(firsts[j] for j in machines)))
+        found.append(tuple(own))
+    return Choices(instance, True, tuple(found))
+
+
+def quantities(instance: DeploymentInstance) -> Quantities:
+    """Those of :func:`representatives`; where it matters which device of a group it is, the least of all."""
+    choices = representatives(instance)
+    seats = Seats(choices)
+    known = [*seats.numbers]
+    singles = [(Replica(device, 0, UNITS),) for device in range(instance.devices)]
+    known += [row for row in singles if row not in seats.numbers]
+    at, group = instance.device_group_of, np.array([operator.group for operator in instance.operators])
+    kinds = _Kinds(instance, seats, known)
+    counts = np.array([len(own) for own in choices.of_groups])
+    operators, machines = len(group), len(instance.device_groups)
+    most, columns = int(counts.max()), machines + 1 + len(kinds.links) + 2
+    seat, copied = np.zeros((operators, most), np.int64), np.zeros((operators, most), bool)
+    least_s, load_s = np.zeros((operators, most)), np.zeros((operators, most, columns))
+    own_kinds = []
+    for place, operator in enumerate(instance.operators):
+        rows = seats.seat[place, : counts[group[place]]]
+        own, seat[place, : len(rows)] = np.unique(kinds.of[rows], return_inverse=True)
+        own_kinds.append(own)
+        for number in set(rows.tolist()):
+            row, here = known[number], np.flatnonzero(rows == number)
+            times = [
+                float(
+                    time_at(instance.shares, operator.times_s[instance.device_groups[at[each.device]].type], each.units)
+                )
+                for each in row
+            ]
+            copied[place, here] = len(row) > 1 and all(each.units == UNITS for each in row)
+            least_s[place, here] = min(times)
+            for each, time_s in zip(row, times, strict=True):
+                load_s[place, here, at[each.device]] += time_s / instance.device_groups[at[each.device]].count
+        reduce_s = seats.reduce_s[place, : len(rows)]
+        for column in (machines, columns - 2, columns - 1):
+            load_s[place, : len(rows), column] = reduce_s
+        if operator.gradient_bytes:
+            for place_of, number in enumerate(rows.tolist()):
+                if seats.server[place, place_of]:
+                    kinds.serve(place, known[number], operator.gradient_bytes, load_s[place, place_of])
+    copies = np.zeros((operators, max(map(len, own_kinds))), bool)
+    for place in range(operators):
+        copies[place, seat[place][copied[place]]] = True
+    pairs, delay_s, carried_s = kinds.between(own_kinds, copies.shape[1])
+    return Quantities(
+        choices=choices,
+        counts=counts,
+        group=group,
+        order=np.array(instance.order),
+        seat=seat,
+        copied=copied,
+        copies=copies,
+        least_s=least_s,
+        load_s=load_s,
+        pairs=pairs,
+        delay_s=delay_s,
+        carried_s=carried_s,
+        after=_after(instance),
+        machines=machines,
+    )
+
+
+class _Kinds:
+    """Seats, of which those on one device of a device group are of one kind."""
+
+    def __init__(self, instance: DeploymentInstance, seats: Seats, known: list[tuple[Replica, ...]]) -> None:
+        self.instance = instance
+        self.rate, link = ways(instance)
+        machines, at = len(instance.device_groups), instance.device_group_of.tolist()
+        self.link = np.where(link >= 0, link - instance.devices, -1)
+        self.links = [a * machines + b for a in range(machines) for b in range(machines) if a != b]
+        names: dict[int, int] = {}
+        keys = [-1 - at[row[0].device] if len(row) == 1 else number for number, row in enumerate(known)]
+        self.of = np.array([names.setdefault(key, len(names)) for key in keys])
+        entries, self._per_byte_s, self._fixed_s = pairs_of(seats, known, self.rate, self.link, instance.latency_s)
+        size = len(known)
+        shape = (machines**2, size * size)
+        self._busy_per_byte_s, self._busy_s = np.zeros(shape), np.zeros(shape)
+        row, there = np.repeat(np.arange(size * size), np.diff(entries[0])), entries[3] >= 0
+        np.add.at(self._busy_per_byte_s, (entries[3][there], row[there]), entries[4][there])
+        np.add.at(self._busy_s, (entries[3][there], row[there]), entries[5][there])
+        self._size = size
+        self._sorted = np.argsort(self.of, kind="stable")
+        self._starts = np.searchsorted(self.of[self._sorted], np.arange(len(names)))
+
+    def serve(self, place: int, row: tuple[Replica, ...], size_bytes: float, load_s: Floats) -> None:
+        """Add what a gradient and its server cost, with the time to the server and back."""
+        latency_s, devices = self.instance.latency_s, [each.device for each in row]
+        server, first = devices[place % len(devices)], len(self.instance.device_groups) + 1
+        others = [device for device in devices if device != server]
+        load_s[-1] = max(size_bytes / self.rate[server, device] for device in others) + latency_s
+        load_s[-2] = load_s[-1] + max(size_bytes / self.rate[device, server] for device in others) + latency_s
+        for device in others:
+            for way in ((device, server), (server, device)):
+                if self.link[way] >= 0:
+                    load_s[first + self.links.index(self.link[way])] += size_bytes / self.rate[way] + latency_s
+
+    def between(self, kinds: list[Ints], most: int) -> tuple[Ints, Floats, Floats]:
+        """Pairs of operators, delays between their seats, and work of links."""
+        rank = {place: k for k, place in enumerate(self.instance.order)}
+        delays: dict[tuple[int, int], Floats] = {}
+        carried: dict[tuple[int, int], Floats] = {}
+        for tensor in self.instance.tensors:
+            readers = sorted(tensor.consumers, key=rank.__getitem__)
+            delay_s, busy_s = self._of(tensor)
+            for place, reader in enumerate(readers):
+                pair = tensor.producer, reader
+                own = np.ix_(kinds[pair[0]], kinds[pair[1]])
+                delays[pair] = np.maximum(delays[pair], delay_s[own]) if pair in delays else delay_s[own]
+                work = busy_s[:, kinds[pair[0]]][:, :, kinds[pair[1]]] * (place == 0)
+                carried[pair] = carried[pair] + work if pair in carried else work
+        pairs = np.array([*delays], np.int64).reshape(-1, 2)
+        all_delays, all_work = np.zeros((len(pairs), most, most)), np.zeros((len(pairs), len(self.links), most, most))
+        for k, pair in enumerate(delays):
+            size = delays[pair].shape
+            all_delays[k, : size[0], : size[1]] = delays[pair]
+            all_work[k, :, : size[0], : size[1]] = carried[pair]
+        return pairs, all_delays, all_work
+
+    def _of(self, tensor: Tensor) -> tuple[Floats, Floats]:
+        """Delays (kinds, kinds) and work (links, kinds, kinds)."""
+        size = (len(self.links), self._size, self._size)
+        if tensor.size_bytes == 0:
+            return self._least(np.zeros(size[1:])), self._least(np.zeros(size))
+        work = self._busy_per_byte_s[self.links] * tensor.size_bytes + self._busy_s[self.links]
+        return self._least(self._per_byte_s * tensor.size_bytes + self._fixed_s), self._least(work.reshape(size))
+
+    def _least(self, each: Floats) -> Floats:
+        """Of kinds, from those of seats: the least."""
+        rows = each[..., self._sorted, :][..., self._sorted]
+        found: Floats = np.minimum.reduceat(np.minimum.reduceat(rows, self._starts, axis=-2), self._starts, axis=-1)
+        return found
+
+
+def _after(instance: DeploymentInstance) -> Bools:
+    after = np.zeros((len(instance.operators),) * 2, bool)
+    for place in reversed(instance.order):
+        for reader in instance.readers[place]:
+            after[place] |= after[reader]
+            after[place, reader] = True
+    return after

@@ -1,0 +1,181 @@
+"""Sums that no step takes less than: a path to an operator, work of a resource after it, and a path to the end."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ddlopt.solvers.deployment.plan.prices.kernels import Weights
+from ddlopt.solvers.deployment.plan.prices.quantities import Quantities
+from ddlopt.solvers.deployment.plan.seats import Floats, Ints
+
+NONE = -1
+"""No resource, no operator."""
+
+
+class Row(NamedTuple):
+    """Of a resource (a column, or ``NONE``): a path to ``first`` and one from ``last``, where there are these.
+
+    ``head`` are the pairs on the path to ``first``, which says what operators are on it; ``tail`` the operators from
+    ``last`` to the end.
+    """
+
+    resource: int
+    first: int
+    last: int
+    head: tuple[int, ...]
+    tail: tuple[int, ...]
+
+
+def weights_of(figures: Quantities, row: Row) -> Weights:
+    """What a row counts. Work that is followed by a path is that of replicas which something waits for."""
+    operators, columns = len(figures.group), figures.load_s.shape[2]
+    machines, links = figures.machines, figures.carried_s.shape[1]
+    pairs = len(figures.pairs)
+    found = Weights(
+        np.zeros((operators, columns)),
+        np.zeros((operators, machines)),
+        np.zeros(operators),
+        np.zeros(pairs),
+        np.zeros((pairs, links)),
+        np.zeros((pairs, links)),
+    )
+    found.delay[list(row.head)] = 1.0
+    if row.first != NONE:
+        found.least[row.first] = 1.0
+        found.least[figures.pairs[list(row.head), 0]] = 1.0
+    for place in row.tail:
+        found.least[place] += 1.0
+    after = np.ones(operators, bool) if row.first == NONE else figures.after[row.first].copy()
+    if row.resource >= machines and row.first != NONE:
+        # The transfers and gradients of an operator come after it, too.
+        after[row.first] = True
+    if row.tail:
+        found.load[row.tail[-1], -1] = 1.0
+        before = figures.after[:, row.last].copy()
+        if row.resource < machines:
+            found.lone[after & before, row.resource] = 1.0
+            return found
+        before[row.last] = True
+        of_row = after[figures.pairs[:, 0]] & before[figures.pairs[:, 1]]
+        found.lone_carried[of_row, row.resource - machines - 1] = 1.0
+        return found
+    if row.resource == NONE:
+        found.load[row.first, -2] = 1.0
+        return found
+    found.load[after, row.resource] = 1.0
+    if row.resource > machines:
+        found.carried[after[figures.pairs[:, 0]], row.resource - machines - 1] = 1.0
+    return found
+
+
+class OfPlan:
+    """The figures of one plan, given as a choice for each group: rows by their value, and the largest rows."""
+
+    def __init__(self, figures: Quantities, plan: Ints) -> None:
+        self.figures = figures
+        chosen, places = plan[figures.group], np.arange(len(figures.group))
+        self.load_s, self.least_s = figures.load_s[places, chosen], figures.least_s[places, chosen]
+        self.lone_s = self.load_s[:, : figures.machines] * ~figures.copied[places, chosen][:, None]
+        one, other = figures.pairs.T
+        pairs = np.arange(len(figures.pairs))
+        seats = figures.seat[one, chosen[one]], figures.seat[other, chosen[other]]
+        self.delay_s, self.carried_s = figures.delay_s[pairs, *seats], figures.carried_s[pairs, :, *seats]
+        self.lone_carried_s = self.carried_s * ~figures.copies[other, seats[1]][:, None]
+
+    def value_s(self, weights: Weights) -> float:
+        """Of a row, or of a sum of rows."""
+        parts = (
+            (weights.load, self.load_s),
+            (weights.lone, self.lone_s),
+            (weights.least, self.least_s),
+            (weights.delay, self.delay_s),
+            (weights.carried, self.carried_s),
+            (weights.lone_carried, self.lone_carried_s),
+        )
+        return float(sum((weight * own).sum() for weight, own in parts))
+
+    def largest(self) -> list[tuple[float, Row]]:
+        """The largest rows of each kind and resource, the largest first."""
+        figures, machines = self.figures, self.figures.machines
+        to_s, via = self._heads()
+        from_s, onward = self._tails()
+        before = figures.after.astype(float)
+        within = (figures.after | np.eye(len(to_s), dtype=bool)).astype(float)
+        makers, readers = within[:, figures.pairs[:, 0]], within[figures.pairs[:, 1]]
+        found: list[tuple[float, int, int, int]] = []
+
+        def add(values: Floats, resource: int, kind: str) -> None:
+            place = int(values.argmax())
+            first, last = place if kind == "first" else NONE, place if kind == "last" else NONE
+            if kind == "both":
+                first, last = divmod(place, len(to_s))
+            found.append((float(values.flat[place]), resource, first, last))
+
+        add(to_s + self.load_s[:, -2], NONE, "first")
+        for resource in range(figures.load_s.shape[2] - 2):
+            own_s = self.load_s[:, resource]
+            if resource < machines:
+                add(to_s + before @ own_s, resource, "first")
+                work_s = (before * self.lone_s[:, resource]) @ before
+            else:
+                if resource > machines:
+                    link = resource - machines - 1
+                    own_s = own_s + np.bincount(figures.pairs[:, 0], self.carried_s[:, link], len(to_s))
+                add(to_s + within @ own_s, resource, "first")
+                work_s = (makers * self.lone_carried_s[:, link]) @ readers if resource > machines else before * 0
+            found.append((float(own_s.sum()), resource, NONE, NONE))
+            if work_s.any():
+                add(np.where(work_s > 0, to_s[:, None] + work_s + from_s, 0.0), resource, "both")
+                lone_s = self.lone_s[:, resource] if resource < machines else self.lone_carried_s[:, link]
+                all_s = before.T @ lone_s if resource < machines else lone_s @ readers
+                add(np.where(all_s > 0, all_s + from_s, 0.0), resource, "last")
+        found.sort(key=lambda each: -each[0])
+        return [
+            (value_s, Row(resource, first, last, _head(figures, via, first), _tail(onward, last)))
+            for value_s, resource, first, last in found
+        ]
+
+    def _heads(self) -> tuple[Floats, Ints]:
+        """When the first replica of each operator ends at least, and the pair that says so."""
+        figures = self.figures
+        to_s, via = np.zeros(len(figures.group)), np.full(len(figures.group), NONE)
+        incoming: list[list[int]] = [[] for _ in figures.group]
+        for pair, reader in enumerate(figures.pairs[:, 1].tolist()):
+            incoming[reader].append(pair)
+        for place in figures.order.tolist():
+            for pair in incoming[place]:
+                there_s = to_s[figures.pairs[pair, 0]] + self.delay_s[pair]
+                if there_s > to_s[place]:
+                    to_s[place], via[place] = there_s, pair
+            to_s[place] += self.least_s[place]
+        return to_s, via
+
+    def _tails(self) -> tuple[Floats, Ints]:
+        """What comes at least from the start of any replica of an operator on, and the operator after it."""
+        figures = self.figures
+        from_s, onward = self.load_s[:, -1].copy(), np.full(len(figures.group), NONE)
+        readers: list[list[int]] = [[] for _ in figures.group]
+        for maker, reader in figures.pairs.tolist():
+            readers[maker].append(reader)
+        for place in reversed(figures.order.tolist()):
+            for reader in readers[place]:
+                if from_s[reader] > from_s[place]:
+                    from_s[place], onward[place] = from_s[reader], reader
+            from_s[place] += self.least_s[place]
+        return from_s, onward
+
+
+def _head(figures: Quantities, via: Ints, first: int) -> tuple[int, ...]:
+    path = []
+    while first != NONE and via[first] != NONE:
+        path.append(int(via[first]))
+        first = int(figures.pairs[path[-1], 0])
+    return tuple(path)
+
+
+def _tail(onward: Ints, last: int) -> tuple[int, ...]:
+    path = []
+    while last != NONE:
+        path.append(last)
+        last = int(onward[last])
+    return tuple(path)

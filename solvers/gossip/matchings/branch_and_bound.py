@@ -1,0 +1,155 @@
+"""Plans of independent matchings by branch and bound: probabilities, weights and matchings together."""
+
+import heapq
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ddlopt.models.gossip.matchings.evaluate import evaluate_matchings
+from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
+from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
+from ddlopt.models.gossip.spectral.laplacians import Floats
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.contracts import Limits, relative_gap
+from ddlopt.solvers.gossip.matchings.activation import Plan
+from ddlopt.solvers.gossip.matchings.branching import Branching, Node
+from ddlopt.solvers.gossip.matchings.exact import plan_of
+from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
+from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
+from ddlopt.solvers.gossip.matchings.search import MatchingsSearch, descended
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+
+_OPENING, _OPENING_LARGE, _LARGE = 0.4, 0.9, 24
+"""Parts of the time that the search gets, up to so many edges and beyond, where the tree hardly moves the bound."""
+# Part of the way between a bound and what would cut a node: nearer, the relaxed optimum matters no more.
+_CLOSE = 0.02
+_VISITED, _EVERY = 20, 10
+"""Nodes whose relaxed answer becomes a plan: the first ones, and then each tenth."""
+_HARDLY = 1e-9
+"""Of a factor, what is no gap."""
+
+
+class Open(NamedTuple):
+    """A node with its relaxed answer, by its bound."""
+
+    bound: float
+    number: int
+    node: Node
+    box: RelaxedMoment
+    at: Relaxed
+
+
+@dataclass(frozen=True)
+class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
+    r"""The best plan of independent matchings, after :class:`MatchingsSearch`.
+
+    A node is a box of probabilities. Its bound is that of
+    :class:`~ddlopt.models.gossip.matchings.relaxed_moments.RelaxedMoment`, from the multipliers of a convex problem in
+    probabilities and weights. The probability with the largest error is split; matchings that are part of the question
+    are found edge by edge, see :mod:`~ddlopt.solvers.gossip.matchings.branching`, where all edges take as long as
+    each other and have no budgets of their own. Otherwise boxes of edges are split, whose bound need not reach the
+    best plan.
+    """
+
+    name: ClassVar[str] = "matchings-branch-and-bound"
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.spectral.kernels",)
+    covers: ClassVar[type[Any]] = MatchingsInstance
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, and single matchings."""
+        reason = super().refuses(instance)
+        if reason is None and instance.activation == "single":
+            return "it is for matchings that are active independently; single-matching is for one at a time"
+        return reason
+
+    def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """The best plan and the bound on all plans."""
+        share = _OPENING if len(instance.network.edges) <= _LARGE else _OPENING_LARGE
+        left = None if np.isinf(clock.left_s) else max(1e-3, share * clock.left_s)
+        opening = MatchingsSearch().find(instance, limits, seed, Clock(Limits(left, limits.gap), None), start)
+        assert isinstance(opening.solution, MatchingPlan)
+        assert opening.bound is not None
+        factor = evaluate_matchings(instance, opening.solution).objective
+        assert factor is not None
+        tree = _Tree(instance, opening.solution, float(factor), opening.bound, limits.gap, clock)
+        clock.report(tree.factor, tree.bound)
+        with threadpool_limits(limits.threads):
+            tree.grow()
+        clock.report(tree.factor, tree.bound)
+        return MethodOutput(tree.best, {**opening.details, "nodes": tree.nodes}, tree.bound)
+
+
+class _Tree:
+    """The best plan, and the bound on all."""
+
+    def __init__(
+        self, instance: MatchingsInstance, best: MatchingPlan, factor: float, bound: float, gap: float, clock: Clock
+    ) -> None:
+        self.instance, self.best, self.factor, self.bound = instance, best, factor, bound
+        self.nodes, self._clock, self._gap = 0, clock, gap
+        self._branching, self._numbers = Branching(instance), count()
+
+    @property
+    def target(self) -> float:
+        """The bound from which on a node needs no branches."""
+        return self.factor - max(self._gap * self.factor, _HARDLY)
+
+    def grow(self) -> None:
+        """Split the node with the least bound, until the bound is near enough or the time is up."""
+        distance = relative_gap(self.factor, self.bound)
+        if distance is None or distance <= self._gap or self.factor - self.bound <= _HARDLY:
+            return
+        cut, waiting = self.factor, list[Open]()
+        for root in self._branching.roots():
+            cut = self._bounded(root, self.bound, waiting, cut)
+        while waiting and waiting[0].bound < self.target and not self._clock.expired:
+            first = heapq.heappop(waiting)
+            for child in self._branching.children(first.node, first.box, first.at):
+                cut = self._bounded(child, first.bound, waiting, cut)
+            least = min(cut, self.factor, waiting[0].bound if waiting else self.factor)
+            if least > self.bound * (1.0 + IMPROVEMENT_TOL) + _HARDLY:
+                self.bound = least
+        if not waiting:
+            self.bound = max(self.bound, min(cut, self.factor))
+
+    def _bounded(self, node: Node, known: float, waiting: list[Open], cut: float) -> float:
+        """Put a node among those that wait; the least bound of those that need not."""
+        built = self._branching.built(node)
+        if built is None:
+            return cut
+        self.nodes += 1
+        found = relaxed(built.box, built.inside, self._decided)
+        if found.factor < self.factor and (self.nodes <= _VISITED or self.nodes % _EVERY == 0):
+            self._visit(node, built.box, found)
+        bound = max(known, found.bound)
+        if bound >= self.target:
+            return min(cut, bound)
+        heapq.heappush(waiting, Open(bound, next(self._numbers), node, built.box, found))
+        return cut
+
+    def _decided(self, factor: float, bound: float) -> bool:
+        return bound >= self.target or factor - bound <= max(_HARDLY, _CLOSE * abs(self.target - bound))
+
+    def _visit(self, node: Node, box: RelaxedMoment, found: Relaxed) -> None:
+        rounded = self._branching.rounded(node, box, found)
+        if rounded is None:
+            return
+        plan = Plan(self.instance, rounded[0])
+        value = _factor(plan, plan.kept(rounded[1]))
+        if value >= self.factor * (1.0 - IMPROVEMENT_TOL):
+            return
+        probabilities, weights = descended(plan, plan.kept(rounded[1]), self._clock)
+        better = plan_of(self.instance, plan, probabilities, weights)
+        objective = evaluate_matchings(self.instance, better).objective
+        if objective is not None and objective < self.factor:
+            self.best, self.factor = better, float(objective)
+            self._clock.report(self.factor, self.bound)
+
+
+def _factor(plan: Plan, probabilities: Floats) -> float:
+    # Finer than what makes a descent worth its time
+    return best_weights(plan.moment(probabilities), 1e-6).factor

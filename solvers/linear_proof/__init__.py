@@ -1,0 +1,1 @@
+"""The search that writes proofs of linear formulations' bounds."""

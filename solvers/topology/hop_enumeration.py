@@ -1,0 +1,214 @@
+"""All-to-all traffic: all links with few hops are listed, so that others are known to have many."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from math import ceil, comb, inf
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse.csgraph import floyd_warshall
+
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.evaluate import evaluate
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
+from ddlopt.solvers.topology.balance.exact import polish
+from ddlopt.solvers.topology.branch_and_bound.symmetry import canonical_order
+from ddlopt.solvers.topology.hop_enumeration_kernel import DEPTH, DONE, FOUND, NODES, Ints, list_digraphs
+from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+
+_BUDGET = 2_000_000
+"""Sets tried between looks at the clock: about a second."""
+# Digraphs taken over from the kernel at a time.
+_ROOM = 4096
+# Combinations of neighbours beyond which a search ends in no time that anybody has.
+_MOST_SETS = 2000
+_MOST_SERVERS = 32
+"""Sets of servers are bits of a number, and so few servers are far beyond what can be listed."""
+_STEP = 2
+"""By how much more than before hops may exceed the least in the next list, so that there is always a bound."""
+_QUICK = Effort(sweeps=30, sharpest=500.0, kicks=0, columns=1, tolerance=1e-4)
+_LENGTHS = 2**20
+"""Arc lengths are whole numbers up to this, so that their bound has no rounding."""
+
+
+@dataclass(frozen=True)
+class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
+    r"""Proves how far all-to-all traffic is from the Moore bound, by listing the links whose hops are close to it.
+
+    All pairs of servers exchange :math:`\tau` bytes. Let :math:`H_0` be the least hops that the Moore bound allows all
+    pairs together. A design with :math:`H_0 + e` hops loads a link with at least :math:`(H_0 + e)\,\tau / (n d)`. All
+    regular digraphs with at most e more hops are listed, up to their numbering, and each is routed, with the dual
+    values of its routing as proof of its load. So either one of these is best, or the load is that of :math:`e + 1` at
+    least. e is raised until that reaches the best design.
+
+    *Listing.* Servers are numbered breadth first from one with no more excess hops than the mean, and get their links
+    in this order. After each it is counted how many servers each server can reach, and be reached from, within
+    h hops at most; what is missing from the Moore bound, over all h, is excess. Among servers found by the same one,
+    those come first that find more. Copies with other numbers are told by their canonical numbering.
+
+    Adding links hurts nobody, and one-way links can be added until all ports are in use, see
+    :func:`~ddlopt.models.topology.integer_instance.always_filled`; where links may not be parallel, those with parallel
+    ones are a relaxation.
+
+    The Moore bound on hops is folklore; the enumeration is ours.
+
+    Parameters
+    ----------
+    opening : float
+        Effort of ``link-exchange``, which gives the first design where no start is given.
+    """
+
+    opening: float = 0.3
+
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.topology.hop_enumeration_kernel",
+        "ddlopt.solvers.topology.branch_and_bound.symmetry",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.opening > 0:
+            raise OptionError(f"opening must be positive, got {self.opening}")
+
+    @property
+    def name(self) -> str:
+        """``hop-enumeration``."""
+        return "hop-enumeration"
+
+    def kernels_for(self, instance: TopologyInstance) -> tuple[str, ...]:
+        """Its own, and those of the opening."""
+        return (*self.kernels, *LinkExchange().kernels_for(instance))
+
+    def refuses(self, instance: TopologyInstance) -> str | None:
+        """Anything but all-to-all traffic over one-way links with forwarding, and too many sets of neighbours."""
+        n, d = instance.servers, instance.degree
+        if instance.optics != "one_way" or not instance.host_forwarding:
+            return "it lists one-way links, over which servers forward"
+        if instance.allreduce_groups or len(np.unique(instance.traffic_bytes[~np.eye(n, dtype=np.bool_)])) > 1:
+            return "the traffic is not the same for all pairs"
+        many = comb(n + d - 1, d)
+        if n > _MOST_SERVERS or many > _MOST_SETS:
+            return f"{n} servers have {many} sets of {d} neighbours; at most {_MOST_SETS}, and {_MOST_SERVERS} servers"
+        return None
+
+    def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """The best design and the bound; details: excess hops that are listed, digraphs, sets tried."""
+        search = _Search(instance, clock)
+        if start is not None:
+            search.offer(start)
+        else:
+            share = None if limits.time_s is None else 0.3 * limits.time_s
+            opening = LinkExchange(self.opening).solve(instance, replace(limits, time_s=share), seed)
+            if isinstance(opening.solution, TopologyDesign):
+                search.offer(opening.solution)
+        search.run()
+        if search.best is None:
+            raise NoSolutionError(f"'{instance.name}': no design was found")
+        details = {"excess_hops": search.excess, "digraphs": len(search.known), "sets": search.sets_tried}
+        return MethodOutput(search.best, details, instance.iteration_time_s(search.proven_bytes))
+
+
+class _Search:
+    """The incumbent, and what is proven."""
+
+    def __init__(self, instance: TopologyInstance, clock: Clock) -> None:
+        self.instance, self.clock, self.job = instance, clock, Job(instance)
+        self.n, self.d = instance.servers, instance.degree
+        self.unit = float(instance.traffic_bytes.max())
+        levels = list(level_sizes(self.n - 1, self.d, False))
+        self.least_hops = self.n * sum(h * size for h, size in enumerate(levels, 1))
+        self.best: TopologyDesign | None = None
+        self.best_bytes = inf
+        self.least_listed = inf
+        self.excess, self.sets_tried = -1, 0
+        self.known: set[bytes] = set()
+
+    def offer(self, design: TopologyDesign) -> None:
+        """Take a design as incumbent if it is better."""
+        checked = evaluate(self.instance, design)
+        if checked.feasible and float(checked.details["max_link_load_bytes"]) < self.best_bytes:
+            self.best, self.best_bytes = design, float(checked.details["max_link_load_bytes"])
+            self._tell()
+
+    def _tell(self) -> None:
+        bound = self.instance.iteration_time_s(self.proven_bytes)
+        self.clock.report(self.instance.iteration_time_s(self.best_bytes), bound)
+
+    def with_excess(self, excess: int) -> float:
+        """Bytes on the busiest link of a design with so many hops beyond the least."""
+        return (self.least_hops + excess) * self.unit / (self.n * self.d)
+
+    @property
+    def proven_bytes(self) -> float:
+        """A bound on the load of every design."""
+        return min(self.best_bytes, self.least_listed, self.with_excess(self.excess + 1))
+
+    @property
+    def target_bytes(self) -> float:
+        """A load that no design is to stay below for the proof to be complete."""
+        return self.best_bytes * (1 - self.clock.gap)
+
+    def run(self) -> None:
+        """List more and more until nothing better is left, or the time is up."""
+        while self.with_excess(self.excess + 1) < self.target_bytes and self.least_listed >= self.target_bytes:
+            enough = ceil(self.target_bytes * self.n * self.d / self.unit) - self.least_hops - 1
+            most = min(self.excess + _STEP, max(enough, self.excess + 1))
+            least = min((self._load(out) for out in self._digraphs(most)), default=inf)
+            self.least_listed = min(self.least_listed, least)
+            if self.clock.expired:
+                return
+            self.excess = most
+            self._tell()
+
+    def _digraphs(self, most: int) -> Iterator[Ints]:
+        """Those with at most so many excess hops that were not met before, as servers that each server leads to."""
+        n, d = self.n, self.d
+        chosen = list(combinations_with_replacement(range(n), d))
+        sets = np.array([sum(1 << w for w in set(each)) for each in chosen], dtype=np.int64)
+        copies = np.array([[each.count(w) for w in range(n)] for each in chosen], dtype=np.int64)
+        table, state = np.zeros((8, n + 1), dtype=np.int64), np.zeros(4, dtype=np.int64)
+        table[0] = -1
+        found = np.zeros((_ROOM, n), dtype=np.int64)
+        before = 0
+        while not state[DONE] and not self.clock.expired:
+            list_digraphs(n, d, most, sets, copies, table, state, _BUDGET, found)
+            for places in found[: state[FOUND]]:
+                arcs = np.ascontiguousarray(copies[places])
+                order = canonical_order(np.zeros(n, np.uint64), arcs)
+                key = arcs[np.ix_(order, order)].astype(np.int8).tobytes()
+                if key not in self.known:
+                    self.known.add(key)
+                    yield np.array([chosen[place] for place in places], dtype=np.int64)
+                if self.clock.expired:
+                    return
+            state[FOUND] = 0
+            self.sets_tried += int(state[NODES]) - before
+            before = int(state[NODES])
+        assert self.clock.expired or state[DEPTH] < 0
+
+    def _load(self, heads: Ints) -> float:
+        """A bound on the load of these links, which is their load unless it is above the target."""
+        found = balance(self.job, heads, None, _QUICK)
+        bound = self._metric_bound(found)
+        if bound < self.target_bytes:
+            found = polish(found)
+            bound = self._metric_bound(found)
+        if found.congestion_bytes < self.best_bytes:
+            self.offer(found.design())
+        return bound
+
+    def _metric_bound(self, found: Balance) -> float:
+        """Bytes times length of the shortest paths over the length of all links, for the better of two lengths."""
+        n, d = self.n, self.d
+        best = 0.0
+        longest = float(found.length.max())
+        for length in (np.maximum(1, np.rint(found.length / longest * _LENGTHS)), np.ones(n * d)):
+            table = np.full((n, n), inf)
+            np.minimum.at(table, (np.repeat(np.arange(n), d), found.heads.ravel()), length)
+            best = max(best, float(floyd_warshall(table).sum() * self.unit / length.sum()))
+        return best

@@ -1,0 +1,157 @@
+"""Numba kernel that lists regular digraphs whose hops exceed the Moore bound by little, by depth-first search.
+
+Servers are numbered breadth first from server 0. Sets of servers are the bits of a whole number.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.kernels import helper, kernel, leaf
+
+Ints = npt.NDArray[np.int64]
+
+DEPTH, NODES, FOUND, DONE = range(4)
+"""Entries of ``state``: the server whose links are chosen, sets tried, digraphs found, and whether all is searched."""
+
+
+NEVER = 10**6
+"""More than hops can exceed anything by, where somebody is out of reach."""
+
+
+@leaf
+def _size(members: int) -> int:
+    """How many bits are set."""
+    number = 0
+    while members:
+        members &= members - 1
+        number += 1
+    return number
+
+
+@leaf
+def _least_excess(v: int, n: int, degree: int, near: Ints, open_ends: Ints) -> int:
+    """Hops to v, or from it, beyond those of the Moore bound at least.
+
+    ``near`` has the known neighbours of each server, ``open_ends`` how many it will get besides. Of an unknown one all
+    that can be reached over it is counted as new.
+    """
+    seen, layer = np.int64(1) << v, np.int64(1) << v
+    reached, unknown, full, size, excess = 0, 0, 0, 1, 0
+    while full < n - 1:
+        size *= degree
+        full = min(n - 1, full + size)
+        unknown *= degree
+        following = np.int64(0)
+        for w in range(n):
+            if (layer >> w) & 1:
+                following |= near[w]
+                unknown += open_ends[w]
+        layer = following & ~seen
+        seen |= layer
+        reached += _size(layer) + unknown
+        excess += max(0, full - reached)
+    while reached < n - 1 and (layer or unknown):
+        unknown *= degree
+        following = np.int64(0)
+        for w in range(n):
+            if (layer >> w) & 1:
+                following |= near[w]
+                unknown += open_ends[w]
+        layer = following & ~seen
+        seen |= layer
+        reached += _size(layer) + unknown
+        excess += max(0, n - 1 - reached)
+    return excess if reached >= n - 1 else NEVER
+
+
+@leaf
+def _has_room(n: int, copies: Ints, open_in: Ints) -> bool:
+    """Whether no server would get more links than it takes."""
+    for w in range(n):  # noqa: SIM110 (compiled code is written in loops)
+        if copies[w] > open_in[w]:
+            return False
+    return True
+
+
+@helper
+def _too_far(n: int, degree: int, most: int, near: Ints, open_ends: Ints) -> bool:
+    """Whether all hops together exceed the Moore bound by more than ``most``."""
+    excess = 0
+    for v in range(n):
+        if open_ends[v] < degree:
+            excess += _least_excess(v, n, degree, near, open_ends)
+            if excess > most:
+                return True
+    return False
+
+
+@kernel("(i8, i8, i8, i8[::1], i8[:, ::1], i8[:, ::1], i8[::1], i8, i8[:, ::1])", nogil=True)
+def list_digraphs(
+    n: int, degree: int, most: int, sets: Ints, copies: Ints, table: Ints, state: Ints, budget: int, found: Ints
+) -> None:
+    """Go on with the search until ``budget`` more sets are tried or ``found`` (many, n) is full.
+
+    ``sets`` are all that ``degree`` links may lead to, ``copies`` (sets, n) how many links to each server, and what is
+    found are places in these. ``table`` (8, n + 1) is the stack and begins with zeros, but -1 in its first row: place
+    of the set of each server, servers found before, those found by it and by whom each server was found, links out and
+    in as sets, and how many of either are open.
+    """
+    place, before, new, finder = table[0], table[1], table[2], table[3]
+    out, into, open_out, open_in = table[4], table[5], table[6], table[7]
+    v = state[DEPTH]
+    if state[NODES] == 0:
+        before[0] = 1
+        for w in range(n):
+            open_out[w] = open_in[w] = degree
+    last = state[NODES] + budget
+    while v >= 0 and state[NODES] < last and state[FOUND] < len(found):
+        if place[v] >= 0:
+            taken = sets[place[v]]
+            out[v], open_out[v] = 0, degree
+            for w in range(n):
+                if (taken >> w) & 1:
+                    into[w] &= ~(np.int64(1) << v)
+                    open_in[w] += copies[place[v], w]
+        barred = np.int64(1) << v
+        for w in range(n):
+            if open_in[w] == 0:
+                barred |= np.int64(1) << w
+        k, known = place[v] + 1, before[v]
+        while k < len(sets):
+            # Servers are numbered as they are found.
+            fresh = sets[k] >> known
+            if not sets[k] & barred and not fresh & (fresh + 1) and _has_room(n, copies[k], open_in):
+                break
+            k += 1
+        if k == len(sets):
+            place[v] = -1
+            v -= 1
+            continue
+        place[v], taken = k, sets[k]
+        state[NODES] += 1
+        out[v], open_out[v], new[v] = taken, 0, 0
+        for w in range(n):
+            if (taken >> w) & 1:
+                into[w] |= np.int64(1) << v
+                open_in[w] -= copies[k, w]
+                if w >= known:
+                    new[v] += 1
+                    finder[w] = v
+        # Of servers found by the same one that comes first which finds the most.
+        if v > 1 and finder[v] == finder[v - 1] and new[v] > new[v - 1]:
+            continue
+        if known + new[v] == v + 1 < n or _least_excess(0, n, degree, out, open_out) > most // n:
+            continue
+        if _too_far(n, degree, most, out, open_out) or _too_far(n, degree, most, into, open_in):
+            continue
+        if v == n - 1:
+            for w in range(n):
+                found[state[FOUND], w] = place[w]
+            state[FOUND] += 1
+            continue
+        v += 1
+        before[v] = known + new[v - 1]
+    state[DEPTH] = v
+    state[DONE] = v < 0

@@ -1,0 +1,109 @@
+"""Exact methods whose formulation may leave out what is no better than a solution that is known."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ddlopt.models.catalogue import family as family_of
+from ddlopt.models.contracts import Formulation
+from ddlopt.models.errors import SolutionError
+from ddlopt.solvers.backends import backend
+from ddlopt.solvers.backends.contracts import uses_of_backend
+from ddlopt.solvers.certified import told_anew
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
+from ddlopt.solvers.exact import Exact
+
+
+def known_objective(instance: Any, start: Any) -> float | None:
+    """The objective of a start, as the check of its family finds it; None without a feasible one."""
+    if start is None:
+        return None
+    try:
+        found = family_of(instance.family).evaluate(instance, start)
+    except SolutionError:
+        return None
+    return float(found.objective) if found.feasible and found.objective is not None else None
+
+
+class FromStart(ABC):
+    """A formulation that is made for a start, by the solver of that name."""
+
+    if TYPE_CHECKING:  # of a class or of an object, as it suits
+
+        @property
+        def name(self) -> str:
+            """As in the catalogue."""
+
+        @property
+        def family(self) -> str:
+            """Of the instances that it answers."""
+
+        @property
+        def solver(self) -> str:
+            """Behind the formulation."""
+
+    @abstractmethod
+    def made(self, instance: Any, start: Any = None, gap: float | None = None) -> Formulation:
+        """The formulation for a start, and for the gap that is asked for."""
+
+    def started(self, instance: Any, limits: Limits, seed: int, start: Any) -> Any:
+        """The start; a method that has none may ask a heuristic for it."""
+        return start
+
+    def refuses(self, instance: Any) -> str | None:
+        """What the formulation refuses."""
+        return self.made(instance).refuses(instance)
+
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What the formulation calls."""
+        return tuple(getattr(self.made(instance), "kernels", ()))
+
+    def uses_for(self, instance: Any) -> frozenset[str] | None:
+        """A start, and what the solver can be told."""
+        return uses_of_backend(backend(self.solver))
+
+    def formulation_for(self, instance: Any) -> Formulation | None:
+        """The formulation, as it is without a start."""
+        return self.made(instance)
+
+    def solver_for(self, instance: Any) -> str | None:
+        """The one behind the formulation."""
+        return self.solver
+
+    def solve(
+        self,
+        instance: Any,
+        limits: Limits,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        start: Any = None,
+    ) -> Result:
+        """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
+        compile_s = compiled(self, instance)
+        start = self.started(instance, limits, seed, start)
+        exact = Exact(self.name, self.family, self.made(instance, start, limits.gap), backend(self.solver))
+        result = exact.solve(instance, limits, seed, progress, start)
+        return told_anew(result, compile_s=compile_s + result.compile_s)
+
+
+@dataclass(frozen=True)
+class Limited(FromStart):
+    """A formulation that is made from the objective of the start.
+
+    Parameters
+    ----------
+    name, family : str
+    formulation : callable
+        Makes it, from the objective where one is known.
+    solver : str
+    """
+
+    name: str
+    family: str
+    formulation: Callable[[float | None], Formulation]
+    solver: str = "highs"
+
+    def made(self, instance: Any, start: Any = None, gap: float | None = None) -> Formulation:
+        """By the objective of the start."""
+        return self.formulation(known_objective(instance, start))

@@ -1,0 +1,183 @@
+"""Transformers from ``config.json``: published parameter totals, networks built from papers, one line for bad input."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from refusals import one_line
+
+import ddlopt
+from ddlopt.instances.readers import convert
+from ddlopt.instances.readers.models.transformer_config import read_transformer
+from ddlopt.instances.workloads.codesign.graphs import graph_of
+from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
+from ddlopt.instances.workloads.networks import published
+from ddlopt.instances.workloads.networks.network_graphs import training_step
+from ddlopt.models.errors import InstanceError, OptionError
+
+GPT2 = {"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
+BERT = {
+    "model_type": "bert",
+    "num_hidden_layers": 12,
+    "hidden_size": 768,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "vocab_size": 30522,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+LLAMA = {
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "intermediate_size": 11008,
+    "vocab_size": 32000,
+    "max_position_embeddings": 4096,
+}
+MISTRAL = LLAMA | {"model_type": "mistral", "intermediate_size": 14336, "num_key_value_heads": 8}
+MIXTRAL = MISTRAL | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+SMALL = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
+SMALL |= {"intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 32}
+
+
+def llama(model_type, layers, hidden, heads, keys, width, words, **more):
+    sizes = {"num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads}
+    sizes |= {"num_key_value_heads": keys, "intermediate_size": width, "vocab_size": words}
+    return LLAMA | {"model_type": model_type} | sizes | more
+
+
+ROBERTA = BERT | {"model_type": "roberta", "vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}
+TOTALS = {
+    "gpt2": (GPT2, 124_439_808),
+    "gpt2-medium": (GPT2 | {"n_layer": 24, "n_embd": 1024, "n_head": 16}, 354_823_168),
+    "gpt2-xl": (GPT2 | {"n_layer": 48, "n_embd": 1600, "n_head": 25}, 1_557_611_200),
+    "bert-base": (BERT, 109_482_240),
+    "roberta-base": (ROBERTA, 124_645_632),
+    "llama-2-7b": (LLAMA, 6_738_415_616),
+    "llama-3-8b": (llama("llama", 32, 4096, 32, 8, 14336, 128256), 8_030_261_248),
+    "mistral-7b": (MISTRAL, 7_241_732_096),
+    "mixtral-8x7b": (MIXTRAL, 46_702_792_704),
+    "qwen2-7b": (llama("qwen2", 28, 3584, 28, 4, 18944, 152064), 7_615_616_512),
+    "gemma-2b": (llama("gemma", 18, 2048, 8, 1, 16384, 256000, head_dim=256), 2_506_172_416),
+}
+"""Configurations and the totals that their makers publish."""
+
+
+def written(tmp_path, config):
+    path = tmp_path / "config.json"
+    path.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", TOTALS)
+def test_parameters_are_those_published(name, tmp_path):
+    config, total = TOTALS[name]
+    assert read_transformer(written(tmp_path, config)).workload(1).parameters == total
+
+
+def test_gpt2_and_bert_are_those_from_their_papers(tmp_path):
+    gpt2 = read_transformer(written(tmp_path, GPT2))
+    assert gpt2.workload(4) == published.gpt2(4)
+    assert gpt2.step() == training_step("gpt2")
+    bert = read_transformer(written(tmp_path, BERT), 128)
+    assert bert.workload(4) == published.bert(12, 768, 128, 4)
+    assert bert.step() == training_step("bert-base")
+    assert transformer_graph(bert) == graph_of(published.bert(12, 768, 128, 4))
+
+
+@pytest.mark.parametrize("family", ["llama", "mixtral", "gemma", "gpt2", "roberta"])
+def test_every_layer_is_in_a_piece_and_every_gradient_in_the_step(family, tmp_path):
+    sizes = read_transformer(written(tmp_path, small(family)))
+    workload = sizes.workload(1)
+    inside = [layer for piece in transformer_graph(sizes).pieces for layer in (*piece.split, *piece.after)]
+    assert sorted(inside, key=str) == sorted(workload.layers, key=str)
+    assert sum(operator.gradient for operator in sizes.step()) == workload.parameters
+    forward = sum(layer.flops for layer in workload.layers)
+    products = sum(each.flops for each in sizes.step() if each.name.endswith("/forward"))
+    assert products == pytest.approx(forward, rel=0.05)
+
+
+def small(family):
+    config = SMALL | {"model_type": family, "num_local_experts": 4, "num_experts_per_tok": 2, "type_vocab_size": 1}
+    if family == "roberta":
+        del config["num_key_value_heads"]
+    return config | {"n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 32} if family == "gpt2" else config
+
+
+def test_attention_is_cut_by_heads_of_keys_and_values(tmp_path):
+    pieces = {
+        piece.name: piece for piece in transformer_graph(read_transformer(written(tmp_path, small("llama")))).pieces
+    }
+    assert pieces["block.0.attention.heads"].columns == 2
+    assert (pieces["block.0.feed.wide"].columns, pieces["block.0.feed.wide"].rows) == (96, 64)
+    assert (pieces["words"].columns, pieces["words"].rows) == (200, 64)
+
+
+def test_experts_are_on_all_servers_or_shared_out(tmp_path):
+    options = {"servers": 4, "degree": 2, "gpus_per_server": 1, "batch": 3}
+    read = convert(written(tmp_path, small("mixtral")), "transformer-codesign", **options)
+    layer = next(each for each in read.layers if each.name == "block.0.experts")
+    by_name = {strategy.name: strategy for strategy in layer.strategies}
+    assert list(by_name) == ["data", "data-2", "data-1", "expert-2", "expert-4"]
+    four = by_name["expert-4"]
+    # 3 samples of 32 tokens, each to 2 of 4 experts; of the 2 copies half a one goes to each server, forward and back.
+    assert {amount for _, _, amount in four.traffic} == {4 * 3 * 32 * 0.5 * 64 * 4}
+    assert len(four.traffic) == 12
+    assert four.flops == by_name["data"].flops
+    router = 4 * 64 * 4
+    assert [reduction.bytes for reduction in four.reductions] == [router]
+    assert sum(reduction.bytes for reduction in by_name["data"].reductions) == 4 * (4 * 3 * 64 * 96) + router
+
+
+def test_experts_get_as_many_tokens_each(tmp_path):
+    sizes = read_transformer(written(tmp_path, MIXTRAL))
+    one = replace(sizes, experts=1, chosen=1)
+    flops = {each.name: each.flops for each in sizes.workload(1).layers}
+    of_one = {each.name: each.flops for each in one.workload(1).layers}
+    assert sum(flops[f"block.0.experts.{e}.up"] for e in range(8)) == 2 * of_one["block.0.experts.0.up"]
+
+
+@pytest.mark.parametrize("family", ["llama", "mixtral", "gpt2", "roberta"])
+def test_all_problems_have_answers(family, tmp_path):
+    path = written(tmp_path, small(family))
+    servers = {"servers": 4, "degree": 2, "gpus_per_server": 1}
+    for problem, method, options in (
+        ("transformer", "espresso", {"nodes": 2}),
+        ("transformer-topology", "topology-finder", servers),
+        ("transformer-codesign", "alternating", servers),
+        ("transformer-deployment", "data-parallel", {"groups": 4}),
+    ):
+        found = ddlopt.solve(convert(path, problem, batch=2, **options), method)
+        assert found.checked, problem
+
+
+BAD = {
+    "no JSON": ("{", "not valid JSON"),
+    "a list": ([], "no configuration of a transformer"),
+    "no type": ({}, "model_type is None; what is read: gpt2, llama"),
+    "unknown": ({"model_type": "t5"}, "model_type is 't5'; what is read: gpt2, llama"),
+    "missing": ({"model_type": "llama"}, "hidden_size is missing, which a llama needs"),
+    "negative": (LLAMA | {"hidden_size": -1}, "hidden_size is -1; it must be a whole number"),
+    "a word": (LLAMA | {"vocab_size": "many"}, "vocab_size is 'many'"),
+    "not a number": (LLAMA | {"vocab_size": True}, "vocab_size is True"),
+    "heads": (LLAMA | {"num_attention_heads": 30}, "num_attention_heads is 30, which does not divide hidden_size 4096"),
+    "keys": (LLAMA | {"num_key_value_heads": 5}, "num_key_value_heads is 5, which does not divide"),
+    "layers": (LLAMA | {"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000; at most 10000"),
+    "experts": (MIXTRAL | {"num_experts_per_tok": 9}, "num_experts_per_tok is 9, but there are 8 experts"),
+    "tied": (LLAMA | {"tie_word_embeddings": "no"}, "tie_word_embeddings is 'no'; it must be true or false"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused_in_a_line(case, tmp_path):
+    config, told = BAD[case]
+    with one_line(InstanceError, told):
+        convert(written(tmp_path, config), "transformer")
+
+
+def test_samples_are_no_longer_than_the_context(tmp_path):
+    with one_line(OptionError, "has a context of 1024, so use 1..1024"):
+        convert(written(tmp_path, GPT2), "transformer", sequence=2000)
+    with one_line(InstanceError, "cannot be read"):
+        convert(tmp_path / "none.json", "transformer")

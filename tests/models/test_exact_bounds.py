@@ -1,0 +1,78 @@
+"""Combinatorial bounds without rounding: never above what a solution has, and what floats say of the same."""
+
+import random
+from fractions import Fraction
+
+import networkx as nx
+import pytest
+
+from ddlopt import instances
+from ddlopt.models.aggregation.graph.bounds import exact_graph_bound, graph_bound
+from ddlopt.models.catalogue import problem_of, problems
+from ddlopt.models.exact_flow import maximum_flow
+
+SAME = ("topology", "compression/sfb", "aggregation/registers", "aggregation/tree")
+"""Where the exact bound is the floating-point one without its rounding; elsewhere a part of it is left out."""
+QUICK = ("tiny", "n12-d4", "registers-n24", "tree-soar", "abilene", "resnet50-powersgd", "wheel", "sfb-alexnet")
+
+
+def known(family):
+    for name in instances.names(family):
+        instance = instances.load(name)
+        if problem_of(instance).exact_bound is not None:
+            yield name, instance
+
+
+def agrees(name, instance):
+    """Raise unless the exact bound lies on the right side of the best known solution and beside the float."""
+    problem, sign = problem_of(instance), 1 if instance.sense == "minimize" else -1
+    bound = problem.exact_bound(instance)
+    assert isinstance(bound, Fraction), name
+    best = instances.best(name)
+    if best is not None:
+        assert sign * bound <= sign * problem.evaluate(instance, best, exact=True).objective, name
+    if problem.path in SAME:
+        assert float(bound) == pytest.approx(problem.bound(instance), rel=1e-9), name
+
+
+@pytest.mark.parametrize("family", ["topology", "compression", "aggregation"])
+def test_exact_bounds_hold_for_the_best_known_solutions(family):
+    chosen = [(name, instance) for name, instance in known(family) if any(part in name for part in QUICK)]
+    assert chosen
+    for name, instance in chosen:
+        agrees(name, instance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["topology", "compression", "aggregation"])
+def test_they_do_in_the_whole_library(family):
+    for name, instance in known(family):
+        agrees(name, instance)
+
+
+def test_bounds_are_rational_where_they_are_said_to_be():
+    assert {path for path, problem in problems().items() if problem.exact_bound is not None} >= set(SAME)
+
+
+@pytest.mark.parametrize("goal", ["utilization", "congestion", "rates"])
+def test_a_graph_in_fractions_is_bounded_as_in_floats(goal):
+    instance = instances.load("aggregation/fat-tree-k4-utilization")
+    instance = instance.model_copy(update={"goal": goal})
+    assert float(exact_graph_bound(instance)) == pytest.approx(graph_bound(instance), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_maximum_flows_are_those_of_networkx(seed):
+    rng = random.Random(seed)
+    nodes = rng.randrange(3, 12)
+    arcs = [
+        (tail, head, rng.choice((0, 1, 3, 2**70 + rng.randrange(9))))
+        for tail in range(nodes)
+        for head in range(nodes)
+        if tail != head and rng.random() < 0.4
+    ]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(nodes))
+    for tail, head, capacity in arcs:
+        graph.add_edge(tail, head, capacity=capacity)
+    assert maximum_flow(nodes, arcs, 0, 1) == nx.maximum_flow_value(graph, 0, 1)

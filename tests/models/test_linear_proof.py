@@ -1,0 +1,308 @@
+"""The checker of trees over linear programs: what it accepts, what it refuses, and that it never says too much."""
+
+import dataclasses
+import itertools
+import json
+import random
+from fractions import Fraction
+
+import pyomo.environ as pyo
+import pytest
+
+import ddlopt
+from ddlopt import proofs
+from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
+from ddlopt.models.linear_proof import ExactModel, LinearCertificate, check_tree, exact_model, program_of
+from ddlopt.models.linear_proof.objective import _Rational, bound_of, claim_for
+from ddlopt.solvers.linear_proof.tree import prove
+
+
+def knapsack(claim=Fraction(-3)):
+    """Maximise 2 a + 2 b + z with a + b + z <= 1.5, a and b of 0 and 1, 0 <= z: the best is 2.5."""
+    rows = ((None, ((0, Fraction(1)), (1, Fraction(1)), (2, Fraction(1))), Fraction(3, 2)),)
+    cost = ((0, Fraction(-2)), (1, Fraction(-2)), (2, Fraction(-1)))
+    return ExactModel(
+        True, cost, Fraction(0), rows, (Fraction(0),) * 3, (Fraction(1), Fraction(1), None), (True, True, False)
+    )
+
+
+GOOD = [["branch", 0, 0], ["dual", 0, [0], [-1]], ["branch", 1, 0], ["dual", 0, [0], [-1]], ["farkas", 0, [0], [-1]]]
+
+
+def proves(model, claim, nodes):
+    for _ in check_tree(program_of(model, Fraction(claim)), nodes):
+        pass
+
+
+def test_a_tree_by_hand():
+    proves(knapsack(), Fraction(-5, 2) - Fraction(1, 10**9), GOOD)
+    with pytest.raises(RefutedError):  # the limit 3/2 counts as rounded, and has room
+        proves(knapsack(), Fraction(-5, 2), GOOD)
+    with pytest.raises(RefutedError, match=r"node 1 proves -2\.5 where -2\.49"):
+        proves(knapsack(), Fraction(-249, 100), GOOD)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        GOOD[:-1],
+        [*GOOD, GOOD[-1]],
+        [GOOD[1]],
+        [["branch", 2, 0], GOOD[1], GOOD[1]],
+        [["branch", 7, 0], GOOD[1], GOOD[1]],
+        [["branch", 0, 5], GOOD[1], GOOD[1]],
+        [["branch", 0, -5], GOOD[1], GOOD[1]],
+        [["dual", 0, [1], [-1]]],
+        [["dual", 0, [0], [1]]],
+        [["dual", 0, [], []]],
+        [["farkas", 0, [0], [-1]]],
+        [["farkas", 0, [], []]],
+        [["branch", 0, 0]] * 50,
+    ],
+)
+def test_what_proves_nothing(nodes):
+    with pytest.raises(RefutedError):
+        proves(knapsack(), Fraction(-249, 100), nodes)
+
+
+def data(**changed):
+    good = LinearCertificate("three", "0" * 64, "exact", "0" * 64, Fraction(-5, 2), GOOD)
+    return json.loads(good.text) | changed
+
+
+def test_rows_that_contradict_each_other_by_rounding_prove_nothing():
+    rows = tuple((limit, ((0, Fraction(1)),), limit) for limit in (Fraction(0.3), Fraction(0.1) + Fraction(0.2)))
+    model = ExactModel(False, ((0, Fraction(1)),), Fraction(0), rows, (Fraction(0),), (Fraction(1),), (False,))
+    for sign in (1, -1):
+        with pytest.raises(RefutedError, match="where more than 0 is needed"):
+            proves(model, 1000, [["farkas", 0, [0, 1], [sign, -sign]]])
+    apart = (rows[0], (Fraction(1, 2), ((0, Fraction(1)),), Fraction(1, 2)))
+    proves(dataclasses.replace(model, rows=apart), 1000, [["farkas", 0, [0, 1], [-1, 1]]])
+
+
+def test_files_are_read_back():
+    read = LinearCertificate.from_data(data())
+    assert (read.nodes, read.claim) == (GOOD, Fraction(-5, 2))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": True},
+        {"version": 2},
+        {"format": "x"},
+        {"claim": "1/0"},
+        {"claim": "nan"},
+        {"claim": "1e400"},
+        {"claim": 3},
+        {"claim": "1" * 5000},
+        {"claim": "1_0"},
+        {"instance_digest": "0"},
+        {"model_digest": 3},
+        {"method": ["exact"]},
+        {"nodes": []},
+        {"nodes": {}},
+        {"nodes": [[]]},
+        {"nodes": [["dual", 0, [0], [1.0]]]},
+        {"nodes": [["dual", 0, [0], [True]]]},
+        {"nodes": [["dual", 0, [False], [1]]]},
+        {"nodes": [["dual", -1, [0], [1]]]},
+        {"nodes": [["dual", 10**9, [0], [1]]]},
+        {"nodes": [["dual", 0, [0, 0], [1, 1]]]},
+        {"nodes": [["dual", 0, [1, 0], [1, 1]]]},
+        {"nodes": [["dual", 0, [-1], [1]]]},
+        {"nodes": [["dual", 0, [0], [1, 1]]]},
+        {"nodes": [["dual", 0, [0], [10**1500]]]},
+        {"nodes": [["branch", 0, 0.5]]},
+        {"nodes": [["branch", -1, 0]]},
+        {"nodes": [["leaf"]]},
+        {"nodes": ["dual"]},
+        {"more": 1},
+    ],
+)
+def test_odd_files_are_refused(changed):
+    with pytest.raises(SolutionError):
+        LinearCertificate.from_data(data(**changed))
+
+
+def random_model(rng):
+    """A small program with bounded whole columns, and a continuous one that may have no upper bound."""
+    columns, odd = rng.randrange(2, 5), rng.choice((1, 3, 7))
+
+    def number():
+        return Fraction(rng.randrange(-6, 7), odd)
+
+    integer = tuple(rng.random() < 0.8 for _ in range(columns))
+    upper = tuple(Fraction(rng.randrange(0, 4)) if whole else None for whole in integer)
+    lower = tuple(Fraction(rng.randrange(-2, 1)) if whole else Fraction(0) for whole in integer)
+    rows = []
+    for _ in range(rng.randrange(1, 4)):
+        terms = tuple((j, value) for j in range(columns) if (value := number()))
+        low, high = sorted((number() * 2, number() * 2))
+        kind = rng.randrange(3)
+        rows.append((low if kind != 1 else None, terms, high if kind != 0 else None))
+    # A row that keeps what has no bound within some.
+    rows.append((None, tuple((j, Fraction(1)) for j in range(columns)), Fraction(9)))
+    cost = tuple((j, value) for j in range(columns) if (value := number()))
+    return ExactModel(False, cost, number(), tuple(rows), lower, upper, integer)
+
+
+def on_a_grid(model):
+    """Objectives of some feasible points: all whole columns, and the others at multiples of a sixth up to 11."""
+    ranges = []
+    for low, high, whole in zip(model.lower, model.upper, model.integer, strict=True):
+        ranges.append(range(int(low), int(high) + 1) if whole else [Fraction(k, 3) for k in range(34)])
+    for point in itertools.product(*ranges):
+        values = [sum((v * point[j] for j, v in terms), Fraction(0)) for _, terms, _ in model.rows]
+        if all(
+            (low is None or low <= value) and (high is None or value <= high)
+            for value, (low, _, high) in zip(values, model.rows, strict=True)
+        ):
+            yield model.offset + sum((v * point[j] for j, v in model.cost), Fraction(0))
+
+
+def attacks(rng, model, count):
+    """Trees made at random, and by the search for claims that are too good: whatever is accepted must be true."""
+    points = list(on_a_grid(model)) if sum(not whole for whole in model.integer) <= 2 else []
+    best = min(points, default=None)
+    accepted = 0
+    for _ in range(count):
+        base = best if best is not None else Fraction(rng.randrange(-20, 20))
+        claim = base + Fraction(rng.randrange(-8, 9), rng.choice((1, 2, 3, 1000)))
+        tree = prove(model, claim, 2.0)
+        forged = [list(node) for node in tree.nodes]
+        for node in forged:
+            if rng.random() < 0.3:
+                if node[0] == "branch":
+                    node[rng.choice((1, 2))] += rng.choice((-1, 1))
+                elif node[3]:
+                    place = rng.randrange(len(node[3]))
+                    node[3] = [*node[3]]
+                    node[3][place] += rng.choice((-1, 1, node[3][place], -2 * node[3][place]))
+        for nodes, said in ((tree.nodes, tree.claim), (tree.nodes, claim), (forged, claim)):
+            if said is None or not nodes or any(n[0] == "branch" and n[1] < 0 for n in nodes):
+                continue
+            try:
+                proves(model, said, nodes)
+            except RefutedError:
+                continue
+            accepted += 1
+            assert best is None or said <= best, (model, said, nodes)
+    return accepted
+
+
+def test_nothing_false_is_accepted():
+    rng = random.Random(1)
+    assert sum(attacks(rng, random_model(rng), 2) for _ in range(60)) > 60
+
+
+@pytest.mark.slow
+def test_nothing_false_is_accepted_of_many():
+    rng = random.Random(2)
+    assert sum(attacks(rng, random_model(rng), 6) for _ in range(600)) > 1000
+
+
+def test_models_are_read_without_rounding():
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(bounds=(0, 10), domain=pyo.Integers)
+    model.y = pyo.Var()
+    model.e = pyo.Expression(expr=2 * model.x + 1)
+    model.one = pyo.Constraint(expr=0.1 * model.x + 0.2 * model.x + (model.y - 3) / 3 <= 1)
+    model.two = pyo.Constraint(expr=(1, model.e - model.y, 7))
+    model.three = pyo.Constraint(expr=-(model.x + model.y) == 2 - model.x)
+    model.objective = pyo.Objective(expr=model.e + 0.5, sense=pyo.maximize)
+    found = exact_model(model)
+    assert found.rows[0] == (
+        None, ((0, Fraction(0.1) + Fraction(0.2)), (1, Fraction(1, 3))), Fraction(2)
+    )  # fmt: skip
+    assert found.rows[1] == (Fraction(0), ((0, Fraction(2)), (1, Fraction(-1))), Fraction(6))
+    assert found.rows[2] == (Fraction(2), ((1, Fraction(-1)),), Fraction(2))
+    assert (found.cost, found.offset, found.maximised) == (((0, Fraction(-2)),), Fraction(-3, 2), True)
+    assert (found.lower, found.upper, found.integer) == ((0, None), (10, None), (True, False))
+
+
+def test_what_is_not_linear_is_refused():
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(bounds=(0, 10))
+    model.row = pyo.Constraint(expr=model.x**2 <= 3)
+    model.objective = pyo.Objective(expr=model.x)
+    with pytest.raises(NotApplicableError, match="not linear"):
+        exact_model(model)
+
+
+@pytest.mark.parametrize("other", [0.1, 3, Fraction(1, 3)])
+def test_rationals_stay_rational_beside_floats(other):
+    for operation in (float.__add__, float.__sub__, float.__mul__, float.__truediv__):
+        name = operation.__name__
+        for one, two in ((_Rational(7, 5), other), (other, _Rational(7, 5))):
+            symbol = {"__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/"}[name]
+            found = eval(f"one {symbol} two", {"one": one, "two": two})
+            assert isinstance(found, Fraction)
+            assert found == eval(f"one {symbol} two", {"one": Fraction(one), "two": Fraction(two)})
+
+
+# Certificates of instances -------------------------------------------------------------------------------------------
+
+SMALL = [
+    "topology/tiny-n4-d2",
+    "scheduling/tiny-gangs",
+    "scheduling/tiny-shared",
+    "compression/sfb-random-n60",
+    "deployment/strategies-tree-n60",
+    "aggregation/tree-tiny-n6-k2",
+    "aggregation/registers-tiny-n8-r3",
+]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_instances_are_certified(name, tmp_path):
+    instance = ddlopt.load(name)
+    result, certificate = ddlopt.certify(instance, out=tmp_path / "proof.json", time_limit=30)
+    proven = ddlopt.check_certificate(instance, tmp_path / "proof.json")
+    sign = 1 if instance.sense == "minimize" else -1
+    objective = ddlopt.check(instance, result.solution, exact=True).objective
+    assert 0 <= sign * (objective - proven.bound) <= Fraction(1, 10**4) * abs(objective)
+    assert str(result.evidence) in ("certificate", "combinatorial")
+    assert proven == proofs.check(instance, certificate)
+
+
+def linear_certificate(name="scheduling/tiny-shared"):
+    instance = ddlopt.load(name)
+    certificate, closed = proofs.prove(instance, proofs.best_known(instance), 1e-4, 20, "exact")
+    assert closed
+    return instance, certificate
+
+
+def test_certificates_of_others_are_refused():
+    instance, good = linear_certificate()
+    other = ddlopt.load("scheduling/tiny-gangs")
+    with pytest.raises(SolutionError, match="is of 'tiny-shared'"):
+        ddlopt.check_certificate(other, good)
+    for field, value, message in (
+        ("method", "gadget", "is no exact method"),
+        ("method", "exact:horizon=3", "is no exact method"),
+        ("model_digest", "0" * 64, "another formulation"),
+    ):
+        forged = LinearCertificate(**{**vars(good), field: value})
+        with pytest.raises(SolutionError, match=message):
+            ddlopt.check_certificate(instance, forged)
+
+
+def test_claims_that_are_too_good_are_refused():
+    instance, good = linear_certificate()
+    with pytest.raises(RefutedError):
+        ddlopt.check_certificate(instance, LinearCertificate(**{**vars(good), "claim": good.claim * Fraction(9, 10)}))
+    bert = ddlopt.load("topology/bert-n12-d4")
+    certificate, closed = proofs.prove(bert, proofs.best_known(bert), 0.0, 20, "combinatorial")
+    assert closed
+    too_good = proofs.CombinatorialCertificate(bert.name, bert.digest, certificate.claim + Fraction(1, 10**40))
+    with pytest.raises(RefutedError, match=r"is .*, not"):
+        ddlopt.check_certificate(bert, too_good)
+
+
+def test_claims_are_turned_into_bounds_of_the_instance():
+    instance = ddlopt.load("aggregation/tree-tiny-n6-k2")
+    formulation = proofs.formulation_by(instance, "tree")
+    for target in (Fraction(1, 50), Fraction(1, 3)):
+        claim = claim_for(formulation, instance, False, target)
+        assert target <= bound_of(formulation, instance, False, claim) <= target * (1 + Fraction(1, 10**14))

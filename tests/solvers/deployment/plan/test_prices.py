@@ -1,0 +1,106 @@
+"""Prices of rows: no row is above the time of a plan, no bound above the best of all plans."""
+
+import itertools
+
+import numpy as np
+import pytest
+from deployment_plans import random_deployment, random_instance
+from volume import for_each, seeds
+
+from ddlopt.models.deployment import evaluate
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.plan.brute_force import BruteForce
+from ddlopt.solvers.deployment.plan.choices import Choice
+from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
+from ddlopt.solvers.deployment.plan.prices.method import PlanPrices
+from ddlopt.solvers.deployment.plan.prices.quantities import quantities
+from ddlopt.solvers.deployment.plan.prices.rows import OfPlan
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+
+
+def drawn(seed, **fields):
+    rng = np.random.default_rng(seed)
+    shape = {"operators": 7, "groups": 4, "device_groups": 1 + seed % 3, "whole_numbers": bool(seed % 2), **fields}
+    return rng, random_instance(rng, **shape)
+
+
+def as_choices(instance, figures, deployment):
+    """Places of choices that stand for a deployment: one device stands for any of its device group."""
+    simulator = Simulator(instance, figures.choices.actions)
+    at = instance.device_group_of.tolist()
+    action, duplicated, device = simulator.choice(deployment)
+    places = []
+    for group, members in enumerate(instance.members):
+        where = [int(device[place]) for place in members]
+        chosen = Choice(int(action[group]), tuple(int(duplicated[place]) for place in members), (-1,) * len(members))
+        if min(where) >= 0:
+            firsts = tuple(at.index(at[each]) for each in where)
+            used = tuple(sorted({at[each] for each in where}))
+            same = [each for each in figures.choices.of_groups[group] if each.devices == firsts]
+            lone = [
+                each
+                for each in figures.choices.of_groups[group]
+                if figures.choices.actions[each.action].device_groups == used and len(instance.devices_of(used)) == 1
+            ]
+            chosen = (same or lone)[0]
+        places.append(figures.choices.of_groups[group].index(chosen))
+    return np.array(places)
+
+
+@for_each("seed", seeds(6, 100))
+def test_no_row_is_above_the_time_of_a_plan(seed):
+    rng, instance = drawn(seed)
+    figures = quantities(instance)
+    near = 0.0
+    for _ in range(25):
+        deployment = random_deployment(rng, instance)
+        time_s = float(evaluate(instance, deployment).objective)
+        value_s, row = OfPlan(figures, as_choices(instance, figures, deployment)).largest()[0]
+        assert value_s <= time_s * (1 + 1e-9), (row, deployment)
+        near = max(near, value_s / time_s)
+    assert near > 0.7
+
+
+@for_each("seed", seeds(4, 60))
+def test_a_priced_sum_is_that_of_the_least_plan(seed):
+    """By all plans of the representatives, one by one; where groups have more neighbours, it is below."""
+    rng, instance = drawn(seed, operators=4, groups=3, device_groups=2, most_devices=2)
+    prices = BestPrices(instance)
+    for _ in range(5):
+        prices.turn()
+    figures = prices.figures
+    weights = rng.random(prices.rows)
+    weights /= weights.sum()
+    bound_s, plan = prices.least(weights)
+    some = itertools.product(*(range(count) for count in figures.counts))
+    plans = [plan, *(np.array(each) for each in itertools.islice(some, 0, None, 97))]
+    values = [sum(weights * prices.values(each)) for each in plans]
+    assert bound_s == pytest.approx(values[0], rel=1e-6)
+    assert bound_s <= min(values) * (1 + 1e-9)
+
+
+@for_each("seed", seeds(4, 100))
+def test_the_bound_holds_for_the_best_of_all_plans(seed):
+    _, instance = drawn(seed, operators=4, groups=3, counts=[[2, 1], [1, 1], [1, 1, 1], [2]][seed % 4])
+    everything = BruteForce(most=10_000_000).solve(instance, Limits())
+    assert everything.status is Status.OPTIMAL
+    assert everything.scope is None
+    result = PlanPrices(kicks=5).solve(instance, Limits())
+    assert 0 < result.bound <= everything.objective * (1 + 1e-9)
+    assert result.objective >= everything.objective * (1 - 1e-9)
+    assert evaluate(instance, result.solution).feasible
+
+
+def test_more_turns_are_never_worse_and_it_stops():
+    _, instance = drawn(2)
+    prices, before = BestPrices(instance), 0.0
+    while prices.turn():
+        assert prices.bound_s >= before
+        before = prices.bound_s
+    late = PlanPrices().solve(instance, Limits(1e-6))
+    assert late.bound is None or late.bound <= prices.bound_s * (1 + 1e-9)
+
+
+def test_choices_beyond_reason_are_refused():
+    _, instance = drawn(2, operators=12, groups=1)
+    assert "more than 1000 choices" in PlanPrices().refuses(instance)

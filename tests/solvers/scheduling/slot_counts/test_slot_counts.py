@@ -1,0 +1,84 @@
+"""Slots counted together: the bound holds for every schedule, and the search ends at the optimum."""
+
+import numpy as np
+import pytest
+from scheduling_brute_force import brute_force, random_instance
+from volume import for_each, some
+
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.scheduling import Capped, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling.instance import Network
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.scheduling.slot_counts.slot_counts import SlotCounts
+
+METHOD = SlotCounts()
+ENOUGH = Limits(time_s=300)
+SHAPES = {
+    "plain": {},
+    "deadlines": {"deadlines": True, "min_workers": True, "latency": True},
+    "star": {"places": (2, 2), "network": "star"},
+    "mesh": {"places": (2, 1, 1), "network": "mesh"},
+    "uneven": {"places": (3, 2), "uneven": True},
+}
+
+
+CASES = [(seed, shape) for seed in range(40) for shape in SHAPES]
+
+
+@for_each("seed, shape", some(CASES, 12))
+def test_it_ends_at_the_optimum_of_trying_everything(seed, shape):
+    instance = random_instance(np.random.default_rng(seed), **SHAPES[shape])
+    best, found = brute_force(instance), METHOD.solve(instance, ENOUGH)
+    assert found.checked
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(best.objective, rel=1.1e-4, abs=1e-9)
+    assert found.bound >= best.objective * (1 - 1e-6)
+
+
+def narrow(slots):
+    """Two servers with a place each, three jobs that are faster on both: one of them runs in a slot, or two alone."""
+    timing = RingTiming(gradient_bytes=1.0, bandwidth_bytes_per_s=1.0, forward_s_per_sample=1.0)
+    jobs = tuple(
+        Job(name=f"job-{i}", min_workers=2, max_workers=2, timing=timing, minibatches=4.0, utility=Capped(value=1.0))
+        for i in range(3)
+    )
+    network = Network(links=((0, 1, 1.0),))
+    servers = (ServerGroup(count=2, capacity={"gpu": 1.0}),)
+    return SchedulingInstance(name="narrow", slots=slots, slot_s=2.0, servers=servers, network=network, jobs=jobs)
+
+
+def test_alike_slots_need_one_program():
+    # A mini-batch of each worker takes 2 s: 2 of the 4 wanted in a slot, whichever job it is.
+    found = METHOD.solve(narrow(5), ENOUGH)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(2.5)
+    assert found.details["programs"] <= 2
+
+
+def test_a_start_is_kept_where_nothing_is_better():
+    start = METHOD.solve(narrow(3), ENOUGH).solution
+    again = METHOD.solve(narrow(3), ENOUGH, start=start)
+    assert again.objective == pytest.approx(1.5)
+    assert again.details["programs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"objective": "makespan"}, "the objective is 'makespan'"),
+        ({"preemptive": False}, "in one piece"),
+        ({"energy_price_per_j": 1.0}, "energy has a price"),
+        ({"bandwidth": "shared"}, "shares none out"),
+    ],
+)
+def test_refusals(change, words):
+    fields = {name: getattr(narrow(2), name) for name in SchedulingInstance.model_fields}
+    with pytest.raises(NotApplicableError, match=words):
+        METHOD.solve(SchedulingInstance(**{**fields, **change}), ENOUGH)
+
+
+def test_one_that_has_all_it_wants_needs_no_program():
+    jobs = (Job(name="a", max_workers=1, timing=PolluxTiming(compute_s=1.0), minibatches=1.0),)
+    servers = (ServerGroup(capacity={"gpu": 1.0}),)
+    found = METHOD.solve(SchedulingInstance(name="one", slots=1, slot_s=2.0, servers=servers, jobs=jobs), ENOUGH)
+    assert found.objective == pytest.approx(1.0)

@@ -1,0 +1,115 @@
+"""Links with few hops, listed: against the branch and bound, brute force, and counts that are known."""
+
+import numpy as np
+import pytest
+from topology_cases import all_to_all, job
+from volume import slow
+
+from ddlopt.instances import load
+from ddlopt.models.errors import NotApplicableError, OptionError
+from ddlopt.models.topology import evaluate
+from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.topology.hop_enumeration import HopEnumeration, _Search
+
+
+def regular_digraphs(n, degree):
+    """All tables of links with so many out of and into each server."""
+
+    def extend(rows):
+        if len(rows) == n:
+            if (np.sum(rows, axis=0) == degree).all():
+                yield np.array(rows)
+            return
+        for row in ways(n, degree):
+            if not row[len(rows)] and (np.sum([*rows, row], axis=0) <= degree).all():
+                yield from extend([*rows, row])
+
+    return list(extend([]))
+
+
+def ways(n, links):
+    """All (n,) numbers with this sum."""
+    if n == 1:
+        return [(links,)]
+    return [(first, *rest) for first in range(links + 1) for rest in ways(n - 1, links - first)]
+
+
+def hops(table):
+    """Sum of all distances; infinite if somebody is out of reach."""
+    n = len(table)
+    reached, total = np.eye(n, dtype=bool), 0
+    for _ in range(n):
+        total += n * n - reached.sum()
+        reached = reached | (reached @ (table > 0))
+    return total if reached.all() else np.inf
+
+
+def orders_of(table):
+    """Its smallest image under all numberings."""
+    from itertools import permutations
+
+    return min(table[np.ix_(order, order)].tobytes() for order in map(list, permutations(range(len(table)))))
+
+
+@pytest.mark.parametrize(("n", "degree", "most"), [(4, 2, 9), (5, 2, 5), slow(5, 2, 12), slow(5, 3, 6)])
+def test_lists_each_digraph_with_few_hops_once(n, degree, most):
+    search = _Search(all_to_all(n, degree), Clock(Limits(), None))
+    listed = [np.array([np.bincount(row, minlength=n) for row in heads]) for heads in search._digraphs(most)]
+    wanted = {orders_of(table) for table in regular_digraphs(n, degree) if hops(table) - search.least_hops <= most}
+    assert len(listed) == len(wanted)
+    assert {orders_of(table) for table in listed} == wanted
+
+
+@pytest.mark.parametrize(
+    ("n", "optimum"), [(5, 3.0), (6, 4.2), (7, 5.5), (8, 20 / 3), (9, 8.2), slow(12, 12.8), slow(13, 329 / 23)]
+)
+def test_optima_with_two_ports(n, optimum):
+    instance = load(f"all-to-all-n{n}-d2")
+    result = HopEnumeration(opening=0.05).solve(instance, Limits())
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(optimum)
+    assert optimum * (1 - 1e-4) <= result.bound <= optimum * (1 + 1e-12)
+    assert evaluate(instance, result.solution, exact=True).feasible
+
+
+def test_a_bad_start_is_improved_to_the_optimum():
+    instance = load("all-to-all-n6-d2")
+    bad = method("topology-finder", "topology").solve(instance, Limits()).solution
+    assert evaluate(instance, bad).objective > 4.5
+    result = HopEnumeration().solve(instance, Limits(), start=bad)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(4.2)
+
+
+def test_bounds_on_the_way_are_bounds():
+    instance = load("all-to-all-n9-d2")
+    result = HopEnumeration(opening=0.01).solve(instance, Limits())
+    bounds = [point.bound for point in result.trace]
+    assert bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1] <= 8.2 + 1e-9
+
+
+def test_links_that_may_not_be_parallel_and_other_bytes():
+    instance = all_to_all(6)
+    single = instance.model_copy(update={"parallel_links": False, "traffic_bytes": 3 * instance.traffic_bytes})
+    result = HopEnumeration(opening=0.05).solve(single, Limits())
+    assert result.objective == pytest.approx(12.6)
+    assert result.status is Status.OPTIMAL
+
+
+def test_refuses_other_traffic():
+    uneven = 1 - np.eye(4)
+    uneven[0, 1] = 2
+    for instance, reason in (
+        (job(uneven), "not the same"),
+        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not the same"),
+        (all_to_all(4, optics="duplex"), "one-way"),
+        (all_to_all(4, host_forwarding=False), "one-way"),
+        (all_to_all(40, 4), "sets of 4 neighbours"),
+    ):
+        with pytest.raises(NotApplicableError, match=reason):
+            HopEnumeration().solve(instance, Limits())
+    with pytest.raises(OptionError):
+        HopEnumeration(opening=0.0)

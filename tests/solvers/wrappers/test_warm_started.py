@@ -1,0 +1,174 @@
+"""A heuristic and then a model: the better solution, the better bound, and no proof that belongs to another scope."""
+
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+from stand_ins import Scripted
+from volume import for_each, seeds, slow
+
+import ddlopt
+from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError, SolverMissingError
+from ddlopt.models.topology import TopologyInstance
+from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.contracts import Limits, Method, Status, TracePoint
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
+
+INSTANCE = ddlopt.load("topology/tiny-n4-d2")
+
+
+def opened(first, second, limits=None, progress=None):
+    opening, model = Scripted("quick", first), Scripted("slow", second)
+    both = WarmStarted("both", "topology", opening, lambda instance: model)
+    return both.solve(INSTANCE, limits or Limits(), 3, progress), opening, model
+
+
+def test_the_model_starts_from_the_heuristic_and_its_better_solution_wins():
+    result, opening, model = opened({"objective": 5.0, "bound": 3.0}, {"objective": 4.0, "bound": 3.5})
+    assert (result.method, result.objective, result.bound, result.solution) == ("both", 4.0, 3.5, "solution of slow")
+    assert result.status is Status.FEASIBLE
+    assert opening.asked[0][1:] == (3, None)
+    assert model.asked[0][1:] == (3, "solution of quick")
+
+
+def test_the_heuristic_is_kept_where_the_model_finds_nothing_better():
+    result, *_ = opened({"objective": 4.0, "bound": 3.0}, {"objective": 4.5, "bound": 4.0, "scope": "half"})
+    assert (result.objective, result.solution, result.bound) == (4.0, "solution of quick", 4.0)
+    assert result.status is Status.OPTIMAL
+    assert result.scope is None
+
+
+def test_what_is_proved_within_a_scope_does_not_cover_a_solution_from_outside():
+    scoped = {"objective": 4.5, "bound": 3.0, "scope": "half", "scope_bound": 4.5}
+    result, *_ = opened({"objective": 4.0, "bound": 3.0}, scoped)
+    assert (result.objective, result.bound, result.scope, result.scope_bound) == (4.0, 3.0, None, None)
+    assert result.status is Status.FEASIBLE
+
+
+@for_each("seed", seeds(50, 500))
+def test_it_never_returns_less_than_one_of_its_parts(seed):
+    draw = random.Random(seed)
+    parts = []
+    for _ in range(2):
+        found = {"bound": draw.choice([None, 1.0, 2.0, 3.0])}
+        if draw.random() < 0.7:
+            found["objective"] = draw.choice([3.0, 4.0, 5.0])
+        if draw.random() < 0.3:
+            found |= {"scope": "half", "scope_bound": draw.choice([2.0, 3.0])}
+        parts.append(found)
+    result, _, model = opened(*parts)
+    asked = parts[: 1 + bool(model.asked)]
+    objectives = [each["objective"] for each in asked if "objective" in each]
+    bounds = [each["bound"] for each in asked if each["bound"] is not None]
+    assert result.objective == min(objectives, default=None)
+    assert (result.bound or 0.0) >= max(bounds, default=0.0)
+
+
+def test_nothing_is_left_for_the_model_where_the_bound_is_met():
+    result, _, model = opened({"objective": 4.0, "bound": 4.0, "status": Status.OPTIMAL}, {})
+    assert result.status is Status.OPTIMAL
+    assert not model.asked
+
+
+def test_ctrl_c_in_the_heuristic_keeps_what_it_has():
+    told = []
+
+    def interrupt(point):
+        told.append(point.incumbent)
+        if len(told) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    result = method("exact", "topology").solve(ddlopt.load("danoint"), Limits(), progress=interrupt)
+    assert result.checked
+    assert result.message == "by link-exchange: interrupted"
+    assert result.objective <= told[0] * (1 + 1e-9)
+
+
+def test_the_time_is_shared():
+    _, opening, model = opened({"objective": 4.0}, {"objective": 4.0}, Limits(time_s=10.0))
+    assert opening.asked[0][0].time_s == pytest.approx(3.0)
+    assert 9.0 < model.asked[0][0].time_s <= 10.0
+
+
+def test_progress_never_falls_behind_the_heuristic():
+    seen = []
+    second = {"objective": 6.0, "bound": 2.0, "trace": (TracePoint(0.1, 7.0, 1.0), TracePoint(0.2, 6.0, 4.5))}
+    opened({"objective": 5.0, "bound": 4.0}, second, progress=seen.append)
+    assert [(point.incumbent, point.bound) for point in seen] == [(5.0, 4.0), (5.0, 4.5)]
+
+
+@pytest.mark.parametrize("problem", [NotApplicableError("no"), InfeasibleError("never")])
+def test_the_model_is_asked_alone_where_the_heuristic_fails(problem):
+    model = Scripted("slow", {"status": Status.INFEASIBLE})
+    both = WarmStarted("both", "topology", Scripted("quick", {}, raises=problem), lambda instance: model)
+    result = both.solve(INSTANCE, Limits())
+    assert (result.method, result.status) == ("both", Status.INFEASIBLE)
+
+
+def test_time_that_a_late_refusal_took_is_not_given_again():
+    class Late(Scripted):
+        def solve(self, *args, **options):
+            time.sleep(0.02)
+            raise NotApplicableError("too dense")
+
+    model = Scripted("slow", {"objective": 4.0})
+    WarmStarted("both", "topology", Late("quick", {}), lambda instance: model).solve(INSTANCE, Limits(time_s=10.0))
+    assert model.asked[0][0].time_s <= 9.98
+
+
+def test_a_failing_model_does_not_take_the_checked_solution_with_it():
+    def opening(**found):
+        return WarmStarted("both", "topology", Scripted("quick", found), lambda instance: failing)
+
+    failing = Scripted("slow", {}, raises=SolverError("a basis of nothing"))
+    result = opening(objective=4.0, bound=3.0).solve(INSTANCE, Limits())
+    assert (result.objective, result.bound, result.status) == (4.0, 3.0, Status.FEASIBLE)
+    assert result.message == "by quick; slow failed: a basis of nothing"
+    with pytest.raises(SolverError, match="a basis of nothing"):
+        opening(status=Status.NO_SOLUTION).solve(INSTANCE, Limits())
+    failing = Scripted("slow", {}, raises=SolverMissingError("install it"))
+    with pytest.raises(SolverMissingError):
+        opening(objective=4.0).solve(INSTANCE, Limits())
+
+
+def test_a_heuristic_that_finds_nothing_leaves_it_to_the_model():
+    result, _, model = opened({"status": Status.NO_SOLUTION, "bound": 3.0}, {"objective": 4.0, "bound": 2.0})
+    assert (result.objective, result.bound, result.solution) == (4.0, 3.0, "solution of slow")
+    assert model.asked[0][2] is None
+
+
+def test_it_refuses_only_what_neither_covers():
+    both = WarmStarted("both", "topology", Scripted("a", {}), lambda instance: Scripted("b", {}, refusal="too large"))
+    assert both.refuses(INSTANCE) is None
+    neither = WarmStarted(
+        "both", "topology", Scripted("a", {}, refusal="odd"), lambda instance: Scripted("b", {}, refusal="too large")
+    )
+    assert neither.refuses(INSTANCE) == "too large"
+
+
+@pytest.mark.parametrize("name", ["tiny-n4-d2", "tiny-n5-d2-simple", "tiny-n4-d3-direct"])
+def test_the_exact_method_proves_the_tiny_instances(name):
+    exact = method("exact", "topology")
+    assert isinstance(exact, Method)
+    result = exact.solve(ddlopt.load(name), Limits())
+    assert result.status is Status.OPTIMAL
+    assert result.checked
+    assert result.solution.instance == name
+
+
+@pytest.mark.parametrize("optics", ["one_way", slow("duplex")])
+def test_faint_traffic_keeps_its_paths_or_is_refused(optics):
+    """Two pairs send a 10^-9th of the others: within tolerances nothing, and yet they need paths."""
+    traffic = np.zeros((6, 6))
+    traffic[0, 1] = traffic[1, 2] = traffic[2, 0] = traffic[3, 4] = traffic[4, 3] = 1e6
+    traffic[0, 5] = traffic[5, 3] = 1e-3
+    instance = TopologyInstance(
+        name="faint", servers=6, degree=2, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic, optics=optics
+    )
+    assert "traffic_bytes[0][5] = 0.001 drowns" in method("rings-and-routes", "topology").refuses(instance)
+    for name in ("link-exchange", "min-congestion", "exact"):
+        result = method(name, "topology").solve(instance, Limits(time_s=60))
+        assert result.checked
+        assert {(route.source, route.target) for route in result.solution.routes} >= {(0, 5), (5, 3)}
