@@ -153,6 +153,7 @@ def test_each_method_keeps_its_line_while_the_next_one_runs():
     assert all("gap 50.00 %" in text for text in lines)
 
 
+@pytest.mark.slow
 def test_a_real_terminal_of_80_columns():
     """Through a pseudo-terminal: what Rich takes the width to be, and the live lines."""
     ours, theirs = pty.openpty()

@@ -30,7 +30,7 @@ HEADINGS = [
     "What was found",
     "What is not modelled",
 ]
-QUICK = ("compression/sfb", "aggregation/tree", "gossip/weights")
+QUICK = ("compression/sfb", "gossip/weights")
 ELSEWHERE = {"Disjunct", "DynFlatScheduler", "None", "SkylakeX", "Zen"}
 """Names of others."""
 PROBLEMS = CODE["problems"]()

@@ -6,7 +6,7 @@ import reprlib
 
 import pytest
 
-SEEDS = 4
+SEEDS = 3
 """Seeds of a test among the default ones: enough for each branch to be taken in nearly all of the tests."""
 
 

@@ -71,7 +71,7 @@ def test_six_servers_are_proven(seed):
 
 @for_each(
     "seed",
-    [0, 12, 17, 27, *map(slow, sorted(set(range(200)) - {0, 12, 17, 27}))],
+    [12, 17, 27, *map(slow, sorted(set(range(200)) - {12, 17, 27}))],
 )
 def test_what_is_proven_is_the_best_of_all_plans(seed):
     instance = drawn(seed, 4, 3)
@@ -86,7 +86,7 @@ def test_what_is_proven_is_the_best_of_all_plans(seed):
     assert result.bound <= best * (1 + 1e-6)
 
 
-@pytest.mark.parametrize(("seed", "best"), [(3, 6.0), (11, 77 / 12)])
+@pytest.mark.parametrize(("seed", "best"), [(3, 6.0), slow(11, 77 / 12)])
 def test_where_one_exact_method_is_slow_the_other_is_asked(seed, best):
     """Direct links only: from a poor design branch and bound takes minutes, and other links than these are optimal."""
     rng = np.random.default_rng([11, seed])

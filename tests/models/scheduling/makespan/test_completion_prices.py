@@ -66,6 +66,7 @@ def test_prices_add_to_what_the_machine_knows():
     assert np.mean(gains) > 0.9
 
 
+@pytest.mark.slow
 def test_philly_is_within_five_per_cent():
     """Ten days of a virtual cluster, by the default method and by the bound that it comes with."""
     path = shared_data("traces/philly.csv")
