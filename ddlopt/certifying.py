@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ddlopt import proofs
 from ddlopt.api import load, solve
 from ddlopt.models import files
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import SolutionError, SolverError
 from ddlopt.models.sizes import require_seed
@@ -94,10 +95,11 @@ def certified(
     problem, gap, time_limit = load(instance), limits.gap, limits.time_s
     require_seed(seed)
     if method is not None and method != proofs.COMBINATORIAL_METHOD:
-        asked = catalogue.method(method, problem.family)
-        chosen: Any = asked.chosen if isinstance(asked, Variant) else asked
-        if hasattr(chosen, "certified"):
-            return _own_certificate(problem, method, chosen, out, limits, seed, progress)
+        if method not in problem_of(problem).relaxations:
+            asked = catalogue.method(method, problem.family)
+            chosen: Any = asked.chosen if isinstance(asked, Variant) else asked
+            if hasattr(chosen, "certified"):
+                return _own_certificate(problem, method, chosen, out, limits, seed, progress)
         proofs.formulation_by(problem, method)
     began = time.perf_counter()
     solution = proofs.best_known(problem)

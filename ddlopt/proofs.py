@@ -172,14 +172,21 @@ def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit
 
 
 def formulation_by(instance: Instance, method: str) -> Formulation:
-    """The formulation of a method of ours, of all solutions of the instance and with its options as they are."""
+    """The formulation of a method of ours or a relaxation, of all solutions of the instance, options as they are."""
     own = {entry.name for entry in catalogue.own_entries(instance.family) if entry.kind == "exact"}
-    if method not in own:
-        raise SolutionError(f"'{method}' is no exact method of {instance.family}; there are: {', '.join(sorted(own))}")
-    chosen = catalogue.method(method, instance.family)
-    reason = chosen.refuses(instance)
-    formulation = None if reason else formulation_of(chosen, instance)
-    if formulation is None:
+    relaxations = problem_of(instance).relaxations
+    if method not in own | set(relaxations):
+        names = ", ".join(sorted(own | set(relaxations)))
+        raise SolutionError(f"'{method}' is no exact method of {instance.family}; there are: {names}")
+    formulation: Formulation | None
+    if method in relaxations:
+        formulation = relaxations[method]()
+        reason = formulation.refuses(instance)
+    else:
+        chosen = catalogue.method(method, instance.family)
+        reason = chosen.refuses(instance)
+        formulation = None if reason else formulation_of(chosen, instance)
+    if formulation is None or reason:
         raise SolutionError(f"{method} has no formulation of '{instance.name}'" + (f": {reason}" if reason else ""))
     if formulation.scope(instance) is not None:
         raise SolutionError(f"{method} searches a smaller class of solutions: {formulation.scope(instance)}")
@@ -195,17 +202,17 @@ def _model(instance: Instance, formulation: Formulation) -> ExactModel:
 
 
 def formulations(instance: Instance) -> Iterator[str]:
-    """Exact methods with a formulation of the whole problem, the default's first and each formulation once."""
+    """Exact methods with a formulation of the whole problem, each formulation once, and then its relaxations."""
+    exact = [entry.name for entry in catalogue.own_entries(instance.family) if entry.kind == "exact"]
     seen = []
-    for entry in catalogue.own_entries(instance.family):
-        if entry.kind == "exact":
-            try:
-                found = formulation_by(instance, entry.name)
-            except (DdloptError, AttributeError):
-                continue
-            if found not in seen:
-                seen.append(found)
-                yield entry.name
+    for name in (*exact, *problem_of(instance).relaxations):
+        try:
+            found = formulation_by(instance, name)
+        except (DdloptError, AttributeError):
+            continue
+        if found not in seen:
+            seen.append(found)
+            yield name
 
 
 def best_known(instance: Instance) -> Solution | None:

@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Self
 
-from ddlopt.models.contracts import Evaluation, Instance, Solution
+from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution
 from ddlopt.models.errors import SolutionError, UnknownNameError
 
 Evaluate = Callable[..., Evaluation]
@@ -53,6 +53,9 @@ class Problem:
     exact_bound : callable, optional
         The same without any rounding, as a ``Fraction``: ``exact_bound(instance)``. None where nothing of the bound
         can be recomputed in rational numbers.
+    relaxations : mapping
+        Formulations over which bounds are proven, by the name that certificates give them, besides those of exact
+        methods: each has every solution of the instance, at no more than it costs, and may have more.
     columns : mapping
         Which attributes of an instance tables show, by header; of a tuple its length. The first is the size.
     """
@@ -66,6 +69,7 @@ class Problem:
     evaluate: Evaluate
     bound: Bounding
     exact_bound: Callable[[Any], Fraction] | None = None
+    relaxations: Mapping[str, Callable[[], Formulation]] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=_columns)
 
     def module(self, storey: str, name: str = "") -> ModuleType | None:

@@ -1,5 +1,7 @@
 """The problem ``codesign``: what belongs to its room, as data."""
 
+from functools import partial
+
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -15,4 +17,10 @@ PROBLEM = Problem(
     solution=CodesignPlan,
     evaluate=evaluate,
     bound=later("ddlopt.models.codesign.bounds:lower_bound"),
+    relaxations={
+        "strategy-bound": later("ddlopt.models.codesign.formulations.strategy_bound:StrategyBound"),
+        "joint-milp-all-rings": partial(
+            later("ddlopt.models.codesign.formulations.joint_milp:JointStrategyTopology"), rings="all"
+        ),
+    },
 )

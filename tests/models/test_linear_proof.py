@@ -245,6 +245,7 @@ def test_rationals_stay_rational_beside_floats(other):
 
 SMALL = [
     "topology/tiny-n4-d2",
+    "codesign/tiny-tables-n4-d2",
     "scheduling/tiny-gangs",
     "scheduling/tiny-shared",
     "compression/sfb-random-n60",
