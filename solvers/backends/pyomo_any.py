@@ -102,6 +102,9 @@ DRIVERS: Mapping[str, Driver] = {
         gap="limits/gap",
         threads="lp/threads",
         seed="randomization/randomseedshift",
+        # Pyomo reads its log through a pipe in a thread, which waits for the lock that SCIP holds: a log that fills the
+        # pipe stops both for good.
+        fixed_options={"display/verblevel": 0},
     ),
     "xpress": Driver(
         plugin="xpress_direct",
