@@ -15,4 +15,5 @@ PROBLEM = Problem(
     solution=Schedule,
     evaluate=evaluate,
     bound=later("ddlopt.models.scheduling.bounds:bound"),
+    exact_bound=later("ddlopt.models.scheduling.makespan.exact_bounds:exact_makespan_bound"),
 )
