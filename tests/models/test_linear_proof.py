@@ -282,11 +282,18 @@ def test_certificates_of_others_are_refused():
     for field, value, message in (
         ("method", "gadget", "is no exact method"),
         ("method", "exact:horizon=3", "is no exact method"),
-        ("model_digest", "0" * 64, "another formulation"),
     ):
         forged = LinearCertificate(**{**vars(good), field: value})
         with pytest.raises(SolutionError, match=message):
             ddlopt.check_certificate(instance, forged)
+
+
+def test_coefficients_may_differ_in_a_digit_if_the_tree_still_proves_the_claim():
+    instance, good = linear_certificate()
+    elsewhere = {**vars(good), "model_digest": "0" * 64}
+    assert ddlopt.check_certificate(instance, LinearCertificate(**elsewhere)).bound
+    with pytest.raises(SolutionError, match="is of another formulation"):
+        ddlopt.check_certificate(instance, LinearCertificate(**{**elsewhere, "claim": good.claim * Fraction(9, 10)}))
 
 
 def test_claims_that_are_too_good_are_refused():
