@@ -163,7 +163,8 @@ def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit
     try:
         for _ in check_tree(program_of(model, certificate.claim), certificate.nodes):
             if end is not None and time.monotonic() > end:
-                raise SolverError(f"the check of the certificate was given up after {time_limit:g} s; nothing is refuted")
+                given_up = f"the check of the certificate was given up after {time_limit:g} s; nothing is refuted"
+                raise SolverError(given_up)
     except RefutedError as problem:
         # Processors differ in the last digit of a coefficient that is a sum; a proof has more to spare than that.
         if model.digest == certificate.model_digest:

@@ -41,7 +41,8 @@ def test_no_plan_is_faster_and_a_bound_that_one_beats_is_not_proven(seed):
     for period in (1.0, *np.exp(rng.uniform(0, 6, 40)).tolist()):
         period = float(round(period)) if instance.whole else period
         step = times.step(period, instance.mixing) * (1.0 if instance.step_size else float(rng.uniform(0.9, 1.1)))
-        objective = evaluate(instance, PeriodPlan(instance=instance.name, period=period, step_size=step), exact=True).objective
+        plan = PeriodPlan(instance=instance.name, period=period, step_size=step)
+        objective = evaluate(instance, plan, exact=True).objective
         if objective is not None:
             assert objective >= found
             best = objective if best is None else min(best, objective)
