@@ -1,0 +1,66 @@
+"""The bounds of trees in whole numbers: never above the optimum, and at it where jobs do not compete for memory."""
+
+from fractions import Fraction
+
+import pytest
+from tree_cases import optimum, random_tree
+from volume import seeds
+
+from ddlopt.models.aggregation.tree import exact_congestion, exact_utilization
+from ddlopt.models.aggregation.tree.bounds import tree_bound
+from ddlopt.models.aggregation.tree.exact_bounds import closed_bounds, exact_tree_bound
+from ddlopt.models.aggregation.tree.exact_congestion import TreeStates
+
+CLOSE = 1e-5
+SHAPES = (None, "path", "star", "caterpillar", "complete")
+
+
+@pytest.mark.parametrize("seed", seeds(8, 60))
+@pytest.mark.parametrize("goal", ["utilization", "congestion"])
+def test_it_is_the_optimum_of_all_answers(seed, goal):
+    jobs = 1 + seed % 2
+    tree = random_tree(1000 + seed, nodes=7 if jobs == 1 else 4, jobs=jobs, goal=goal, shape=SHAPES[seed % 5])
+    best, found = optimum(tree), exact_tree_bound(tree)
+    assert isinstance(found, Fraction)
+    assert found <= best * (1 + 1e-12)
+    if goal == "congestion" or jobs == 1:
+        assert found >= best * (1 - CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_jobs_that_share_no_memory_share_budgets_at_the_optimum(seed):
+    tree = random_tree(50 + seed, nodes=4, jobs=2, goal="utilization", shared=False)
+    assert exact_tree_bound(tree) == pytest.approx(optimum(tree), rel=1e-9)
+
+
+def test_a_limit_is_refuted_just_below_the_optimum_and_not_at_it():
+    tree = random_tree(3, nodes=7, goal="congestion")
+    best = Fraction(optimum(tree))
+    states = TreeStates(tree)
+    assert states.refutes(best * (1 - Fraction(1, 10**9)))
+    assert not states.refutes(best * (1 + Fraction(1, 10**9)))
+
+
+@pytest.mark.parametrize("seed", seeds(6, 60))
+def test_the_closed_bound_is_that_in_floating_point(seed):
+    tree = random_tree(seed, nodes=30, jobs=1 + seed % 3)
+    assert float(closed_bounds(tree)[0]) == pytest.approx(tree_bound(tree), rel=1e-9)
+    assert exact_tree_bound(tree) >= closed_bounds(tree)[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (exact_congestion, "_MOST_STATES"),
+        (exact_congestion, "_MOST_COMPARED"),
+        (exact_congestion, "_MOST_JOBS"),
+        (exact_utilization, "_MOST_ENTRIES"),
+    ],
+)
+def test_what_is_too_large_has_the_closed_bound(module, name, monkeypatch):
+    goal = "congestion" if module is exact_congestion else "utilization"
+    trees = [random_tree(seed, nodes=12, goal=goal) for seed in range(12)]
+    better = [exact_tree_bound(tree) > closed_bounds(tree)[0] for tree in trees]
+    monkeypatch.setattr(module, name, 0)
+    assert any(better)
+    assert all(exact_tree_bound(tree) == closed_bounds(tree)[0] for tree in trees)
