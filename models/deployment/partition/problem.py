@@ -13,4 +13,5 @@ PROBLEM = Problem(
     solution=Partition,
     evaluate=evaluate_partition,
     bound=later("ddlopt.models.deployment.partition.bounds:partition_bound"),
+    exact_bound=later("ddlopt.models.deployment.partition.exact_bounds:exact_partition_bound"),
 )
