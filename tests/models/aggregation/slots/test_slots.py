@@ -13,10 +13,11 @@ from volume import for_each, seeds
 
 from ddlopt.models.aggregation import AggregationProblem, SlotPlan, SlotsInstance, bound, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
+from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
 from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents
 from ddlopt.models.aggregation.slots.prices import price_bound
-from ddlopt.models.errors import InstanceError, SolutionError, SolverError
+from ddlopt.models.errors import InstanceError, NotApplicableError, SolutionError, SolverError
 from ddlopt.models.ports import ports_of
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.convex import Convex
@@ -147,6 +148,21 @@ def test_whole_slots_sharpen_a_price() -> None:
 def test_slowest_is_bounded_by_its_optimum(seed: int) -> None:
     instance = slots_instance(seed, back=0.5, goal="slowest")
     assert bound(instance) == pytest.approx(optimum_by_enumeration(instance), rel=1e-9)
+
+
+@for_each("seed", range(6))
+def test_slowest_is_bounded_without_rounding(seed: int) -> None:
+    for whole in (True, False):
+        instance = slots_instance(seed, back=0.5, goal="slowest", whole=whole, links=seed % 3)
+        found = exact_slots_bound(instance)
+        assert isinstance(found, Fraction)
+        assert float(found) == pytest.approx(bound(instance), rel=1e-8)
+        assert found <= Fraction(bound(instance)) * (1 + Fraction(1, 10**10))
+
+
+def test_a_sum_of_times_is_not_bounded_without_rounding() -> None:
+    with pytest.raises(NotApplicableError, match="not recomputed in rational numbers, as it is a sum"):
+        exact_slots_bound(slots_instance(1))
 
 
 def _square_root(arrays: SlotArrays) -> float:

@@ -1,0 +1,73 @@
+"""The longest time of jobs that share switches, from below and without any rounding."""
+
+from fractions import Fraction
+from math import ceil
+
+from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.errors import NotApplicableError
+
+_HALVINGS = 60
+"""Of the interval with the bound: as many as a double has digits, and some for where it begins."""
+_NARROW = Fraction(1, 2**30)
+"""Relative width of the interval at which halving ends: far below any gap that is asked for."""
+_RATE_BITS = 40
+"""After the point of a rate in bytes per second; it is rounded down, so that sums have short fractions."""
+
+
+def exact_slots_bound(instance: SlotsInstance) -> Fraction:
+    """Seconds that some job takes in every plan.
+
+    A job that takes less than t sends at a rate of more than :math:`g / (t / W - c)`, and so all of these together must
+    fit into memory, links and aggregation rates, but for jobs whose fallback is as fast. Where they do not, t is a
+    bound; the largest is found by bisection.
+
+    Raises
+    ------
+    NotApplicableError
+        With goal ``total``.
+    """
+    if instance.goal != "slowest":
+        raise NotApplicableError(
+            f"the bound of '{instance.name}' is not recomputed in rational numbers, as it is a sum"
+        )
+    low = max(Fraction(job.weight) * Fraction(job.iterations) * Fraction(job.compute_s) for job in instance.jobs)
+    high = 2 * low + 1
+    for _ in range(_HALVINGS):
+        if not _is_passed(instance, high):
+            break
+        low, high = high, 4 * high
+    for _ in range(_HALVINGS):
+        middle = Fraction(float(low + high) / 2)
+        if not low < middle < high or high - low <= _NARROW * low:
+            break
+        low, high = (middle, high) if _is_passed(instance, middle) else (low, middle)
+    return low
+
+
+def _is_passed(instance: SlotsInstance, limit: Fraction) -> bool:
+    """Whether in no plan all jobs take less than ``limit`` seconds."""
+    slots = [Fraction(0)] * len(instance.switches)
+    sums = [Fraction(0)] * len(instance.switches)
+    links = [Fraction(0)] * len(instance.links)
+    for job in instance.jobs:
+        left = limit / (Fraction(job.weight) * Fraction(job.iterations)) - Fraction(job.compute_s)
+        if left <= 0:
+            return True
+        rate = Fraction(int(Fraction(job.gradient_bytes) / left * 2**_RATE_BITS), 2**_RATE_BITS)
+        if job.fallback_bytes_per_s is not None and rate <= Fraction(job.fallback_bytes_per_s):
+            continue
+        if rate > Fraction(job.nic_bytes_per_s):
+            return True
+        for s in job.switches:
+            flying = rate * Fraction(job.rtt_s)
+            payload = Fraction(instance.switches[s].payload_bytes)
+            # In bytes, so that nothing is divided by.
+            slots[s] += max(1, ceil(flying / payload)) * payload if instance.whole else flying
+            sums[s] += rate
+        for link in job.links:
+            links[link] += rate
+    return any(
+        used > switch.slots * Fraction(switch.payload_bytes)
+        or (switch.aggregation_bytes_per_s is not None and rates > Fraction(switch.aggregation_bytes_per_s))
+        for switch, used, rates in zip(instance.switches, slots, sums, strict=True)
+    ) or any(used > Fraction(link.bandwidth_bytes_per_s) for link, used in zip(instance.links, links, strict=True))
