@@ -6,10 +6,12 @@ from fractions import Fraction
 import networkx as nx
 import pytest
 
-from ddlopt import instances
+from ddlopt import check_certificate, instances
 from ddlopt.models.aggregation.graph.bounds import exact_graph_bound, graph_bound
 from ddlopt.models.catalogue import problem_of, problems
+from ddlopt.models.errors import RefutedError
 from ddlopt.models.exact_flow import maximum_flow
+from ddlopt.proofs import CombinatorialCertificate
 
 SAME = ("topology", "compression/sfb", "aggregation/registers")
 """Where the exact bound is the floating-point one without its rounding; elsewhere it is another one."""
@@ -87,3 +89,16 @@ def test_maximum_flows_are_those_of_networkx(seed):
     for tail, head, capacity in arcs:
         graph.add_edge(tail, head, capacity=capacity)
     assert maximum_flow(nodes, arcs, 0, 1) == nx.maximum_flow_value(graph, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["table-tiny-n8", "tree-tiny-congestion-n7-k2", "tree-soar-n7-k2", "slots-slowest-n24"]
+)
+def test_claims_above_what_is_recomputed_are_refused(name):
+    instance = instances.load(f"aggregation/{name}")
+    known = problem_of(instance).exact_bound(instance)
+    true = CombinatorialCertificate(instance.name, instance.digest, known)
+    assert check_certificate(instance, true).bound == known
+    for more in (Fraction(1, 10**30), Fraction(10**30)):
+        with pytest.raises(RefutedError, match="the combinatorial bound of"):
+            check_certificate(instance, CombinatorialCertificate(instance.name, instance.digest, known + more))
