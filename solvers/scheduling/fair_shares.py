@@ -17,9 +17,12 @@ from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
 from ddlopt.solvers.scheduling.slot.worth import Gains, SlotGains
+from ddlopt.solvers.scheduling.slot_counts.pooled import covers, pooled_bound
 
 _LARGEST = 200_000
 """Shares beyond which the convex program takes longer than anybody waits."""
+_COUNTED_SHARE = 0.5
+"""Part of the time left for slots counted together, where nothing stronger covers shared bandwidth."""
 _IDLE = 1e-6
 """What gains count that the plan has no use for."""
 
@@ -39,7 +42,8 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     each improved with all others as they are: :math:`R_{it}` is now what the schedule itself has in store. With the
     knapsack no such *sweep* makes a sum of utilities worse. The same is done from nothing in store, which is the
     greedy's schedule, and from the start if there is one; the best is taken. The bound is that of the prices of the
-    convex program. All this is ours.
+    convex program; where bandwidth is shared out and utilities are capped, it is that of alike slots counted together
+    if that is lower (:func:`~ddlopt.solvers.scheduling.slot_counts.pooled.pooled_bound`). All this is ours.
 
     Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
 
@@ -86,6 +90,9 @@ class FairSharing(CertifiedMethod, uses=("start",)):
         solved = outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
         shares = model.read(problem, instance) if solved else []
         bound = model.bound(problem, instance)
+        if instance.bandwidth == "shared" and covers(instance):
+            counted = pooled_bound(instance, replace(limits, time_s=max(_COUNTED_SHARE * clock.left_s, 1e-3)), seed)
+            bound = bound if counted is None else min(bound, counted)
         schedule, sweeps = self._best(instance, shares, start, clock, bound)
         details: dict[str, Any] = {"shares": len(shares), "sweeps": sweeps, **outcome.figures}
         if outcome.value is not None:
