@@ -61,7 +61,7 @@ def certify(
     -------
     result : Result
         Its ``evidence`` is ``certificate`` unless the combinatorial bound is better than what the search proved.
-    certificate : DesignCertificate, LinearCertificate, SpectralCertificate or CombinatorialCertificate
+    certificate : DesignCertificate, LinearCertificate, OwnCertificate or CombinatorialCertificate
 
     Raises
     ------
@@ -162,7 +162,7 @@ def check_certificate(
     ----------
     instance : Instance, str or Path
         See :func:`load`.
-    certificate : DesignCertificate, LinearCertificate, SpectralCertificate, CombinatorialCertificate, str or Path
+    certificate : DesignCertificate, LinearCertificate, OwnCertificate, CombinatorialCertificate, str or Path
         The object, or its file.
     time_limit : float, optional
         Seconds after which it is given up: a hostile file can make a check long.
@@ -190,7 +190,7 @@ def check_certificate(
 
     problem = load(instance)
     seconds = Limits(time_limit).time_s
-    given = proofs.read(certificate) if isinstance(certificate, str | Path) else certificate
+    given = proofs.read(certificate, problem) if isinstance(certificate, str | Path) else certificate
     if isinstance(given, Certificate):
         return proofs.check(problem, given, seconds)
     if not isinstance(problem, TopologyInstance):

@@ -1,13 +1,13 @@
 """Proofs of bounds for every problem: made from the best known solution, and checked as if an enemy had written them.
 
 Kinds of files: of a topology's own branch and bound (:mod:`ddlopt.models.topology.certificate`); of a tree over a
-linear formulation (:mod:`ddlopt.models.linear_proof`); vectors for gossip's weights
-(:mod:`ddlopt.models.gossip.weights.certificate`); and, where the combinatorial bound says enough, its name.
+linear formulation (:mod:`ddlopt.models.linear_proof`); of a kind that the problem has for itself
+(:mod:`ddlopt.models.own_certificate`); and, where the combinatorial bound says enough, its name.
 """
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,12 +20,10 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Formulation, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
 from ddlopt.models.files import write_whole_packed
-from ddlopt.models.gossip.weights.certificate import FORMAT as SPECTRAL
-from ddlopt.models.gossip.weights.certificate import SpectralCertificate, check_spectral
-from ddlopt.models.gossip.weights.instance import WeightsInstance
 from ddlopt.models.linear_proof import LinearCertificate, check_tree, exact_model, program_of, step_of
 from ddlopt.models.linear_proof.objective import bound_of, claim_for
 from ddlopt.models.linear_proof.rows import ExactModel
+from ddlopt.models.own_certificate import OwnCertificate
 from ddlopt.models.reading import UnreadableError, is_fraction, parsed, read_bytes, unpacked
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of
@@ -59,7 +57,7 @@ class CombinatorialCertificate:
         write_whole_packed(path, self.text)
 
 
-Certificate = CombinatorialCertificate | LinearCertificate | SpectralCertificate
+Certificate = CombinatorialCertificate | LinearCertificate | OwnCertificate
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Proven:
     Parameters
     ----------
     kind : str
-        ``combinatorial``, ``linear`` or ``spectral``.
+        ``combinatorial``, ``linear``, or the problem's own.
     bound : Fraction
         On the objective of every solution, in the instance's unit.
     says : str
@@ -84,8 +82,8 @@ class Proven:
     nodes: int = 0
 
 
-def read(path: str | Path) -> Certificate | None:
-    """A certificate from a file; None if it is none of those of this module.
+def read(path: str | Path, instance: Instance) -> Certificate | None:
+    """A certificate from a file, as one of an instance; None if it is none of those of this module.
 
     Raises
     ------
@@ -105,8 +103,9 @@ def read(path: str | Path) -> Certificate | None:
         raise SolutionError(f"{path}: is no certificate: {problem}") from None
     if isinstance(found, dict) and found.get("format") == COMBINATORIAL:
         return _combinatorial(found, str(path))
-    if isinstance(found, dict) and found.get("format") == SPECTRAL:
-        return SpectralCertificate.from_data(found, str(path))
+    own = problem_of(instance).own_certificate
+    if own is not None and isinstance(found, dict) and found.get("format") == own.format:
+        return own.from_data(found, str(path))
     return LinearCertificate.from_data(found, str(path))
 
 
@@ -138,12 +137,25 @@ def check(instance: Instance, certificate: Certificate, time_limit: float | None
         )
     if isinstance(certificate, CombinatorialCertificate):
         return _check_combinatorial(instance, certificate)
-    if isinstance(certificate, SpectralCertificate):
-        if not isinstance(instance, WeightsInstance):
-            raise SolutionError(f"a spectral certificate says nothing of '{instance.name}', which is a {instance.kind}")
-        check_spectral(instance, certificate)
-        return Proven("spectral", certificate.claim, "of the instance, by vectors of whole numbers")
+    expired = _expired(time_limit)
+    if isinstance(certificate, OwnCertificate):
+        if problem_of(instance).own_certificate is not type(certificate):
+            raise SolutionError(f"a {certificate.kind} certificate says nothing of a {instance.kind}")
+        cases = certificate.check(instance, expired)
+        if expired():
+            raise _given_up(time_limit)
+        return Proven(certificate.kind, certificate.claim, certificate.says, cases)
     return _check_linear(instance, certificate, time_limit)
+
+
+def _expired(time_limit: float | None) -> Callable[[], bool]:
+    """Whether so many seconds have passed since now."""
+    end = None if time_limit is None else time.monotonic() + time_limit
+    return lambda: end is not None and time.monotonic() > end
+
+
+def _given_up(time_limit: float | None) -> SolverError:
+    return SolverError(f"the check of the certificate was given up after {time_limit:g} s; nothing is refuted")
 
 
 def _check_combinatorial(instance: Instance, certificate: CombinatorialCertificate) -> Proven:
@@ -157,14 +169,13 @@ def _check_combinatorial(instance: Instance, certificate: CombinatorialCertifica
 
 
 def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit: float | None) -> Proven:
-    end = None if time_limit is None else time.monotonic() + time_limit
+    expired = _expired(time_limit)
     formulation = formulation_by(instance, certificate.method)
     model = _model(instance, formulation)
     try:
         for _ in check_tree(program_of(model, certificate.claim), certificate.nodes):
-            if end is not None and time.monotonic() > end:
-                given_up = f"the check of the certificate was given up after {time_limit:g} s; nothing is refuted"
-                raise SolverError(given_up)
+            if expired():
+                raise _given_up(time_limit)
     except RefutedError as problem:
         # Processors differ in the last digit of a coefficient that is a sum; a proof has more to spare than that.
         if model.digest == certificate.model_digest:
@@ -263,12 +274,11 @@ def prove(
         best = known.claim, known
         if sign * known.claim >= sign * target:
             return known, True
-    if isinstance(instance, WeightsInstance) and method is None:
-        from ddlopt.solvers.gossip.weights.prove import prove_weights
-
-        vectors = prove_weights(instance, target, time_limit)
-        if vectors is not None and (best is None or sign * vectors.claim > sign * best[0]):
-            best = vectors.claim, vectors
+    own = problem.module("solvers", "prove") if method is None and problem.certificate else None
+    if own is not None:
+        found: OwnCertificate | None = own.prove(instance, solution, target, _expired(time_limit))
+        if found is not None and (best is None or sign * found.claim > sign * best[0]):
+            best = found.claim, found
         if best is not None and sign * best[0] >= sign * target:
             return best[1], True
     names = [] if method == COMBINATORIAL_METHOD else [method] if method else list(formulations(instance))

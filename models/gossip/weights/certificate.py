@@ -17,97 +17,64 @@ prove that they are positive semidefinite, and :math:`Z = P - N`. With :math:`\P
   \ge \operatorname{tr} \Pi P - \frac{1}{2n} \sum_i \max_j z_{ij}`.
 """
 
-import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar
 
-from ddlopt.models.errors import RefutedError, SolutionError
-from ddlopt.models.files import write_whole_packed
+from ddlopt.models.errors import RefutedError
 from ddlopt.models.gossip.weights.instance import WeightsInstance
-from ddlopt.models.reading import is_fraction
+from ddlopt.models.own_certificate import OwnCertificate
 
-FORMAT = "ddlopt spectral certificate"
-_FIELDS = {"format", "version", "instance", "instance_digest", "claim", "plus", "minus", "prices"}
 _LARGEST = 2**256
 """Of a number: honest ones have some forty bits, prices twice as many."""
 
-Vectors = tuple[tuple[int, ...], ...]
+Vectors = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
-class SpectralCertificate:
+class SpectralCertificate(OwnCertificate):
     """A proof that no weights are better than ``claim``.
 
     Parameters
     ----------
-    instance, instance_digest : str
-    claim : Fraction
-        On the instance's objective.
-    plus, minus : tuple of tuples of n int
+    plus, minus : sequences of sequences of n int
         The vectors p and q, in any unit.
-    prices : tuple of n int
+    prices : sequence of n int
         u, in the square of that unit; none for other goals than ``chain``.
     """
 
-    instance: str
-    instance_digest: str
-    claim: Fraction
+    format: ClassVar[str] = "ddlopt spectral certificate"
+    kind: ClassVar[str] = "spectral"
+    says: ClassVar[str] = "of the instance, by vectors of whole numbers"
+
     plus: Vectors
     minus: Vectors = ()
-    prices: tuple[int, ...] = ()
+    prices: Sequence[int] = ()
 
     @classmethod
-    def from_data(cls, data: Any, origin: str = "certificate") -> Self:
-        """From what JSON gives.
-
-        Raises
-        ------
-        SolutionError
-            If a field is missing, or of another type.
-        """
-        if not isinstance(data, dict) or set(data) != _FIELDS or data["format"] != FORMAT or data["version"] != 1:
-            raise SolutionError(f"{origin}: is no spectral certificate; expected the fields {sorted(_FIELDS)}")
-        texts = [data[name] for name in ("instance", "instance_digest", "claim")]
-        if not all(isinstance(each, str) for each in texts) or not is_fraction(data["claim"]):
-            raise SolutionError(f"{origin}: instance, digest and claim are texts, the claim a fraction like -3/4")
+    def fault(cls, data: dict[str, Any]) -> str | None:
+        """Lists of whole numbers, none too large."""
         for name in ("plus", "minus"):
             if not isinstance(data[name], list) or not all(map(_is_vector, data[name])):
-                raise SolutionError(f"{origin}: {name} is a list of lists of whole numbers below 2^256")
-        if not _is_vector(data["prices"]):
-            raise SolutionError(f"{origin}: prices is a list of whole numbers below 2^256")
-        plus, minus = (tuple(map(tuple, data[name])) for name in ("plus", "minus"))
-        instance, digest = texts[:2]
-        return cls(instance, digest, Fraction(data["claim"]), plus, minus, tuple(data["prices"]))
+                return f"{name} is a list of lists of whole numbers below 2^256"
+        return None if _is_vector(data["prices"]) else "prices is a list of whole numbers below 2^256"
 
-    @property
-    def text(self) -> str:
-        """The file's content."""
-        data = {"format": FORMAT, "version": 1, "instance": self.instance, "instance_digest": self.instance_digest}
-        figures = {"plus": self.plus, "minus": self.minus, "prices": self.prices}
-        return json.dumps(data | {"claim": str(self.claim)} | figures, separators=(",", ":")) + "\n"
-
-    def save(self, path: str | Path) -> None:
-        """Write the file, packed where its name ends in ``.gz``; it appears whole or not at all."""
-        write_whole_packed(path, self.text)
+    def check(self, instance: WeightsInstance, expired: Callable[[], bool]) -> int:
+        """Raise RefutedError unless the vectors prove the claim."""
+        found = bound_of_vectors(instance, self.plus, self.minus, self.prices)
+        if found is None or (self.claim < found if instance.goal == "process" else self.claim > found):
+            shown = "nothing" if found is None else f"{float(found):.12g}"
+            raise RefutedError(f"the vectors prove {shown} of '{instance.name}', not {float(self.claim):.12g}")
+        return 0
 
 
 def _is_vector(value: Any) -> bool:
     return isinstance(value, list) and all(type(each) is int and abs(each) < _LARGEST for each in value)
 
 
-def check_spectral(instance: WeightsInstance, certificate: SpectralCertificate) -> None:
-    """Raise RefutedError unless the vectors prove the claim."""
-    found = bound_of_vectors(instance, certificate.plus, certificate.minus, certificate.prices)
-    claim = certificate.claim
-    if found is None or (claim < found if instance.goal == "process" else claim > found):
-        says = "nothing" if found is None else f"{float(found):.12g}"
-        raise RefutedError(f"the vectors prove {says} of '{instance.name}', not {float(claim):.12g}")
-
-
 def bound_of_vectors(
-    instance: WeightsInstance, plus: Vectors, minus: Vectors = (), prices: tuple[int, ...] = ()
+    instance: WeightsInstance, plus: Vectors, minus: Vectors = (), prices: Sequence[int] = ()
 ) -> Fraction | None:
     """What vectors prove, without any rounding; None if that is nothing.
 

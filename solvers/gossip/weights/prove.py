@@ -1,7 +1,7 @@
 """Writes proofs of the four eigenvalue problems: the multipliers of the interior-point method as whole vectors."""
 
 import math
-import time
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.models.gossip.spectral.certificates import best_matrix
 from ddlopt.models.gossip.spectral.laplacians import Floats
 from ddlopt.models.gossip.weights.certificate import SpectralCertificate, Vectors, bound_of_vectors
-from ddlopt.models.gossip.weights.instance import WeightsInstance
+from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
 from ddlopt.solvers.gossip.spectral.interior_point import Iterate, solve
 from ddlopt.solvers.gossip.weights.exact import edge_classes
 from ddlopt.solvers.gossip.weights.programs import WeightsProgram
@@ -24,9 +24,10 @@ _CLAIM_BITS = 50
 """After the binary point of a claim, so that it is a short fraction; it is rounded to the safe side."""
 
 
-def prove_weights(instance: WeightsInstance, target: Fraction, time_limit: float | None) -> SpectralCertificate | None:
+def prove(
+    instance: WeightsInstance, solution: GossipWeights, target: Fraction, expired: Callable[[], bool]
+) -> SpectralCertificate | None:
     """The certificate that proves ``target``, or as much as it can; None where that is nothing."""
-    end = math.inf if time_limit is None else time.monotonic() + time_limit
     program, sign = WeightsProgram(instance, edge_classes(instance)), -1 if instance.goal == "process" else 1
     best: tuple[float, Floats, Floats] | None = None
 
@@ -35,7 +36,7 @@ def prove_weights(instance: WeightsInstance, target: Fraction, time_limit: float
         bound = program.bound(at)
         if best is None or sign * bound > sign * best[0]:
             best = bound, *best_matrix(instance, *program.dual(at))
-        return abs(program.objective(at) - bound) <= _GAP * abs(bound) or time.monotonic() > end
+        return abs(program.objective(at) - bound) <= _GAP * abs(bound) or expired()
 
     solve(program.program(), stop)
     if best is None:

@@ -13,7 +13,7 @@ from ddlopt import proofs
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.gossip.network import Network
 from ddlopt.models.gossip.spectral.certificates import best_matrix
-from ddlopt.models.gossip.weights.certificate import SpectralCertificate, bound_of_vectors, check_spectral
+from ddlopt.models.gossip.weights.certificate import SpectralCertificate, bound_of_vectors
 from ddlopt.models.gossip.weights.evaluate import evaluate_weights
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
 from ddlopt.solvers.gossip.weights.prove import _vectors
@@ -105,7 +105,7 @@ GOOD = SpectralCertificate("path", PATH.digest, Fraction(1, 2), ((1, 0, -1),), (
 
 def test_a_proof_by_hand():
     assert bound_of_vectors(PATH, GOOD.plus, (), GOOD.prices) == Fraction(1, 2)
-    check_spectral(PATH, GOOD)
+    assert proofs.check(PATH, GOOD).bound == Fraction(1, 2)
     assert bound_of_vectors(PATH, GOOD.plus) == 0
     assert bound_of_vectors(PROCESS, ((1, 0, -1),)) == Fraction(1, 2)
 
@@ -171,5 +171,5 @@ def test_it_is_of_this_instance():
         ddlopt.check_certificate(PROCESS, GOOD)
     other = ddlopt.load("scheduling/tiny-gangs")
     forged = SpectralCertificate(other.name, other.digest, GOOD.claim, GOOD.plus)
-    with pytest.raises(SolutionError, match="says nothing of 'tiny-gangs'"):
+    with pytest.raises(SolutionError, match="says nothing of a"):
         ddlopt.check_certificate(other, forged)

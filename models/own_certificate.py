@@ -1,0 +1,101 @@
+"""Proofs of a kind that only one problem has: what their files share, and what the checker asks of them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from ddlopt.models.errors import SolutionError
+from ddlopt.models.files import write_whole_packed
+from ddlopt.models.reading import is_fraction
+
+_SHARED = ("format", "version", "instance", "instance_digest", "claim")
+
+
+@dataclass(frozen=True)
+class OwnCertificate:
+    """A proof that no solution of an instance is better than ``claim``: ``Problem.certificate`` names the class.
+
+    A subclass is a frozen dataclass whose further fields are what JSON has, lists as they are read. The problem's room
+    among the solvers makes it, in ``prove.py``: ``prove(instance, solution, target, expired)`` returns the best that
+    it found, or None.
+
+    Parameters
+    ----------
+    instance, instance_digest : str
+        Name, which nothing depends on, and SHA-256.
+    claim : Fraction
+        On the instance's objective.
+
+    Attributes
+    ----------
+    format : str
+        By which a file says what it is.
+    kind, says : str
+        In a word, and of what it holds in a line for people.
+    """
+
+    format: ClassVar[str]
+    kind: ClassVar[str]
+    says: ClassVar[str]
+
+    instance: str
+    instance_digest: str
+    claim: Fraction
+
+    @classmethod
+    def own_fields(cls) -> tuple[str, ...]:
+        """Names of the fields that are not shared."""
+        return tuple(each.name for each in fields(cls) if each.name not in _SHARED)
+
+    @classmethod
+    def fault(cls, data: dict[str, Any]) -> str | None:
+        """What is wrong with the form of the own fields: types, ranges and lengths, before anything is calculated."""
+        raise NotImplementedError
+
+    def check(self, instance: Any, expired: Callable[[], bool]) -> int:
+        """Check the proof in whole or rational numbers, and return how many cases it has.
+
+        Where the time has ``expired`` it may return at once: what it says is not asked then.
+
+        Raises
+        ------
+        RefutedError
+            If it does not prove the claim.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def from_data(cls, data: Any, origin: str = "certificate") -> Self:
+        """From what JSON gives.
+
+        Raises
+        ------
+        SolutionError
+            If a field is missing, or of another type.
+        """
+        own, wanted = cls.own_fields(), {*_SHARED, *cls.own_fields()}
+        if not isinstance(data, dict) or set(data) != wanted or data["format"] != cls.format:
+            raise SolutionError(f"{origin}: is no {cls.kind} certificate; expected the fields {sorted(wanted)}")
+        if type(data["version"]) is not int or data["version"] != 1:
+            raise SolutionError(f"{origin}: version is {data['version']!r}; expected 1")
+        texts = [data[name] for name in ("instance", "instance_digest", "claim")]
+        if not all(isinstance(each, str) for each in texts) or not is_fraction(data["claim"]):
+            raise SolutionError(f"{origin}: instance, digest and claim are texts, the claim a fraction like -3/4")
+        wrong = cls.fault(data)
+        if wrong:
+            raise SolutionError(f"{origin}: {wrong}")
+        return cls(data["instance"], data["instance_digest"], Fraction(data["claim"]), *(data[name] for name in own))
+
+    @property
+    def text(self) -> str:
+        """The file's content."""
+        data = {"format": self.format, "version": 1, "instance": self.instance, "instance_digest": self.instance_digest}
+        own = {name: getattr(self, name) for name in self.own_fields()}
+        return json.dumps(data | {"claim": str(self.claim)} | own, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, packed where its name ends in ``.gz``; it appears whole or not at all."""
+        write_whole_packed(path, self.text)
