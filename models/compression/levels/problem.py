@@ -14,4 +14,5 @@ PROBLEM = Problem(
     evaluate=evaluate_levels,
     bound=later("ddlopt.models.compression.levels.bounds:level_bound"),
     exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_level_bound"),
+    certificate="ddlopt.models.compression.levels.certificate:LevelCertificate",
 )

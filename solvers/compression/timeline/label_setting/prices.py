@@ -156,6 +156,10 @@ class Pricing:
         credit = dual.mu * (self.room or 0.0) if self.timed else float(lambdas.sum()) * self.time_limit_s
         return Prices(lambdas, max(0.0, dual.mu), credit)
 
+    def in_time(self) -> Prices:
+        """Prices of the time alone."""
+        return self._in_time(self.choices)
+
     def _in_time(self, choices: Choices) -> Prices:
         limits = self.instance.fusion, self.instance.largest_bucket_bytes
         return Prices(_weights(dual_bound(choices, "time", None, *limits).lambdas), 0.0, goal=False)

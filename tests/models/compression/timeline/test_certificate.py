@@ -1,0 +1,177 @@
+"""Labels in whole numbers: they prove the optimum, and nothing beyond it, whatever the file says."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
+from volume import for_each
+
+import ddlopt
+from ddlopt import proofs
+from ddlopt.models.catalogue import problem_of
+from ddlopt.models.compression import CompressionInstance, Gradient, Option, evaluate
+from ddlopt.models.compression.label_proof.labels import front
+from ddlopt.models.compression.timeline.certificate import TimelineCertificate
+from ddlopt.models.errors import RefutedError, SolutionError
+
+ABOVE = Fraction(1, 10**5)
+"""Far more than rounding, and less than anybody would miss."""
+
+
+def never():
+    return False
+
+
+def proven(instance, claim):
+    """The certificate of a claim, read again; None where none is made."""
+    kind = problem_of(instance)
+    made = kind.module("solvers", "prove").prove(instance, None, claim, never)
+    return made and type(made).from_data(json.loads(made.text))
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    return random_levels_case(rng) if seed % 4 == 3 else random_timeline_case(rng)
+
+
+@for_each("seed", range(400))
+def test_the_optimum_is_proven_and_nothing_beyond(seed):
+    instance = drawn(seed)
+    optimum, answer = brute_force(instance)
+    if answer is None or optimum <= 1e-6:
+        return
+    exact = evaluate(instance, answer, exact=True).objective
+    below = proven(instance, exact * (1 - ABOVE))
+    assert below is not None
+    assert proofs.check(instance, below).bound == below.claim
+    assert proven(instance, exact * (1 + ABOVE)) is None
+    with pytest.raises(RefutedError):
+        proofs.check(instance, replace(below, claim=exact * (1 + ABOVE)))
+
+
+@given(st.data())
+def test_no_prices_and_no_cases_prove_more(data):
+    instance = drawn(data.draw(st.integers(0, 60)))
+    optimum, answer = brute_force(instance)
+    if answer is None or optimum <= 1e-6:
+        return
+    claim = evaluate(instance, answer, exact=True).objective * (1 + ABOVE)
+    n = len(instance.gradients)
+    weights = st.lists(st.integers(0, 2**22), min_size=n, max_size=n)
+    drawn_prices = data.draw(st.lists(st.tuples(weights, st.integers(0, 2**26)), max_size=3))
+    with_error = instance.error_budget is not None or instance.goal == "error"
+    prices = [[list(range(n)), each, mu * with_error] for each, mu in drawn_prices]
+    nodes, open_ones = [], 1
+    while open_ones:
+        if len(nodes) < 4 and data.draw(st.booleans()):
+            nodes.append(["part", data.draw(st.integers(0, n - 1)), [0]])
+            open_ones += 1
+        else:
+            nodes.append(["labels", list(range(len(prices)))])
+            open_ones -= 1
+    kind = problem_of(instance).own_certificate
+    forged = kind(instance.name, instance.digest, claim, prices, nodes)
+    with pytest.raises(RefutedError):
+        proofs.check(instance, kind.from_data(json.loads(forged.text)))
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=12))
+def test_the_front_is_what_nothing_beats(labels):
+    """By comparing all pairs."""
+    points = set(labels)
+    kept = {a for a in points if not any(b != a and all(x <= y for x, y in zip(b, a, strict=True)) for b in points)}
+    found = front(np.array(sorted(labels), dtype=np.int64).reshape(-1, 3).T)
+    assert sorted(map(tuple, found.T.tolist())) == sorted(kept)
+
+
+PLAIN, SMALL = (
+    Option(label=label, compressor=kind, encode_s=encode, wire_s=wire, error=error)
+    for label, kind, encode, wire, error in [("plain", "none", 0, 4, 0), ("small", "dgc", 1, 1, 1)]
+)
+TWO = CompressionInstance(
+    name="two",
+    gradients=(Gradient(name="a", shape=(1,), ready_s=1, menu=0), Gradient(name="b", shape=(1,), ready_s=2, menu=0)),
+    menus=((PLAIN, SMALL),),
+    error_budget=1,
+)
+"""One of the two may be small: 1 + 1 + 1 + 4 = 7 with the first, 1 + 4 + 1 = 6 with the second."""
+GOOD = TimelineCertificate("two", TWO.digest, Fraction(6), [[[0], [1], 0]], [["labels", [0]]])
+
+
+def test_a_proof_by_hand():
+    assert brute_force(TWO)[0] == 6
+    assert proofs.check(TWO, GOOD).bound == 6
+    parted = [["part", 1, [0]], ["labels", [0]], ["labels", [0]]]
+    assert proofs.check(TWO, TimelineCertificate("two", TWO.digest, Fraction(6), GOOD.prices, parted)).nodes == 3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"claim": "6000001/1000000"},
+        {"nodes": [["part", 0, [0]], ["labels", [0]]]},
+        {"nodes": [["labels", [0]], ["labels", [0]]]},
+        {"nodes": [["part", 2, [0]], ["labels", [0]], ["labels", [0]]]},
+        {"nodes": [["part", 0, [2]], ["labels", [0]], ["labels", [0]]]},
+        {"prices": [[[2], [1], 0]]},
+    ],
+)
+def test_what_proves_nothing(changed):
+    with pytest.raises(RefutedError):
+        proofs.check(TWO, TimelineCertificate.from_data(json.loads(GOOD.text) | changed))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"version": True},
+        {"claim": "1/0"},
+        {"prices": {}},
+        {"prices": [[[0], [1]]]},
+        {"prices": [[[0], [1, 1], 0]]},
+        {"prices": [[[1, 0], [1, 1], 0]]},
+        {"prices": [[[0, 0], [1, 1], 0]]},
+        {"prices": [[[0], [-1], 0]]},
+        {"prices": [[[0], [2**26 + 1], 0]]},
+        {"prices": [[[0, 1], [2**26, 1], 0]]},
+        {"prices": [[[0], [1], 2**26 + 1]]},
+        {"prices": [[[0], [1.0], 0]]},
+        {"prices": [[[True], [1], 0]]},
+        {"prices": [[[0], [1], 0]] * 4001},
+        {"nodes": []},
+        {"nodes": {}},
+        {"nodes": [["labels", [1]]]},
+        {"nodes": [["labels"]]},
+        {"nodes": [["labels", [0.0]]]},
+        {"nodes": [["part", 0, []]]},
+        {"nodes": [["part", -1, [0]]]},
+        {"nodes": [["part", 0, [0], 1]]},
+        {"nodes": [3]},
+        {"more": 1},
+    ],
+)
+def test_odd_files_are_refused(changed, tmp_path):
+    file = tmp_path / "proof.json"
+    file.write_text(json.dumps(json.loads(GOOD.text) | changed))
+    with pytest.raises(SolutionError):
+        ddlopt.check_certificate(TWO, file)
+
+
+def test_prices_of_errors_need_a_budget():
+    free = TWO.model_copy(update={"error_budget": None})
+    forged = TimelineCertificate("two", free.digest, Fraction(1), [[[0], [1], 1]], [["labels", [0]]])
+    with pytest.raises(RefutedError, match="no budget"):
+        proofs.check(free, forged)
+
+
+def test_lanes_are_no_wire():
+    lanes = ddlopt.load("compression/espresso-bert-base-random-k-pcie-lanes")
+    forged = TimelineCertificate(lanes.name, lanes.digest, Fraction(1, 10**6), [], [["labels", []]])
+    with pytest.raises(RefutedError, match="lanes"):
+        proofs.check(lanes, forged)
