@@ -65,7 +65,7 @@ class Choco(Policy):
                 known[senders] += self._compressed(missing[senders])
             models += self.step * (pull @ known)
             messages = np.where(senders, degrees, 0.0)
-            return Sent(messages, messages * share)
+            return place.to_neighbours(messages, messages * share)
 
         return exchange
 
@@ -194,6 +194,6 @@ class EventGrad(Policy):
                 who = fired[:, place_of]
                 known[who, tensor] = models[who, tensor]
             models[:] = own * models + others @ known
-            return Sent(degrees * fired.sum(axis=1), degrees * (fired @ parts))
+            return place.to_neighbours(degrees * fired.sum(axis=1), degrees * (fired @ parts))
 
         return exchange

@@ -17,10 +17,17 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sent(NamedTuple):
-    """(n,) messages and (n,) models' worth of numbers that each worker sent in a step."""
+    """What each worker sent in a step.
+
+    ``messages``: (n,) their number. ``models``: (n,) models' worth of numbers. ``links``: (n, n) models' worth from
+    each to each, to a server on the diagonal; none where it goes round a ring. ``together``: whether it is an
+    all-reduce, which nobody has before all have begun.
+    """
 
     messages: Floats
     models: Floats
+    links: Floats
+    together: bool = False
 
 
 Exchange = Callable[[Floats, int, float], Sent]
@@ -54,7 +61,20 @@ class Place:
 
     def nothing(self) -> Sent:
         """No message."""
-        return Sent(np.zeros(self.workers), np.zeros(self.workers))
+        n = self.workers
+        return Sent(np.zeros(n), np.zeros(n), np.zeros((n, n)))
+
+    @cached_property
+    def adjacency(self) -> Floats:
+        """(n, n) 1 for neighbours."""
+        found = np.zeros((self.workers, self.workers))
+        a, b = self.network.ends.T
+        found[a, b] = found[b, a] = 1.0
+        return found
+
+    def to_neighbours(self, messages: Floats, models: Floats) -> Sent:
+        """(n,) messages with (n,) models' worth in all, as much for each neighbour."""
+        return Sent(messages, models, self.adjacency * (models / self.network.degrees)[:, None])
 
     @cached_property
     def _neighbours(self) -> Ints:

@@ -1,5 +1,6 @@
 """Exchange with all neighbours, or with everybody, by weights."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInsta
 from ddlopt.models.gossip.network import Network
 from ddlopt.models.gossip.spectral.laplacians import laplacian
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 
@@ -94,7 +96,7 @@ class Mixing(Policy):
             if (step + 1) % self.every:
                 return place.nothing()
             models[:] = matrix @ models
-            return Sent(degrees, degrees)
+            return place.to_neighbours(degrees, degrees)
 
         return exchange
 
@@ -126,23 +128,41 @@ class Matcha(Policy):
         self._one_of("plan", PLANS)
 
     def begin(self, place: Place) -> Exchange:
-        """Of each matching its Laplacian, and how much its workers send."""
+        """Of each matching its Laplacian, and who sends to whom."""
         network = place.network
         plan = _plan(network, self.budget, self.plan)
         matchings = [np.array(own, dtype=np.int64) for own in plan.matchings]
         weights, probabilities = np.array(plan.weights), np.array(plan.probabilities)
         laplacians = np.array([laplacian(network.nodes, network.ends[own], weights[own]) for own in matchings])
-        sent = np.array([np.bincount(network.ends[own].ravel(), minlength=network.nodes) for own in matchings])
+        pairs = np.zeros((len(matchings), network.nodes, network.nodes))
+        for links, own in zip(pairs, matchings, strict=True):
+            a, b = network.ends[own].T
+            links[a, b] = links[b, a] = 1.0
 
         def exchange(models: Floats, step: int, rate: float) -> Sent:
             active = place.rng.random(len(probabilities)) < probabilities
             if not active.any():
                 return place.nothing()
             models -= laplacians[active].sum(axis=0) @ models
-            messages = sent[active].sum(axis=0).astype(float)
-            return Sent(messages, messages)
+            links = pairs[active].sum(axis=0)
+            messages = links.sum(axis=1)
+            return Sent(messages, messages, links)
 
         return exchange
+
+
+def uniform(network: Network, traffic: float) -> Matcha | None:
+    """MATCHA without its choice: all matchings equally often, so that a worker sends so much in a step, expected.
+
+    None where all of them in every step send less. The budget has three digits, rounded down.
+    """
+    count = len(_plan(network, 0.5, "equal-activation").matchings)
+    chance = traffic * network.nodes / (2 * len(network.edges))
+    budget = chance * count / int(network.degrees.max())
+    digits = 2 - math.floor(math.log10(budget))
+    # A part in a billion, so that what is a round number stays one.
+    budget = math.floor(budget * 10.0**digits * (1 + 1e-9)) / 10.0**digits
+    return Matcha(budget, "equal-activation") if chance <= 1 + FEASIBILITY_TOL else None
 
 
 @dataclass(frozen=True)
@@ -170,7 +190,7 @@ class AllReduce(Policy):
             if (step + 1) % self.every:
                 return place.nothing()
             models[:] = models.mean(axis=0)
-            return Sent(messages, sent)
+            return Sent(messages, sent, np.zeros((n, n)), together=True)
 
         return exchange
 
@@ -204,6 +224,7 @@ class Elastic(Policy):
     def begin(self, place: Place) -> Exchange:
         """The centre begins where the workers do on average."""
         centre, both = place.first.mean(axis=0), np.full(place.workers, 2.0)
+        links = np.diag(both)
 
         def exchange(models: Floats, step: int, rate: float) -> Sent:
             if (step + 1) % self.every:
@@ -211,6 +232,6 @@ class Elastic(Policy):
             moved = self.pull / place.workers * (models - centre)
             models -= moved
             centre[:] += moved.sum(axis=0)
-            return Sent(both, both)
+            return Sent(both, both, links)
 
         return exchange

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.analysis.gossip_training.exchange import Exchange, Floats, Ints, Place, Policy, Sent
 
@@ -35,6 +36,13 @@ def push(models: Floats, senders: Ints, peers: Ints, weights: Floats) -> Floats:
     total: Floats = taken.sum(axis=1)
     models[:] = (taken @ models) / total[:, None]
     return total
+
+
+def to_peers(senders: npt.NDArray[np.bool_], peers: Ints) -> Sent:
+    """A whole model from each of the (n,) senders to its peer."""
+    one, links = senders.astype(float), np.zeros((len(peers), len(peers)))
+    links[np.arange(len(peers)), peers] = one
+    return Sent(one, one, links)
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,9 @@ class Period(Policy):
             due = (step + 1 + ahead) % self.every == 0
             if not due.any():
                 return place.nothing()
-            push(models, np.flatnonzero(due), place.peers(), ones)
-            return Sent(due.astype(float), due.astype(float))
+            peers = place.peers()
+            push(models, np.flatnonzero(due), peers, ones)
+            return to_peers(due, peers)
 
         return exchange
 
@@ -144,8 +153,10 @@ class Adaptive(Policy):
                 if len(senders):
                     known[senders] = own[senders]
                     push(own, senders, peers, ones)
+                    share = (part.stop - part.start) / whole.stop
                     sent.messages[senders] += 1
-                    sent.models[senders] += (part.stop - part.start) / whole.stop
+                    sent.models[senders] += share
+                    sent.links[senders, peers[senders]] += share
             return sent
 
         return exchange
@@ -190,6 +201,6 @@ class GoSgd(Policy):
                 return place.nothing()
             weights[drawn] /= 2
             weights[:] = push(models, np.flatnonzero(drawn), peers, weights)
-            return Sent(drawn.astype(float), drawn.astype(float))
+            return to_peers(drawn, peers)
 
         return exchange

@@ -4,6 +4,7 @@ In every step each worker goes down the gradient of a batch of its own; then the
 policies see the same held-out samples, first model, shards and batches.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,7 @@ from ddlopt.analysis.gossip_training.data import (
     shards_of,
     split_of,
 )
-from ddlopt.analysis.gossip_training.exchange import Place, Policy
+from ddlopt.analysis.gossip_training.exchange import Place, Policy, Sent
 from ddlopt.analysis.gossip_training.learners import Learners
 from ddlopt.models.errors import OptionError
 from ddlopt.models.gossip.network import Network
@@ -43,6 +44,8 @@ class Training:
         Widths of hidden layers.
     rate, decay : float
         The learning rate of step t is rate / (1 + t / decay).
+    late : int
+        Steps by which messages are late: what the exchange of models after step t moves is added after step t + late.
     """
 
     network: Network
@@ -53,11 +56,14 @@ class Training:
     hidden: tuple[int, ...] = (32,)
     rate: float = 0.3
     decay: float = 200.0
+    late: int = 0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "rate", "decay"):
             if not 0 < getattr(self, name) < np.inf:
                 raise OptionError(f"{name} is {getattr(self, name):g}; expected a number above 0")
+        if self.late < 0:
+            raise OptionError(f"late is {self.late}; expected 0 or more steps")
         if self.shards not in ("iid", "sorted"):
             raise OptionError(f"shards is '{self.shards}'; expected iid or sorted")
         if not self.hidden or min(self.hidden) < 1:
@@ -175,7 +181,8 @@ def train(
     policy: Policy,
     seed: int = 0,
     moments: int = 20,
-    on_step: Callable[[], None] = lambda: None,
+    on_step: Callable[[Sent], None] = lambda sent: None,
+    until: Callable[[Moment], bool] = lambda moment: False,
 ) -> Run:
     """Train once.
 
@@ -187,7 +194,9 @@ def train(
     moments : int
         How often to measure, at equal distances.
     on_step : callable
-        Called after every step.
+        Told after every step what was sent in it.
+    until : callable
+        Told every moment as it is measured; the training ends where it says so.
     """
     # What is trained and what the policy draws come from streams of their own: policies differ in nothing else.
     rng, drawn = (np.random.default_rng([seed, stream]) for stream in (0, 1))
@@ -196,19 +205,29 @@ def train(
     models = np.tile(learners.fresh(rng), (training.network.nodes, 1))
     exchange = policy.begin(Place(training.network, models.copy(), learners.tensors, drawn))
     steps, messages, sent_models, longest = training.steps, 0.0, 0.0, 0.0
+    waiting: deque[Floats] = deque()
     measured = {round(steps * (k + 1) / moments) for k in range(moments)}
     found = []
     for step, chosen in enumerate(batches(shards, training.batch, training.epochs, rng)):
         rate = training.rate_at(step)
         models -= rate * learners.gradients(models, split.samples[chosen], split.classes[chosen])
-        sent = exchange(models, step, rate)
+        if training.late:
+            moved = models.copy()
+            sent = exchange(moved, step, rate)
+            waiting.append(moved - models)
+            if len(waiting) > training.late:
+                models += waiting.popleft()
+        else:
+            sent = exchange(models, step, rate)
         messages += float(sent.messages.mean())
         sent_models += float(sent.models.mean())
         longest += float(sent.models.max())
+        on_step(sent)
         if step + 1 in measured:
             found.append(Moment(step + 1, sent_models, *measure(learners, split, models)))
-        on_step()
-    return Run(policy, seed, steps, messages, sent_models, longest, 4 * learners.size, found)
+            if until(found[-1]):
+                break
+    return Run(policy, seed, step + 1, messages, sent_models, longest, 4 * learners.size, found)
 
 
 def measure(learners: Learners, split: Split, models: Floats) -> tuple[float, float, float]:
