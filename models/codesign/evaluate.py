@@ -11,6 +11,7 @@ from ddlopt.models.codesign.instance import CodesignInstance, Layout, Strategy
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.topology.evaluate import evaluate as evaluate_design
+from ddlopt.models.topology.evaluate import link_violations
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 Kind = type[Fraction] | type[float]
@@ -52,7 +53,9 @@ def evaluate(instance: CodesignInstance, solution: CodesignPlan, exact: bool = F
     details: dict[str, Number] = {"compute_s": compute, "memory_bytes": fullest}
     job = _job(instance, chosen, float(compute))
     load = number(0)
-    if job is not None:
+    if job is None:
+        violations += link_violations(_job_of_one_byte(instance), solution.design)
+    else:
         judged = evaluate_design(job, solution.design, exact)
         violations += judged.violations
         if judged.objective is None:
@@ -128,6 +131,13 @@ def _job(instance: CodesignInstance, chosen: Sequence[Strategy], compute_s: floa
         compute_s=compute_s,
         overlap=instance.overlap,
     )
+
+
+def _job_of_one_byte(instance: CodesignInstance) -> TopologyInstance:
+    """A job on the same servers, for a plan that sends nothing: its links are judged all the same."""
+    traffic = np.zeros((instance.servers, instance.servers))
+    traffic[0, 1] = 1
+    return TopologyInstance(name=instance.name, **instance.fabric, traffic_bytes=traffic)
 
 
 def _moved(written: Layout, read: Layout, servers: int) -> npt.NDArray[np.float64]:

@@ -62,6 +62,15 @@ def evaluate(instance: TopologyInstance, solution: TopologyDesign, exact: bool =
     return Evaluation(time, tuple(checker.violations), details)
 
 
+def link_violations(instance: TopologyInstance, design: TopologyDesign) -> tuple[Violation, ...]:
+    """What is wrong with the links, the planes and the groups of rings of a design, whatever it is to carry."""
+    checker = _Checker(instance, design)
+    checker.links()
+    checker.planes()
+    checker.ring_groups()
+    return tuple(checker.violations)
+
+
 class _Checker:
     """Collects violations; ``broken`` once the loads can no longer be computed."""
 
@@ -133,6 +142,16 @@ class _Checker:
             if shown[i, j] != laid[i, j]:
                 self.fail("planes_hold_the_links", f"pair ({i}, {j})", shown[i, j], laid[i, j])
 
+    def ring_groups(self) -> dict[int, list[int]]:
+        """Places of the rings of each group; every ring has one."""
+        groups, found = self.instance.allreduce_groups, defaultdict[int, list[int]](list)
+        for place, ring in enumerate(self.design.rings):
+            if ring.group < len(groups):
+                found[ring.group].append(place)
+            else:
+                self.fail("ring_has_a_group", f"rings[{place}].group", ring.group, len(groups) - 1)
+        return found
+
     def path(self, path: Path, source: int, target: int, where: str) -> None:
         """The path leads from source to target over links, in one hop where nobody forwards."""
         if len(path) < 2 or path[0] != source or path[-1] != target:
@@ -169,13 +188,7 @@ class _Checker:
 
 def _ring_demands(checker: _Checker, number: type[Fraction] | type[float]) -> Iterable[tuple[Path, Number]]:
     """Paths with the bytes they carry for the all-reduce groups."""
-    groups = checker.instance.allreduce_groups
-    rings_of: dict[int, list[int]] = defaultdict(list)
-    for place, ring in enumerate(checker.design.rings):
-        if ring.group < len(groups):
-            rings_of[ring.group].append(place)
-        else:
-            checker.fail("ring_has_a_group", f"rings[{place}].group", ring.group, len(groups) - 1)
+    groups, rings_of = checker.instance.allreduce_groups, checker.ring_groups()
     for index, group in enumerate(groups):
         places = rings_of[index]
         k = len(group.members)

@@ -23,6 +23,8 @@ def leaders(nodes: int) -> Indices:
 
 def led(nodes: int, generators: tuple[int, ...]) -> Indices:
     """Image of every generator under a unit that makes the least leader of the set one of its images."""
+    if not generators:
+        return np.arange(nodes)
     first = leaders(nodes)
     least = min(int(first[g]) for g in generators)
     images = unit_images(nodes)

@@ -211,6 +211,10 @@ def test_nothing_to_send():
     found = evaluate(instance, plan(("owner", "alone"), links=()), exact=True)
     assert found.feasible
     assert found.objective == 4
+    for links, kind in (((0, 0, 1),), "no_link_to_itself"), (((0, 1, 9),), "out_degree"):
+        assert kind in {each.kind for each in evaluate(instance, plan(("owner", "alone"), links=links)).violations}
+    rings = evaluate(instance, plan(("owner", "alone"), [ring(0, (0, 1, 2, 3))], links=LINKS))
+    assert [each.kind for each in rings.violations] == ["ring_has_a_group"]
 
 
 @for_each(

@@ -148,6 +148,8 @@ class SlotPatterns:
         counts: dict[tuple[int, int], int] = {}
         for k, (span, lists) in enumerate(zip(plan.spans, plan.lists, strict=True)):
             for slot in range(span.first, span.last):
+                if not gains[slot, list(span.jobs)].any():
+                    continue  # a pattern would make it a busy slot
                 pattern = lists.no_slower(gains[slot, list(span.jobs)], costs[slot])
                 if pattern is None:
                     return

@@ -1,0 +1,229 @@
+"""The theorem behind certificates, formulation by formulation: no model loses what is better than all it has.
+
+A certificate proves a bound of the model. Here random feasible solutions of small random instances, drawn by the
+independent check alone, are looked for in the model: with a solution's decisions as the formulation's ``start`` sets
+them, the rows have a point (checked in rational numbers), and its objective is no worse than the solution's. Where
+symmetry is broken, or what is no better is left out, some solution may have none; then the optimum of the model, so
+checked as well, must be no worse than the solution. Those of which that happens are listed in ``LEAVE_OUT``.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import random
+from functools import partial
+
+import feasible_cases as cases
+import pyomo.environ as pyo
+import pytest
+from feasible_walks import walked
+from kept_solutions import Model, at_least_as_good
+from volume import slow
+
+import ddlopt.models
+from ddlopt import instances, proofs
+from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
+from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
+from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
+from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
+from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
+from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
+from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement
+from ddlopt.models.aggregation.registers.formulations.set_placement import SetPlacement
+from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents
+from ddlopt.models.aggregation.table.formulations.table_path import TablePath
+from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
+from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
+from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
+from ddlopt.models.codesign.formulations.whole_ports import WholePorts
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
+from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
+from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
+from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
+from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
+from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
+from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
+from ddlopt.models.gossip.circulant.formulations.circulant_generators import CirculantGenerators, CirculantWeights
+from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
+from ddlopt.models.scheduling.formulations.configurations import Configurations
+from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
+from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
+from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.sip_ml import MaxMinCircuits
+
+CASES = {
+    "GraphAggregation": (GraphAggregation, cases.graph),
+    "SingleLayerFlow": (SingleLayerFlow, cases.graph),
+    "RateLevels": (RateLevels, cases.graph),
+    "RateMessages": (RateMessages, cases.graph),
+    "HotParameters": (HotParameters, cases.hot),
+    "HotParameters plain": (partial(HotParameters, reduced=False), cases.hot),
+    "HotParameters ordered": (partial(HotParameters, ordered=True), cases.hot),
+    "CountPlacement": (CountPlacement, cases.registers),
+    "CountPlacement symmetric": (partial(CountPlacement, symmetry="none"), cases.registers),
+    "PairPlacement": (PairPlacement, cases.registers),
+    "SetPlacement": (SetPlacement, cases.registers),
+    "SlotTangents": (SlotTangents, cases.slot_plans),
+    "TablePath": (TablePath, cases.table),
+    "TreeAggregation": (TreeAggregation, cases.tree),
+    "TreeMessageFlow": (TreeMessageFlow, cases.tree),
+    "JointStrategyTopology": (partial(JointStrategyTopology, rings="all"), cases.codesign),
+    "StrategyBound": (StrategyBound, cases.codesign),
+    "WholePorts": (WholePorts, cases.codesign),
+    "SfbMilp": (SfbMilp, cases.sfb),
+    "LaneTimeline": (LaneTimeline, cases.lanes),
+    "OverlapTimeline": (OverlapTimeline, cases.timeline),
+    "OverlapTimeline of levels": (OverlapTimeline, cases.levels),
+    "LatencyPartition": (LatencyPartition, cases.partition),
+    "MaxLoadPartition": (MaxLoadPartition, cases.partition),
+    "Tarnawski2020Latency": (Tarnawski2020Latency, cases.partition),
+    "Tarnawski2020MaxLoad": (Tarnawski2020MaxLoad, cases.partition),
+    "DisjunctiveMakespan": (DisjunctiveMakespan, cases.plan),
+    "MakespanBound": (MakespanBound, cases.plan),
+    "StrategySelection": (StrategySelection, cases.strategies),
+    "CirculantGenerators": (CirculantGenerators, cases.circulant),
+    "CirculantWeights": (CirculantWeights, cases.circulant),
+    "ExchangePath": (ExchangePath, cases.exchange),
+    "Configurations": (Configurations, cases.scheduling),
+    "OnePiece": (OnePiece, cases.pieces),
+    "RigidGangs": (RigidGangs, cases.gangs),
+    "SlotEmbedding": (SlotEmbedding, cases.slots),
+    "SlotPatterns": (SlotPatterns, cases.scheduling),
+    "TimeIndexed": (TimeIndexed, cases.scheduling),
+    "TimeIndexed in one piece": (TimeIndexed, cases.pieces),
+    "MinCongestion": (MinCongestion, cases.topology),
+    "RingsAndRoutes": (partial(RingsAndRoutes, rings="all"), cases.topology_with_groups),
+    "RingsAndRoutes of routes": (partial(RingsAndRoutes, rings="all"), cases.topology),
+    "MaxMinCircuits": (MaxMinCircuits, cases.direct_circuits),
+}
+"""Formulation as certificates have it, of all solutions, and the drawer of instances and answers; some twice."""
+NARROWER = {
+    "CirculantDesign": "circulant designs only",
+    "FixedLinks": "the links are given",
+    "StrategiesOnLinks": "the links are given",
+    "StrategiesOnRoutes": "the routes are given",
+}
+"""Formulations of a smaller class of solutions only, of which no certificate says anything."""
+LEAVE_OUT = {
+    *("GraphAggregation", "SingleLayerFlow", "RateMessages", "HotParameters", "HotParameters ordered"),
+    *("JointStrategyTopology", "OnePiece", "SlotPatterns"),
+}
+"""Those that leave out some solutions which are no better than others; the rest keep each one."""
+DEAR = {"SlotTangents": 5, "DisjunctiveMakespan": 6}
+"""Instances in the slow tests, of models that take a second each."""
+
+
+def registered():
+    """Names of all formulations: classes of the rooms of formulations that fill blocks and take starts."""
+    found = set()
+    for module in pkgutil.walk_packages(ddlopt.models.__path__, "ddlopt.models."):
+        if ".formulations." in module.name:
+            for name, value in vars(importlib.import_module(module.name)).items():
+                own = inspect.isclass(value) and value.__module__ == module.name
+                if own and all(hasattr(value, each) for each in ("build", "start", "scope", "objective_value")):
+                    found.add(name)
+    return found
+
+
+def test_every_formulation_is_here():
+    named = {name.partition(" ")[0] for name in CASES}
+    assert {name: made[0]().__class__.__name__ for name, made in CASES.items()} == {
+        name: name.partition(" ")[0] for name in CASES
+    }
+    assert registered() == named | set(NARROWER)
+    assert not named & set(NARROWER)
+
+
+def test_what_certificates_may_name_is_here():
+    for family in FAMILY_NAMES:
+        for name in instances.names(family)[::7]:
+            instance = instances.load(name)
+            for each in proofs.formulations(instance):
+                assert type(proofs.formulation_by(instance, each)).__name__ in {n.partition(" ")[0] for n in CASES}
+
+
+def lost(name, wanted, each, first=0):
+    """Go through ``wanted`` instances with up to ``each`` solutions; how many solutions there were, and had a point."""
+    make, draw = CASES[name]
+    formulation, seed, met, total, direct = make(), first, 0, 0, 0
+    while met < wanted:
+        assert seed < first + 40 * wanted, f"only {met} of {wanted} instances were drawn"
+        drawn, seed = draw(seed), seed + 1
+        if drawn is None or formulation.refuses(drawn[0]) or formulation.scope(drawn[0]) is not None:
+            continue
+        instance = drawn[0]
+        solutions = walked(instance, drawn[1], random.Random(seed), each)
+        if not solutions:
+            continue
+        met += 1
+        model, best = Model(formulation, instance), None
+        for solution, objective in solutions:
+            found, total = model.of(solution), total + 1
+            assert not found.broken, f"{name}, seed {seed - 1}: {found.broken}"
+            if at_least_as_good(found.value, objective, instance.sense):
+                direct += 1
+                continue
+            best = model.best() if best is None else best
+            told = f"{name}, seed {seed - 1}: {solution.to_json(None)} has {float(objective)}, the model {best}"
+            assert at_least_as_good(best, objective, instance.sense), told
+    return total, direct
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_better_solution_is_lost(name):
+    total, direct = lost(name, 2, 6)
+    assert total
+    assert direct == total or name in LEAVE_OUT
+
+
+@pytest.mark.parametrize("name", [slow(name) for name in CASES])
+def test_of_many_solutions_no_better_one_is_lost(name):
+    total, direct = lost(name, DEAR.get(name, 15), 25, first=1000)
+    assert total > 50
+    assert direct == total or name in LEAVE_OUT
+
+
+class _WithoutSwitches(TreeAggregation):
+    """No switch but the last may aggregate: a row that is not valid."""
+
+    def build(self, block, instance):
+        super().build(block, instance)
+        block.false = pyo.Constraint(expr=sum(block.aggregates.values()) <= 1)
+
+
+class _TooDear(TreeAggregation):
+    """An objective that is more than it should be."""
+
+    def objective_value(self, instance, value):
+        return super().objective_value(instance, value) * 1.001
+
+
+class _HalfBroken(TreeAggregation):
+    """A start that does not set what the solution says."""
+
+    def start(self, block, instance, solution):
+        super().start(block, instance, solution)
+        for each in block.aggregates.values():
+            each.set_value(1 - each.value)
+
+
+@pytest.mark.parametrize("wrong", [_WithoutSwitches, _TooDear])
+def test_what_is_lost_is_noticed(wrong, monkeypatch):
+    monkeypatch.setitem(CASES, "wrong", (wrong, cases.tree))
+    with pytest.raises(AssertionError, match="the model"):
+        lost("wrong", 10, 10)
+
+
+def test_starts_that_say_something_else_are_not_counted(monkeypatch):
+    monkeypatch.setitem(CASES, "wrong", (_HalfBroken, cases.tree))
+    total, direct = lost("wrong", 5, 8)
+    assert direct < total
