@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 
 from ddlopt import instances
 from ddlopt.models.catalogue import problem_of
@@ -171,9 +172,11 @@ def _check_combinatorial(instance: Instance, certificate: CombinatorialCertifica
 def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit: float | None) -> Proven:
     expired = _expired(time_limit)
     formulation = formulation_by(instance, certificate.method)
-    model = _model(instance, formulation)
+    with PauseGC():  # all of it stays; looking for garbage between would take as long
+        model = _model(instance, formulation)
+        program = program_of(model, certificate.claim)
     try:
-        for _ in check_tree(program_of(model, certificate.claim), certificate.nodes):
+        for _ in check_tree(program, certificate.nodes):
             if expired():
                 raise _given_up(time_limit)
     except RefutedError as problem:
@@ -288,7 +291,8 @@ def prove(
             break
         formulation = formulation_by(instance, name)
         try:
-            model = _model(instance, formulation)
+            with PauseGC():
+                model = _model(instance, formulation)
             claim = _snapped(model, instance, formulation, worth, target)
             tree = search(model, claim, None if left is None else left / (len(names) - place))
         except NotApplicableError:

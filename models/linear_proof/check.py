@@ -4,9 +4,9 @@ r"""The checker of trees: plain Python, whole numbers, no solver, nothing of the
 :math:`l \le x \le u`, some :math:`x_j` whole", that no solution has an objective below B.
 
 **Why.** Suppose that one had. Then :math:`c x + c_0 \le B`, which is a row like the others, and all rows together imply
-bounds of columns that had none (:func:`_completed`). The tree divides the solutions: at a branching, either
-:math:`x_j \le v` or :math:`x_j \ge v + 1`, as :math:`x_j` is whole and v is. At a leaf stand multipliers y of some
-rows, with 0 for the others. For any y whatever
+bounds of columns that had none (:mod:`~ddlopt.models.linear_proof.program`). The tree divides the solutions: at a
+branching, either :math:`x_j \le v` or :math:`x_j \ge v + 1`, as :math:`x_j` is whole and v is. At a leaf stand
+multipliers y of some rows, with 0 for the others. For any y whatever
 
 .. math::
     c x = y A x + (c - y A)\, x \ge \sum_{y_i > 0} y_i L_i + \sum_{y_i < 0} y_i U_i + \sum_j \min\{d_j l_j, d_j u_j\}
@@ -21,24 +21,19 @@ All numbers are rational; multipliers are whole multiples of a power of two.
 **Rounded coefficients.** A formulation calculates some of its coefficients in floating point, so that a true solution
 may miss a row of the model by its last digits, and rows that contradict each other by as little would prove anything.
 So every row that has a number which is not whole is taken with limits that are wider by 2⁻⁴⁰ of all that it adds up at
-most (:func:`_loosened`), bounds of columns likewise, and what a leaf proves is less by the same part of all costs.
+most, bounds of columns likewise, and what a leaf proves is less by the same part of all costs.
 Columns that remain without bounds count for nothing in this.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, floor, gcd, lcm
+from math import ceil
 
-from ddlopt.models.errors import NotApplicableError, RefutedError
-from ddlopt.models.linear_proof.rows import ExactModel, Limit
+from ddlopt.models.errors import RefutedError
 
-_ROUNDS = 20
-"""Of looking for bounds of columns that have none."""
-_ROUNDED_BITS = 40
-"""Some thousand times the rounding of one operation."""
-_MOST_BITS = 16_384
-"""Of the common denominator of a model."""
+Row = tuple[int | None, Sequence[tuple[int, int]], int | None]
+"""Lower limit, columns with coefficients, upper limit; a limit is None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +47,8 @@ class Program:
     grid : int
         Bounds of columns are multiples of ``1 / grid``.
     cost : dict of int to int
-    rows : tuple of (low, columns and coefficients, high)
-    lower, upper : tuple of int or None
+    rows : sequence of (low, columns and coefficients, high)
+    lower, upper : sequence of int or None
         None where there is none.
     integer : tuple of bool
     offset : Fraction
@@ -63,19 +58,23 @@ class Program:
         Objectives less the offset are whole multiples of it; None where that is not known.
     lost : Fraction
         What rounded costs may add up to.
+    implied : mapping
+        Of bounds that the model does not state, by side (0 from below) and column: the row, -1 for the claim, and which
+        side of it (0 its lower limit). Each follows from that row and bounds that stand before it, or are the model's.
     """
 
     unit: int
     grid: int
     cost: Mapping[int, int]
-    rows: tuple[tuple[int | None, tuple[tuple[int, int], ...], int | None], ...]
-    lower: tuple[int | None, ...]
-    upper: tuple[int | None, ...]
+    rows: Sequence[Row]
+    lower: Sequence[int | None]
+    upper: Sequence[int | None]
     integer: tuple[bool, ...]
     offset: Fraction
     claim: Fraction
     step: Fraction | None
     lost: Fraction = Fraction(0)
+    implied: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def value(
         self,
@@ -138,150 +137,6 @@ class Program:
         if value >= self.claim:
             return True
         return self.step is not None and self.offset + ceil((value - self.offset) / self.step) * self.step >= self.claim
-
-
-def program_of(model: ExactModel, claim: Fraction) -> Program:
-    """The model in whole numbers, with the bounds that columns have in solutions below ``claim``.
-
-    Raises
-    ------
-    NotApplicableError
-        If numbers are so far apart that whole ones would be too long.
-    """
-    model, lower, upper, lost = _loosened(model, claim)
-    figures = [value for _, value in model.cost]
-    for low, terms, high in model.rows:
-        figures += [value for _, value in terms]
-        figures += [limit for limit in (low, high) if limit is not None]
-    unit = _denominator(figures)
-    grid = _denominator([limit for limit in (*lower, *upper) if limit is not None])
-
-    def whole(value: Limit, scale: int) -> int | None:
-        return None if value is None else int(value * scale)
-
-    rows = tuple(
-        (whole(low, unit), tuple((column, int(value * unit)) for column, value in terms), whole(high, unit))
-        for low, terms, high in model.rows
-    )
-    return Program(
-        unit,
-        grid,
-        {column: int(value * unit) for column, value in model.cost},
-        rows,
-        tuple(whole(limit, grid) for limit in lower),
-        tuple(whole(limit, grid) for limit in upper),
-        model.integer,
-        model.offset,
-        claim,
-        step_of(model),
-        lost,
-    )
-
-
-def _denominator(values: Sequence[Fraction]) -> int:
-    found = lcm(*{value.denominator for value in values})
-    if found.bit_length() > _MOST_BITS:
-        raise NotApplicableError("the model's figures are too far apart to be checked in whole numbers")
-    return found
-
-
-def _loosened(model: ExactModel, claim: Fraction) -> tuple[ExactModel, list[Limit], list[Limit], Fraction]:
-    """The model with room for what rounding has done to its figures; bounds of columns, and what costs may lose."""
-    none = Fraction(0)
-    limits = zip(*_completed(model, claim, none), strict=True)
-    largest = [max(abs(low or none), abs(high or none)) for low, high in limits]
-    lost = _room(model.cost, (model.offset,), largest)
-    rows = []
-    for low, terms, high in model.rows:
-        room = _room(terms, (low, high), largest)
-        rows.append((None if low is None else low - room, terms, None if high is None else high + room))
-    lower = tuple(None if low is None else low - _room((), (low,), largest) for low in model.lower)
-    upper = tuple(None if high is None else high + _room((), (high,), largest) for high in model.upper)
-    loose = replace(model, rows=tuple(rows), lower=lower, upper=upper)
-    return loose, *_completed(loose, claim, lost), lost
-
-
-def _room(terms: Sequence[tuple[int, Fraction]], limits: Sequence[Limit], largest: Sequence[Fraction]) -> Fraction:
-    """2⁻⁴⁰ of all that a row adds up at most, or a little more; 0 where all its numbers are whole."""
-    known = [limit for limit in limits if limit is not None]
-    if all(value.denominator == 1 for value in (*known, *(value for _, value in terms))):
-        return Fraction(0)
-    size = sum((abs(value) * largest[column] for column, value in terms), Fraction(0))
-    size += max((abs(limit) for limit in known), default=Fraction(0))
-    return Fraction(ceil(size * 2**60), 2 ** (60 + _ROUNDED_BITS))
-
-
-def step_of(model: ExactModel) -> Fraction | None:
-    """The common divisor of costs, where all columns that have one are whole: objectives are on its grid."""
-    costs = [value for _, value in model.cost]
-    if not costs or not all(model.integer[column] for column, _ in model.cost):
-        return None
-    bottom = _denominator(costs)
-    return Fraction(gcd(*(int(value * bottom) for value in costs)), bottom)
-
-
-def _completed(model: ExactModel, claim: Fraction, lost: Fraction) -> tuple[list[Limit], list[Limit]]:
-    """Bounds of columns; where there are none, those that the rows and an objective up to ``claim`` imply."""
-    lower, upper = list(model.lower), list(model.upper)
-    for column, whole in enumerate(model.integer):
-        low, high = lower[column], upper[column]
-        if whole and low is not None:
-            lower[column] = Fraction(ceil(low))
-        if whole and high is not None:
-            upper[column] = Fraction(floor(high))
-    rows = [(None, model.cost, claim - model.offset + lost), *model.rows]
-    for _ in range(_ROUNDS):
-        changes = [_imply(row, lower, upper, model.integer) for row in rows]
-        if not any(changes):
-            break
-    return lower, upper
-
-
-def _imply(
-    row: tuple[Limit, Sequence[tuple[int, Fraction]], Limit],
-    lower: list[Limit],
-    upper: list[Limit],
-    integer: Sequence[bool],
-) -> bool:
-    """Fill in the bounds that a row gives to columns without one; whether there was one to fill in."""
-    low, terms, high = row
-    if all(lower[column] is not None and upper[column] is not None for column, _ in terms):
-        return False
-    changed = False
-    # As "sum at most limit", once for either side.
-    for limit, sign in ((high, 1), (None if low is None else -low, -1)):
-        if limit is None:
-            continue
-        least, endless = Fraction(0), list[int]()
-        for column, value in terms:
-            bound = lower[column] if sign * value > 0 else upper[column]
-            if bound is None:
-                endless.append(column)
-            else:
-                least += sign * value * bound
-        for column, value in terms if len(endless) <= 1 else ():
-            times = sign * value
-            if endless and column != endless[0]:
-                continue
-            bounds, others = (upper, lower) if times > 0 else (lower, upper)
-            if bounds[column] is not None:
-                continue
-            own = others[column]
-            rest = least if own is None else least - times * own
-            found = (limit - rest) / times
-            if integer[column]:
-                found = Fraction(floor(found) if times > 0 else ceil(found))
-            bounds[column] = _rounded(found, times > 0)
-            changed = True
-            if own is None:
-                break  # what is endless has its other side now; the least sum is still endless
-    return changed
-
-
-def _rounded(value: Fraction, up: bool) -> Fraction:
-    """A near number with a short denominator, on the safe side."""
-    scaled = value * 2**20
-    return Fraction(ceil(scaled) if up else floor(scaled), 2**20)
 
 
 def check_tree(program: Program, nodes: Sequence[Sequence[object]]) -> Iterator[None]:

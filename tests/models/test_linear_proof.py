@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import pyomo.environ as pyo
 import pytest
+from exact_program import loosened
+from volume import slow
 
 import ddlopt
 from ddlopt import proofs
@@ -189,6 +191,48 @@ def attacks(rng, model, count):
             accepted += 1
             assert best is None or said <= best, (model, said, nodes)
     return accepted
+
+
+def open_model(rng):
+    """A small program in which many columns lack bounds, and rows give some of them one after the other."""
+    count, bottoms = rng.randrange(2, 7), (1, 1, 2, 3, 2**30)
+
+    def number():
+        return Fraction(rng.randrange(-20, 21), rng.choice(bottoms))
+
+    rows = []
+    for _ in range(rng.randrange(1, 9)):
+        terms = tuple(
+            (j, value) for j in sorted(rng.sample(range(count), rng.randrange(1, count))) if (value := number())
+        )
+        low, high = sorted((number(), number()))
+        rows.append((low if rng.random() < 0.5 else None, terms, high if rng.random() < 0.7 else None))
+    lower = tuple(number() - 10 if rng.random() < 0.6 else None for _ in range(count))
+    upper = tuple(number() + 10 if rng.random() < 0.3 else None for _ in range(count))
+    integer = tuple(rng.random() < 0.5 for _ in range(count))
+    cost = tuple((j, value) for j in range(count) if rng.random() < 0.7 and (value := number()))
+    return ExactModel(False, cost, number(), tuple(rows), lower, upper, integer)
+
+
+@pytest.mark.parametrize("seeds", [range(200), slow(range(200, 8000))])
+def test_whole_numbers_say_what_fractions_do(seeds):
+    for seed in seeds:
+        agree(seed)
+
+
+def agree(seed):
+    rng = random.Random(seed)
+    model, claim = open_model(rng), Fraction(rng.randrange(-50, 50))
+    program, (rows, lower, upper, lost) = program_of(model, claim), loosened(model, claim)
+
+    def fractions(values, unit):
+        return [None if value is None else Fraction(value, unit) for value in values]
+
+    found_lower, found_upper = fractions(program.lower, program.grid), fractions(program.upper, program.grid)
+    assert (found_lower, found_upper, program.lost) == (lower, upper, lost)
+    for (low, terms, high), expected in zip(program.rows, rows, strict=True):
+        found = tuple((column, Fraction(value, program.unit)) for column, value in terms)
+        assert (*fractions([low], program.unit), found, *fractions([high], program.unit)) == expected
 
 
 def test_nothing_false_is_accepted():
