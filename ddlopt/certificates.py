@@ -56,7 +56,12 @@ def _says(instance: "Instance", proven: Any) -> str:
 
 
 def print_checked(
-    instance: "Instance", certificate: Path, solution: Path | None, time_limit: float | None, as_json: Json
+    instance: "Instance",
+    certificate: Path,
+    solution: Path | None,
+    time_limit: float | None,
+    vipr: Path | None,
+    as_json: Json,
 ) -> None:
     """Check a file and print what it proves, beside a solution if there is one."""
     import ddlopt
@@ -67,7 +72,7 @@ def print_checked(
     evaluation = None if solution is None else ddlopt.check(instance, solution, exact=True)
     data: dict[str, Any] = {"instance": instance.name, "instance_digest": instance.digest, "family": instance.family}
     try:
-        checked = ddlopt.check_certificate(instance, certificate, time_limit=time_limit)
+        checked = ddlopt.check_certificate(instance, certificate, time_limit=time_limit, vipr=vipr)
     except RefutedError as refutation:
         if as_json:
             print(json_text({**data, "holds": False, "reason": str(refutation)}))

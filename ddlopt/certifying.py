@@ -11,7 +11,8 @@ from ddlopt.api import load, solve
 from ddlopt.models import files
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import SolutionError, SolverError
+from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError
+from ddlopt.models.linear_proof import LinearCertificate
 from ddlopt.models.sizes import require_seed
 from ddlopt.proofs import Certificate, Proven
 from ddlopt.solvers import catalogue
@@ -155,6 +156,7 @@ def check_certificate(
     certificate: "DesignCertificate | Certificate | str | Path",
     *,
     time_limit: float | None = None,
+    vipr: str | Path | None = None,
 ) -> "Checked | Proven":
     """Check that a certificate proves its bound for an instance, as if an enemy had written it.
 
@@ -166,6 +168,8 @@ def check_certificate(
         The object, or its file.
     time_limit : float, optional
         Seconds after which it is given up: a hostile file can make a check long.
+    vipr : str or Path, optional
+        Write a tree over a formulation that holds here in VIPR's format as well, packed where the name ends in ``.gz``.
 
     Returns
     -------
@@ -182,7 +186,8 @@ def check_certificate(
     SolverError
         If the time limit has passed; nothing is proved then, and nothing refuted.
     NotApplicableError
-        If the instance is larger than certificates can speak of.
+        If the instance is larger than certificates can speak of, or ``vipr`` is given for a proof that is no tree over
+        a formulation.
     """
     from ddlopt.models.topology import TopologyInstance
     from ddlopt.models.topology.certificate import DesignCertificate
@@ -191,8 +196,14 @@ def check_certificate(
     problem = load(instance)
     seconds = Limits(time_limit).time_s
     given = proofs.read(certificate, problem) if isinstance(certificate, str | Path) else certificate
+    if vipr is not None:
+        if not isinstance(given, LinearCertificate):
+            raise NotApplicableError(
+                "only a tree over a formulation can be written in VIPR's format; this is no such proof"
+            )
+        files.writable(vipr)
     if isinstance(given, Certificate):
-        return proofs.check(problem, given, seconds)
+        return proofs.check(problem, given, seconds, vipr)
     if not isinstance(problem, TopologyInstance):
         raise SolutionError(f"this is no certificate of '{problem.name}', which is a {problem.kind}")
     if not isinstance(given, DesignCertificate):

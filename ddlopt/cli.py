@@ -243,6 +243,9 @@ def check(
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="Give a proof up after S seconds, which says nothing of it.")
     ] = None,
+    vipr: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a proof by a tree here in VIPR's format, if it holds.")
+    ] = None,
     exact: Annotated[bool, typer.Option(help="Calculate in rational numbers; a proof always is.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -253,9 +256,11 @@ def check(
         raise typer.BadParameter("give a solution, or a proof with --certificate")
     if certificate is None and time_limit is not None:
         raise typer.BadParameter("--time-limit is for --certificate; the check of a solution takes no time")
+    if certificate is None and vipr is not None:
+        raise typer.BadParameter("--vipr is for --certificate; a solution is no proof")
     instance = ddlopt.load(name)
     if certificate is not None:
-        certificates.print_checked(instance, certificate, solution, time_limit, as_json)
+        certificates.print_checked(instance, certificate, solution, time_limit, vipr, as_json)
         return
     assert solution is not None
     from ddlopt.analysis.tables import json_text

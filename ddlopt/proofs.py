@@ -24,6 +24,7 @@ from ddlopt.models.files import write_whole_packed
 from ddlopt.models.linear_proof import LinearCertificate, check_tree, exact_model, program_of, step_of
 from ddlopt.models.linear_proof.objective import bound_of, claim_for
 from ddlopt.models.linear_proof.rows import ExactModel
+from ddlopt.models.linear_proof.vipr import vipr_text
 from ddlopt.models.own_certificate import OwnCertificate
 from ddlopt.models.reading import UnreadableError, is_fraction, parsed, read_bytes, unpacked
 from ddlopt.solvers import catalogue
@@ -119,8 +120,10 @@ def _combinatorial(data: dict[str, Any], origin: str) -> CombinatorialCertificat
     return CombinatorialCertificate(data["instance"], data["instance_digest"], Fraction(data["claim"]))
 
 
-def check(instance: Instance, certificate: Certificate, time_limit: float | None = None) -> Proven:
-    """Check a certificate.
+def check(
+    instance: Instance, certificate: Certificate, time_limit: float | None = None, vipr: str | Path | None = None
+) -> Proven:
+    """Check a certificate; a tree over a formulation is then written to ``vipr`` in VIPR's format.
 
     Raises
     ------
@@ -146,7 +149,7 @@ def check(instance: Instance, certificate: Certificate, time_limit: float | None
         if expired():
             raise _given_up(time_limit)
         return Proven(certificate.kind, certificate.claim, certificate.says, cases)
-    return _check_linear(instance, certificate, time_limit)
+    return _check_linear(instance, certificate, time_limit, vipr)
 
 
 def _expired(time_limit: float | None) -> Callable[[], bool]:
@@ -169,7 +172,9 @@ def _check_combinatorial(instance: Instance, certificate: CombinatorialCertifica
     return Proven("combinatorial", claim, "of the instance, recomputed in rational numbers")
 
 
-def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit: float | None) -> Proven:
+def _check_linear(
+    instance: Instance, certificate: LinearCertificate, time_limit: float | None, vipr: str | Path | None
+) -> Proven:
     expired = _expired(time_limit)
     formulation = formulation_by(instance, certificate.method)
     with PauseGC():  # all of it stays; looking for garbage between would take as long
@@ -189,6 +194,13 @@ def _check_linear(instance: Instance, certificate: LinearCertificate, time_limit
         ) from problem
     bound = bound_of(formulation, instance, model.maximised, certificate.claim)
     says = f"of the formulation {type(formulation).__name__} ({certificate.method}), its coefficients as they are built"
+    if vipr is not None:
+        told = (
+            f"{instance.family}/{instance.name}, SHA-256 {instance.digest}",
+            f"formulation of {certificate.method}, minimised{', with signs changed' if model.maximised else ''}",
+            f"minimum and {model.offset} are at least {certificate.claim}; objective of the instance: {bound}",
+        )
+        write_whole_packed(vipr, vipr_text(program, certificate.nodes, told))
     return Proven("linear", bound, says, len(certificate.nodes))
 
 

@@ -5,7 +5,7 @@ Only rows that are asked for are converted: a proof names few of those of a larg
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import gcd, lcm
+from math import ceil, gcd, lcm
 from typing import Any
 
 from ddlopt.models.errors import NotApplicableError
@@ -51,6 +51,11 @@ def program_of(model: ExactModel, claim: Fraction) -> Program:
     return Program(
         unit, rows.grid, cost, rows, lower, upper, model.integer, model.offset, claim, step_of(model), lost, implied
     )
+
+
+def claim_limit(claim: Fraction, offset: Fraction, lost: Fraction, unit: int) -> int:
+    """What costs add up to at most in solutions up to the claim, in multiples of ``1 / unit``, rounded up."""
+    return ceil((claim - offset + lost) * unit)
 
 
 def step_of(model: ExactModel) -> Fraction | None:
@@ -149,9 +154,7 @@ class _Rows(Sequence[Row]):
         implied: dict[tuple[int, int], tuple[int, int]] = {}
         if None not in lower and None not in upper:
             return lower, upper, implied
-        # The limit of the claim may have any denominator; it is rounded outwards.
-        limit = (claim - model.offset + lost) * self.unit
-        first: Row = (None, self.cost, -(-limit.numerator // limit.denominator))
+        first: Row = (None, self.cost, claim_limit(claim, model.offset, lost, self.unit))
         left = [-1, *range(len(model.rows))]
         for _ in range(_ROUNDS):
             before = len(implied)

@@ -1,0 +1,172 @@
+"""Trees in VIPR's format: a checker that knows nothing but the format accepts them, and nothing that was changed."""
+
+import random
+from fractions import Fraction
+
+import pytest
+from linear_programs import GOOD, knapsack, open_model, random_model
+from refusals import one_line
+from vipr_checker import ViprError, check_vipr
+from volume import slow
+
+import ddlopt
+from ddlopt.instances.library import certificates
+from ddlopt.models.errors import NotApplicableError, RefutedError
+from ddlopt.models.linear_proof import check_tree, program_of
+from ddlopt.models.linear_proof.vipr import vipr_text
+from ddlopt.models.reading import read_text
+from ddlopt.proofs import read
+from ddlopt.solvers.linear_proof.tree import prove
+
+HAND = """% at least one of x and y, and no more than half of it each: no whole point
+VER 1.0 VAR 2 x y INT 2 0 1
+OBJ min 2 0 1 1 1
+CON 3 2  ux L 1/2 1 0 1  uy L 1/2 1 1 1  sum G 1 2 0 1 1 1
+RTP range 3 inf SOL 0 DER 3
+x G 1 1 0 1 { rnd 2 2 1 1 -1 } -1
+no G 1/2 0 { lin 2 3 1 0 -1 } -1
+all G 3 OBJ { lin 1 4 1 } -1
+"""
+
+
+def test_the_checker_by_hand():
+    assert check_vipr(HAND) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("rnd 2 2 1 1 -1", "lin 2 2 1 1 -1"),  # at least 1/2 only
+        ("rnd 2 2 1 1 -1", "rnd 2 2 1 1 1"),  # adds up both sides
+        ("rnd 2 2 1 1 -1", "rnd 2 2 1 2 -1"),  # an index twice
+        ("rnd 2 2 1 1 -1", "asm"),  # what follows rests on it
+        ("INT 2 0 1", "INT 1 1"),
+        ("lin 1 4 1", "lin 1 5 1"),  # not yet derived
+        ("lin 2 3 1 0 -1", "lin 2 3 1 0 -2"),
+        ("lin 2 3 1 0 -1", "uns 3 0 3 2"),  # no two cases
+        ("all G 3 OBJ", "all G 2 OBJ"),
+        ("RTP range 3 inf", "RTP range 3 3"),  # no solution
+        ("OBJ min", "OBJ max"),
+        ("DER 3", "DER 2"),
+        ("DER 3", "DER 4"),
+    ],
+)
+def test_the_checker_refuses(one, other):
+    assert one in HAND
+    with pytest.raises(ViprError):
+        check_vipr(HAND.replace(one, other))
+
+
+def written(model, claim, nodes):
+    """The file of a tree that holds, and what it has to prove."""
+    program = program_of(model, claim)
+    for _ in check_tree(program, nodes):
+        pass
+    return vipr_text(program, nodes, ["a test"]), claim - model.offset
+
+
+def test_a_tree_by_hand():
+    text, target = written(knapsack(), Fraction(-5, 2) - Fraction(1, 10**9), GOOD)
+    assert check_vipr(text) == (target, None)
+    assert text.count("asm") == 4
+    assert text.count("uns") == 2
+
+
+def proofs_of(model, rng):
+    """Claims near the optimum, with a tree for each."""
+    for _ in range(3):
+        claim = Fraction(rng.randrange(-25, 20), rng.choice((1, 2, 1000)))
+        tree = prove(model, claim, 2.0)
+        if tree.claim is not None and tree.nodes:
+            yield tree.claim, tree.nodes
+
+
+def accepted(seeds):
+    """How many trees over random programs there were, and in how many bounds were implied, rounded, split."""
+    counts = [0, 0, 0, 0]
+    for seed in seeds:
+        rng = random.Random(seed)
+        model = (random_model, open_model)[seed % 2](rng)
+        for claim, nodes in proofs_of(model, rng):
+            try:
+                text, target = written(model, claim, nodes)
+            except RefutedError:
+                continue
+            assert check_vipr(text) == (target, None)
+            implied = bool(program_of(model, claim).implied) and " lin " in text
+            for place, holds in enumerate((True, implied, " rnd " in text, " uns " in text)):
+                counts[place] += holds
+    return counts
+
+
+def test_trees_over_random_programs():
+    assert min(accepted(range(40))) > 3
+
+
+@pytest.mark.slow
+def test_trees_over_many_random_programs():
+    assert min(accepted(range(1000, 1700))) > 50
+
+
+def changes(text, rng, count):
+    """The text with a multiplier changed, or an assumption of a disjunction taken for another one."""
+    lines = text.splitlines()
+    marked = [place for place, line in enumerate(lines) if "{ lin " in line or "{ rnd " in line or "{ uns " in line]
+    for place in rng.sample(marked, min(count, len(marked))):
+        head, _, reason = lines[place].partition("{ ")
+        words = reason.split()
+        if words[0] == "uns":
+            words[2], words[4] = words[4], words[2]
+        elif words[1] == "0":
+            continue
+        else:
+            where = 3 + 2 * rng.randrange(int(words[1]))
+            words[where] = str(Fraction(words[where]) + Fraction(1, 7))
+        yield "\n".join([*lines[:place], f"{head}{{ {' '.join(words)}", *lines[place + 1 :]])
+
+
+BUNDLED = [
+    "scheduling/tiny-fair",
+    "scheduling/tiny-contention",
+    "aggregation/hot-tiny-p9-s2",
+    "gossip/circulant-n9-d4-gap",
+    slow("aggregation/graph-tiny-utilization"),
+    slow("topology/tiny-n5-d3-duplex"),
+    slow("scheduling/completion-j12-t30-g8"),
+    slow("compression/hipress-vgg19-n16-budget"),
+]
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_proofs(name, tmp_path):
+    file = certificates.file_of(name)
+    ddlopt.check_certificate(name, file, vipr=tmp_path / "proof.vipr.gz")
+    text = read_text(tmp_path / "proof.vipr.gz")
+    assert f"% {name}, SHA-256 {ddlopt.load(name).digest}" in text
+    low, high = check_vipr(text)
+    assert high is None
+    told = next(line for line in text.splitlines() if line.startswith("% minimum"))
+    assert f"are at least {read(file, ddlopt.load(name)).claim};" in told
+    assert low + Fraction(told.split()[3]) == read(file, ddlopt.load(name)).claim
+    changed = list(changes(text, random.Random(1), 6))
+    assert changed
+    for each in changed:
+        with pytest.raises(ViprError):
+            check_vipr(each)
+
+
+def test_other_proofs_are_no_trees(tmp_path):
+    name = "topology/tiny-n4-d2"
+    with one_line(NotApplicableError, "only a tree over a formulation can be written in VIPR's format"):
+        ddlopt.check_certificate(name, certificates.file_of(name), vipr=tmp_path / "proof.vipr")
+    assert not list(tmp_path.iterdir())
+
+
+def test_on_the_command_line(call, tmp_path):
+    name = "scheduling/tiny-fair"
+    code, out, _ = call("check", name, "--certificate", certificates.file_of(name), "--vipr", tmp_path / "proof.vipr")
+    assert (code, "bound:" in out) == (0, True)
+    assert check_vipr((tmp_path / "proof.vipr").read_text())[0] is not None
+    code, _, err = call("check", name, "solution.json", "--vipr", tmp_path / "proof.vipr")
+    assert code == 2
+    assert "--vipr is for --certificate" in err
