@@ -28,6 +28,16 @@ Solver = Annotated[
     str | None, typer.Option(metavar="S", help="Solver behind exact methods: highs, or any that Pyomo knows.")
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds after which the best found is returned.")]
+Proof = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A proof, as `certify` writes it, with or without a solution."),
+]
+ProofTimeLimit = Annotated[
+    float | None, typer.Option(metavar="S", help="Give a proof up after S seconds, which says nothing of it.")
+]
+Vipr = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a proof by a tree here in VIPR's format, if it holds.")
+]
 Gap = Annotated[float, typer.Option(metavar="G", help="Relative gap at which a search may stop.")]
 Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver may use.")]
 Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]

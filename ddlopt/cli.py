@@ -26,11 +26,14 @@ from ddlopt.arguments import (
     Memory,
     Name,
     Out,
+    Proof,
+    ProofTimeLimit,
     Seed,
     Settings,
     Solver,
     Threads,
     TimeLimit,
+    Vipr,
     emit,
     options_of,
     say,
@@ -237,15 +240,9 @@ def check(
     solution: Annotated[
         Path | None, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")
     ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A proof, as `certify` writes it, with or without a solution.")
-    ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Give a proof up after S seconds, which says nothing of it.")
-    ] = None,
-    vipr: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a proof by a tree here in VIPR's format, if it holds.")
-    ] = None,
+    certificate: Proof = None,
+    time_limit: ProofTimeLimit = None,
+    vipr: Vipr = None,
     exact: Annotated[bool, typer.Option(help="Calculate in rational numbers; a proof always is.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -254,10 +251,8 @@ def check(
 
     if solution is None and certificate is None:
         raise typer.BadParameter("give a solution, or a proof with --certificate")
-    if certificate is None and time_limit is not None:
-        raise typer.BadParameter("--time-limit is for --certificate; the check of a solution takes no time")
-    if certificate is None and vipr is not None:
-        raise typer.BadParameter("--vipr is for --certificate; a solution is no proof")
+    if certificate is None and (time_limit is not None or vipr is not None):
+        raise typer.BadParameter("--time-limit is for --certificate, and so is --vipr; a solution is no proof")
     instance = ddlopt.load(name)
     if certificate is not None:
         certificates.print_checked(instance, certificate, solution, time_limit, vipr, as_json)

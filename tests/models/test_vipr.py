@@ -169,4 +169,4 @@ def test_on_the_command_line(call, tmp_path):
     assert check_vipr((tmp_path / "proof.vipr").read_text())[0] is not None
     code, _, err = call("check", name, "solution.json", "--vipr", tmp_path / "proof.vipr")
     assert code == 2
-    assert "--vipr is for --certificate" in err
+    assert "is for --certificate, and so is --vipr" in " ".join(err.split())
