@@ -1,6 +1,7 @@
-"""Gradient compression: sufficient factors (TAG), compressors on a timeline (Espresso), levels (L-GreCo)."""
+"""Gradient compression: sufficient factors (TAG), timelines (Espresso), levels (L-GreCo), orders (ByteScheduler)."""
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
+from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.levels.instance import (
     ExponentialCurve,
     GradedGradient,
@@ -28,6 +29,8 @@ __all__ = [
     "CompressionPlan",
     "CompressionProblem",
     "ExponentialCurve",
+    "ForwardInstance",
+    "ForwardPlan",
     "GradedGradient",
     "Gradient",
     "LevelInstance",
@@ -47,6 +50,7 @@ PROBLEMS = records(
     "ddlopt.models.compression.sfb.problem",
     "ddlopt.models.compression.timeline.problem",
     "ddlopt.models.compression.levels.problem",
+    "ddlopt.models.compression.forward.problem",
 )
 FAMILY = Family.of_several(
     "compression",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlopt.models.compression.family import CompressionProblem
+from ddlopt.models.compression.forward.instance import ForwardInstance
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.sfb.instance import SfbInstance
 from ddlopt.models.compression.timeline.instance import CompressionInstance
@@ -32,6 +33,7 @@ class Best(ByInstance):
     timelines with fusion                     ``label-setting``  ``overlap-timeline``
     other timelines, levels; no error counts  ``priced-choices`` ``label-setting``
     where it has a budget or is the goal      ``label-setting``  ``overlap-timeline``
+    what the next forward pass waits for      ``forward-search`` ``forward-order``
     ========================================= ================== ====================
 
     Before the model of timelines without fusion, label setting ends after a number of parts.
@@ -51,6 +53,8 @@ class Best(ByInstance):
         """The method that is asked for an instance."""
         if isinstance(instance, SfbInstance):
             return self._sfb(instance)
+        if isinstance(instance, ForwardInstance):
+            return self._forward()
         assert isinstance(instance, CompressionInstance | LevelInstance)
         return self._timeline(instance)
 
@@ -68,6 +72,12 @@ class Best(ByInstance):
         if errors_count:
             return self._opened(LabelSetting(most_parts=_PARTS), model)
         return self._opened(PricedChoices(), LabelSetting())
+
+    def _forward(self) -> Method:
+        from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
+        from ddlopt.solvers.compression.forward.forward_search import ForwardSearch
+
+        return self._opened(ForwardSearch(), Exact("forward-order", FAMILY, ForwardOrder(), backend(self.solver)))
 
     def _along_lanes(self) -> Method:
         from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline

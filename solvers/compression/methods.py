@@ -34,6 +34,11 @@ ENTRIES = entries(
     ("convex-levels", "heuristic", "the convex relaxation to continuous levels, rounded", "levels.convex_levels:ConvexLevels"),
     ("water-filling", "heuristic", "levels at one price of error, without overlap", "levels.water_filling:WaterFilling"),
     ("uniform", "heuristic", "the same rank, bits or density for every gradient", "levels.uniform_levels:UniformLevels"),
+    ("forward-order", "exact", "options, parts and order before the next forward pass", "models:forward.formulations.forward_order:ForwardOrder"),
+    ("forward-search", "heuristic", "our search from the wire that is interrupted at will, and its bound", "forward.forward_search:ForwardSearch"),
+    ("wfbp", "heuristic", "gradients as they are ready, as PyTorch sends them", "forward.schedulers:Wfbp"),
+    ("p3", "heuristic", "P3: slices of one size, those needed first", "forward.schedulers:P3"),
+    ("bytescheduler", "heuristic", "ByteScheduler: parts of the best size, those needed first", "forward.schedulers:ByteScheduler"),
     ("none", "heuristic", "nothing duplicated or compressed", "trivial_plans:Nothing"),
     ("all", "heuristic", "all duplicated or compressed as far as may be", "trivial_plans:Everything"),
 )  # fmt: skip

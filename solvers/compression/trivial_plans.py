@@ -8,6 +8,8 @@ import numpy as np
 
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
+from ddlopt.models.compression.forward.instance import ForwardInstance
+from ddlopt.models.compression.forward.schedule import planned
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, plain_option
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
@@ -22,7 +24,8 @@ class Nothing(Heuristic, uses=()):
 
     No operator is duplicated. Every gradient takes its option of compressor ``none`` that keeps the wire busy for the
     shortest time; where there is none, or the error budget does not allow these, the option (level) of least error.
-    Gradients are not fused. Where a time budget is not kept so, there is no solution of this kind.
+    Gradients are not fused; before a forward pass they are sent as it needs them, in parts that suit. Where a time
+    budget is not kept so, there is no solution of this kind.
     """
 
     name: ClassVar[str] = "none"
@@ -37,7 +40,7 @@ class Nothing(Heuristic, uses=()):
         """
         if isinstance(instance, SfbInstance):
             return SfbSelection(instance=instance.name, instance_digest=instance.digest), {}
-        timeline = as_timeline(instance)
+        timeline = _timeline_of(instance)
         choices = choices_of(timeline)
         least = np.lexsort((choices.occupation_s, choices.error), axis=1)[:, 0].tolist()
         options = [plain_option(timeline.menus[gradient.menu]) for gradient in timeline.gradients]
@@ -70,7 +73,7 @@ class Everything(Heuristic, uses=()):
         """
         if isinstance(instance, SfbInstance):
             return _all_duplicated(instance), {}
-        timeline = as_timeline(instance)
+        timeline = _timeline_of(instance)
         choices = choices_of(timeline)
         order = np.lexsort((choices.encode_s, choices.occupation_s), axis=1)
         excess = choices.error - choices.error.min(axis=1, keepdims=True)
@@ -83,8 +86,14 @@ class Everything(Heuristic, uses=()):
         return _checked(instance, timeline, chosen), {}
 
 
+def _timeline_of(instance: CompressionProblem) -> CompressionInstance:
+    return instance.timeline if isinstance(instance, ForwardInstance) else as_timeline(instance)
+
+
 def _checked(instance: CompressionProblem, timeline: CompressionInstance, chosen: list[int]) -> CompressionAnswer:
     """The answer, if it keeps the time budget."""
+    if isinstance(instance, ForwardInstance):
+        return planned(instance, chosen)
     answer = answer_of(instance, CompressionPlan(instance=instance.name, choices=tuple(chosen)))
     found = evaluate(instance, answer)
     if timeline.goal == "error" and not found.feasible:

@@ -1,0 +1,1 @@
+"""The problem ``compression/forward``."""

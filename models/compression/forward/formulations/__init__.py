@@ -1,0 +1,1 @@
+"""Models of when parts of gradients are sent."""

@@ -1,0 +1,1 @@
+"""Methods for gradients that the next forward pass waits for."""
