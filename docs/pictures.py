@@ -14,6 +14,7 @@ DRAWN = {
     "compression/sfb": "compression/sfb-vgg16-b4-w2-10g",
     "compression/timeline": "compression/measured-digits-w8-10g",
     "compression/levels": "compression/levels-measured-digits-powersgd",
+    "compression/forward": "compression/forward-vgg16-n8x8-25g-plain",
     "deployment/plan": "deployment/vgg19-testbed-g6",
     "deployment/partition": "deployment/partition-tiny-n7-k2",
     "deployment/strategies": "deployment/strategies-training-l4",

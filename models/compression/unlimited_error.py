@@ -1,5 +1,6 @@
 """Plans that lose much, where no budget says how much they may."""
 
+from ddlopt.models.compression.forward.instance import ForwardInstance
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.contracts import Instance
 
@@ -14,7 +15,8 @@ feedback, and at 0.9 and more those that send next to nothing.
 
 def error_is_unlimited(instance: Instance) -> bool:
     """Whether a plan for the instance may lose anything: the time is minimised, without a budget of error."""
-    return isinstance(instance, CompressionInstance) and instance.goal == "time" and instance.error_budget is None
+    timeline = instance.timeline if isinstance(instance, ForwardInstance) else instance
+    return isinstance(timeline, CompressionInstance) and timeline.goal == "time" and timeline.error_budget is None
 
 
 def told(error: float) -> str:

@@ -14,6 +14,8 @@ _KINDS = {
     "levels-random": "compression.levels.random_levels",
     "levels-measured": "compression.measured.levels",
     "measured": "compression.measured.timeline",
+    "forward-network": "compression.forward.network",
+    "forward-random": "compression.forward.random_forward",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> CompressionProblem``."""
 
@@ -28,8 +30,8 @@ def generate(kind: str, seed: int = 0, **options: Any) -> CompressionProblem:
     ----------
     kind : str
         One of :data:`KINDS`. ``sfb-…``: sufficient factor broadcasting. ``network``, ``random``, ``measured``: which
-        compressor for which gradient. ``levels-…``: how much to compress. ``…network`` takes a neural network's shapes,
-        ``…measured`` the gradients of one that is trained.
+        compressor for which gradient. ``levels-…``: how much to compress. ``forward-…``: in which order to send. Of
+        them ``…network`` takes a neural network's shapes, ``…measured`` the gradients of one that is trained.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

@@ -1,5 +1,6 @@
 """In which order gradients are sent, and in how many parts, where the next forward pass waits for them."""
 
+import itertools
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -61,7 +62,7 @@ class ForwardInstance(CompressionProblem):
             raise ValueError(f"timeline has {wrong}; a forward instance has one wire, no fusion and goal 'time'")
         if len(self.forward_s) != timeline.size:
             raise ValueError(f"forward_s has {len(self.forward_s)} entries, but there are {timeline.size} gradients")
-        if self.parts[:1] != (1,) or any(b <= a for a, b in zip(self.parts, self.parts[1:], strict=False)):
+        if self.parts[:1] != (1,) or any(b <= a for a, b in itertools.pairwise(self.parts)):
             raise ValueError(f"parts are {list(self.parts)}; give increasing numbers, the first of them 1")
         return self
 

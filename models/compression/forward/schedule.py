@@ -84,3 +84,30 @@ def plan(instance: ForwardInstance, choices: Sequence[int], parts: Sequence[int]
         parts=tuple(parts),
         order=tuple(order),
     )
+
+
+class Piece(NamedTuple):
+    """A part on the wire, or a layer's forward pass: of which gradient, from when to when."""
+
+    place: int
+    start_s: float
+    end_s: float
+
+
+def shown(instance: ForwardInstance, solution: ForwardPlan) -> tuple[list[Piece], list[Piece]]:
+    """What a plan that makes sense does: parts in the order of the wire, and forward passes by gradient."""
+    sent = sent_by(instance, solution.choices)
+    pieces: list[Piece] = []
+    wire = 0.0
+    there = [0.0] * instance.size
+    for place in solution.order:
+        start = max(wire, sent.encoded_s[place])
+        wire = there[place] = start + sent.launch_s[place] + sent.payload_s[place] / solution.parts[place]
+        pieces.append(Piece(place, start, wire))
+    layers: list[Piece] = []
+    time = 0.0
+    for place in reversed(range(instance.size)):
+        start = max(time, there[place])
+        time = start + instance.forward_s[place]
+        layers.append(Piece(place, start, time))
+    return pieces, layers[::-1]

@@ -4,15 +4,18 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.forward.bounds import forward_bound
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.schedule import plan
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import linear, terms_of
 from ddlopt.models.compression.timeline.instance import Option
+from ddlopt.models.compression.timeline.units import ERROR_BUDGET, error_unit, excess_room
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL, ROUNDING
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 _MOST_PARTS = 40
 """Places of parts beyond which the pairs of them, 700 and more, take longer than anybody waits."""
@@ -46,7 +49,7 @@ class ForwardOrder:
     Ports
     -----
     ``taken[i, o, k]``
-        x.
+        x, of options whose error by itself is within the budget.
     ``before[i, j, g, h]``
         y, of part (i, j) and part (g, h).
     ``starts[i, j]``
@@ -82,7 +85,15 @@ class ForwardOrder:
         timeline, count, most = instance.timeline, instance.size, instance.parts[-1]
         unit = _unit_s(instance)
         menus = [timeline.menus[gradient.menu] for gradient in timeline.gradients]
-        keys = [(i, o, k) for i, menu in enumerate(menus) for o in range(len(menu)) for k in instance.parts]
+        least = [min(option.error for option in menu) for menu in menus]
+        room = excess_room(timeline)
+        fits = [
+            (i, o)
+            for i, menu in enumerate(menus)
+            for o, option in enumerate(menu)
+            if room is None or option.error - least[i] <= room
+        ]
+        keys = [(i, o, k) for i, o in fits for k in instance.parts]
         lasts = {(i, o, k): _part_s(menus[i][o], k) / unit for i, o, k in keys}
         encode = [[option.encode_s / unit for option in menu] for menu in menus]
         block.CHOICES = pyo.Set(dimen=3, initialize=keys, doc="(gradient, option, parts)")
@@ -135,11 +146,10 @@ class ForwardOrder:
             return b.time >= encoded[i] + tails[i] + sum(sent[i:])
 
         if timeline.error_budget is not None:
-            error = sum(menus[i][o].error * block.taken[i, o, k] for i, o, k in keys)
-            scale = timeline.error_budget or 1.0
+            excess = np.array([menus[i][o].error - least[i] for i, o, _ in keys]) / error_unit(timeline)
+            spent = linear(*terms_of(excess, list(block.taken.values())))
             block.error_budget_is_kept = pyo.Constraint(
-                expr=error / scale <= timeline.error_budget / scale * (1 + ROUNDING),
-                doc="the error is within its budget",
+                expr=spent <= ERROR_BUDGET, doc="the error is within its budget"
             )
         block.objective = pyo.Expression(expr=block.time)
 
