@@ -107,6 +107,7 @@ def test_there_are_no_circles(imports):
 CHECKED_WITH = {
     "aggregation.table": {"table.values"},  # functions of binary floats, correctly rounded
     "codesign": {"topology.evaluate", "topology.instance"},  # a plan has a design, which is checked as one
+    "compression.forward": {"lanes"},  # budgets
     "compression.levels": {"lanes"},  # what is sent, and when
     "compression.timeline": {"lanes"},
     "deployment.plan": {"plan.check", "plan.simulator.simulate"},  # the statement of the problem is the simulation

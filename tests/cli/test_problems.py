@@ -52,6 +52,7 @@ GENERATED = {
     "compression sfb-network": ("model=vgg16 batch=4", ""),
     "compression network": ("model=vgg16 nodes=2", ""),
     "compression levels-random": ("gradients=6", ""),
+    "compression forward-random": ("gradients=4 parts=[1]", ""),
     "deployment network": (
         "model=vgg19 groups=4 devices_of=two-machines batch=16",
         "--method plan-search --time-limit 5",

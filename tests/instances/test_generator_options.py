@@ -104,6 +104,18 @@ REFUSED = {
         ({"strategies": "many"}, "strategies is 'many'; it must be a whole number"),
         ({"colour": 1}, "kind 'random' takes no option 'colour'; it takes: degree"),
     ],
+    "compression forward-network": [
+        ({"model": "lenet"}, "model is 'lenet'; use one of: vgg16"),
+        ({"forward_part": 0.0}, "forward_part is 0.0; it must be positive"),
+        ({"parts": (2, 4)}, r"parts is \[2, 4\]; give increasing numbers, the first of them 1"),
+        ({"parts": ()}, r"parts is \[\]; give increasing numbers"),
+        ({"network_gigabit_per_s": 0.0}, "network_gigabit_per_s is 0.0; it must be positive"),
+        ({"lanes": True}, "takes no option 'lanes'"),
+    ],
+    "compression forward-random": [
+        ({"gradients": 0}, "gradients is 0; it must be at least 1"),
+        ({"parts": (1, 1)}, r"parts is \[1, 1\]"),
+    ],
     "compression levels-network": [
         ({"compressor": "zip"}, "compressor is 'zip'; use one of: powersgd, top_k, qsgd"),
         ({"model": "lenet"}, "model is 'lenet'; use one of: vgg16, resnet50, bert, gpt2"),

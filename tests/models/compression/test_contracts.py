@@ -1,4 +1,4 @@
-"""Reading and writing the three problems, and bad input."""
+"""Reading and writing the problems, and bad input."""
 
 import json
 
@@ -103,7 +103,7 @@ def changed(instance, path, value):
 @for_each(
     ("instance", "path", "value", "line"),
     [
-        (SFB, ["problem"], "sbf", "problem is 'sbf'; use one of: levels, sfb, timeline"),
+        (SFB, ["problem"], "sbf", "problem is 'sbf'; use one of: forward, levels, sfb, timeline"),
         (SFB, ["tensors", 0, "consumers"], [2], r"tensors\[0\].consumers names operator 2, but there are 2 operators"),
         (SFB, ["tensors", 0, "consumers"], [0], "tensors form a cycle: forward -> forward"),
         (SFB, ["tensors", 0, "consumers"], [1, 1], "names an operator twice"),

@@ -1,4 +1,4 @@
-"""``exact``: the method that fits, on all three problems."""
+"""``exact``: the method that fits, on three of the problems."""
 
 import numpy as np
 import pytest
