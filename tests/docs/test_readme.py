@@ -65,7 +65,7 @@ def test_the_page_of_methods_is_what_the_catalogue_says():
     page = script["page"]()
     assert page == script["PAGE"].read_text(encoding="utf-8"), "run: python docs/reference/methods.py"
     for family, part in zip(ddlopt.families(), re.split(r"^## .*\n", page, flags=re.MULTILINE)[1:], strict=True):
-        rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| ", part, re.MULTILINE)
+        rows = re.findall(r"^\| `([a-z0-9-]+)` \| (\w+) \| ", part, re.MULTILINE)
         assert set(rows) == {(name, kind) for name, kind, _ in ddlopt.describe(family)}
 
 
