@@ -49,7 +49,7 @@ class ForwardSearch(Heuristic, uses=("start",)):
             if given.feasible and given.objective is not None and float(given.objective) < time:
                 found, time = start, float(given.objective)
         clock.report(time, relaxed.bound)
-        details = {"relaxation": relaxed.bound, "changes": 0}
+        details: dict[str, Any] = {"relaxation": relaxed.bound, "changes": 0}
         for _ in range(self.passes):
             before = time
             for choices, parts in _changes(instance, found):
