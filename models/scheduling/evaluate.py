@@ -48,7 +48,7 @@ def evaluate(instance: SchedulingInstance, solution: Schedule, exact: bool = Fal
         The objective as the instance has it (None where a run makes no sense, or a job is not finished that must be).
         Details: ``utility``, ``energy_j``, ``finished_jobs``, ``smallest_part`` (of the mini-batches wanted),
         ``makespan_s``, ``mean_jct_s`` (arrival to end, of the finished jobs) and ``busy_part`` (time and space average
-        of the resource used most).
+        of the resource used most); ``changes``, of all jobs, where they cost time.
 
     Raises
     ------
@@ -198,6 +198,7 @@ def _outcomes(instance: SchedulingInstance, schedule: Schedule, number: type[Fra
     pieces: dict[int, list[Piece]] = defaultdict(list)
     slot_s = number(instance.slot_s)
     rates: dict[tuple[int, int, float | None], Number] = {}
+    changed = _changes(instance, schedule)
     for run, start, slots, competitors in contention_levels(instance, schedule):
         if instance.contention is None:
             key = run.job, run.width, run.bandwidth_bytes_per_s if len(run.workers) > 1 else None
@@ -207,8 +208,31 @@ def _outcomes(instance: SchedulingInstance, schedule: Schedule, number: type[Fra
             rate = rates[key]
         else:
             rate = run.width / _contended_s(instance, run, competitors, number) * slot_s
-        pieces[run.job].append(Piece(start, slots, rate))
+        if (run.job, start) in changed:
+            left = 1 - number(instance.jobs[run.job].change_s) / slot_s
+            pieces[run.job].append(Piece(start, 1, rate * left))
+            start, slots = start + 1, slots - 1
+        if slots:
+            pieces[run.job].append(Piece(start, slots, rate))
     return [_outcome(number(job.minibatches), sorted(pieces[i])) for i, job in enumerate(instance.jobs)]
+
+
+def _changes(instance: SchedulingInstance, schedule: Schedule) -> set[tuple[int, int]]:
+    """(job, slot) of every change that costs time.
+
+    A job that has run before changes in a slot in which it runs, unless it ran in the slot before with as many workers
+    on every server. Its ring and the bandwidth of it may differ.
+    """
+    if not instance.changes_cost:
+        return set()
+    before: dict[int, Run] = {}
+    found = set()
+    for run in sorted(schedule.runs, key=lambda run: run.start):
+        last = before.get(run.job)
+        if last is not None and (last.end != run.start or sorted(last.workers) != sorted(run.workers)):
+            found.add((run.job, run.start))
+        before[run.job] = run
+    return {(job, slot) for job, slot in found if instance.jobs[job].change_s}
 
 
 def _contended_s(
@@ -259,6 +283,8 @@ def _figures(
         "smallest_part": smallest,
         "busy_part": _busy_part(instance, schedule),
     }
+    if instance.changes_cost:
+        details["changes"] = len(_changes(instance, schedule))
     if flows:
         details["makespan_s"] = max(end for end in ends if end) * slot_s
         details["mean_jct_s"] = sum(flow for flow, _ in flows) * slot_s / len(flows)

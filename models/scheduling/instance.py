@@ -3,13 +3,13 @@
 import math
 from collections import defaultdict
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ddlopt.models.contracts import Instance, Part
+from ddlopt.models.contracts import Instance, Part, without
 from ddlopt.models.scheduling.timing import Timing
 from ddlopt.models.scheduling.utility import Capped, Utility
 from ddlopt.models.sizes import require_memory
@@ -144,6 +144,9 @@ class Job(Part):
         Resource -> amount that each worker takes of its server.
     utility : Utility
         Its ``value`` is also the job's weight in the total completion time.
+    change_s : float
+        Seconds of a slot that are lost when it changes: it goes on after a pause, with another number of workers or on
+        other servers. Its first start is no change.
     """
 
     name: str
@@ -155,6 +158,11 @@ class Job(Part):
     minibatches: float = Field(gt=0)
     demand: dict[str, float] = Field(default_factory=lambda: {"gpu": 1.0})
     utility: Utility = Capped()
+    change_s: float = Field(default=0.0, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "change_s")
 
     @property
     def widths(self) -> range:
@@ -293,6 +301,15 @@ class SchedulingInstance(Instance):
         """Mini-batches that a job does in one slot at a width, with its own bandwidth; 0 without workers."""
         return float(self.jobs[job].timing.minibatches_per_s(workers)) * self.slot_s
 
+    @property
+    def changes_cost(self) -> bool:
+        """Whether some job may change, and loses time when it does."""
+        return self.preemptive and self.slots > 1 and any(job.change_s for job in self.jobs)
+
+    def part_after_change(self, job: int) -> float:
+        """The part of a slot that a job works in which it changes."""
+        return 1 - self.jobs[job].change_s / self.slot_s if self.preemptive else 1.0
+
 
 def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """(S,) workers of one job with ``demand`` (R,) that servers with ``capacity`` (S, R) hold when empty."""
@@ -324,6 +341,11 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
         )
     if job.min_workers > job.max_workers:
         raise ValueError(f"{place}: min_workers is {job.min_workers}, more than max_workers {job.max_workers}")
+    if job.change_s > instance.slot_s:
+        raise ValueError(
+            f"{place}: change_s is {job.change_s:g}, longer than a slot of {instance.slot_s:g} s; lower it, "
+            "or use longer slots"
+        )
     if not any(job.demand.values()):
         raise ValueError(f"{place}: demand is empty; a worker needs something, such as {{'gpu': 1}}")
     for name, amount in job.demand.items():

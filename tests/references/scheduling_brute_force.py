@@ -1,6 +1,6 @@
 """The optimum of tiny scheduling instances by trying everything, slot after slot, and random tiny instances.
 
-It knows the problem statement only: progress, contention, energy and rings are calculated here once more.
+It knows the problem statement only: progress, contention, energy, rings and changes are calculated here once more.
 """
 
 import itertools
@@ -47,7 +47,10 @@ class Choice(NamedTuple):
 
 
 class Doing(NamedTuple):
-    """A job so far: rate in each slot it ran (sorted), slot after which it was finished, and its one run."""
+    """A job so far: rate in each slot it ran (sorted), slot after which it was finished, and what it does if it stays.
+
+    That is its one run, or where it was in the slot before if a change costs time.
+    """
 
     rates: tuple[float, ...] = ()
     end: int | None = None
@@ -103,7 +106,7 @@ def _actions(instance, slot):
         if job == len(instance.jobs):
             rates = job_rates(instance, chosen)
             joules = slot_energy_j(instance, chosen)
-            key = tuple(rates) if instance.preemptive else tuple(chosen)
+            key = tuple(chosen) if _places_matter(instance) else tuple(rates)
             if joules < found.get(key, (None, None, inf))[2]:
                 found[key] = tuple(chosen), tuple(rates), joules
             return
@@ -122,6 +125,11 @@ def _actions(instance, slot):
 
     extend([], np.zeros_like(capacity), Counter())
     return list(found.values())
+
+
+def _places_matter(instance):
+    """Whether what comes next depends on who is where now."""
+    return not instance.preemptive or any(job.change_s for job in instance.jobs)
 
 
 def choices(instance, job):
@@ -212,11 +220,14 @@ def _after(instance, job, slot, doing, choice, rate):
     """A job after a slot."""
     if choice is None:
         return doing._replace(choice=None, over=True) if doing.choice else doing
+    stays = doing.choice is not None and doing.choice.workers == choice.workers
+    if doing.rates and not stays:
+        rate *= 1 - instance.jobs[job].change_s / instance.slot_s
     rates = tuple(sorted((*doing.rates, rate)))
     if fsum(rates) >= instance.jobs[job].minibatches * (1 - 1e-9):
         # What is beyond the mini-batches wanted makes no difference.
         return Doing((min(fsum(rates), instance.jobs[job].minibatches),), slot + 1, None, True)
-    return Doing(rates, None, None if instance.preemptive else choice)
+    return Doing(rates, None, choice if _places_matter(instance) else None)
 
 
 def _objective(instance, state, energy):
@@ -278,12 +289,14 @@ def random_instance(
     energy=False,
     contention=False,
     preemptive=True,
+    change=False,
 ):
     """A tiny random instance.
 
     ``places`` are the GPUs of each server; ``network`` is None, ``"star"``, ``"tree"`` (two switches) or ``"mesh"``
     (directed links between servers, not symmetric); with ``uneven`` workers take one or two GPUs; with ``energy`` it
-    has a price and servers differ. Jobs that have to finish get few mini-batches, but some still cannot.
+    has a price and servers differ; with ``change`` most jobs lose a part of a slot when they change, or all of it. Jobs
+    that have to finish get few mini-batches, but some still cannot.
     """
     slot_s = 10.0
     must = objective in ("makespan", "completion")
@@ -316,9 +329,10 @@ def random_instance(
                 min_workers=int(rng.integers(1, most + 1)) if min_workers else 1,
                 max_workers=most,
                 timing=timing,
-                minibatches=_round(one_slot * rng.uniform(0.3, 1.0 if must else 2.5)),
+                minibatches=_round(one_slot * rng.uniform(0.3, 1.0 if must else 2.5) * (1.6 if change else 1)),
                 demand={"gpu": float(per_worker)},
                 utility=UTILITIES[kind](rng),
+                change_s=float(rng.choice([0.0, 1.0, 4.0, 10.0])) if change else 0.0,
             )
         )
     servers = tuple(

@@ -99,6 +99,8 @@ def why_no_patterns(instance: SchedulingInstance) -> str | None:
         return f"the objective is {instance.objective!r}, and where a pattern is within its interval does not count"
     if not instance.preemptive:
         return "jobs run in one piece, but slots of an interval come in any order"
+    if instance.changes_cost:
+        return "changes cost time, but slots of an interval come in any order"
     if not pool(instance).exact:
         return "it matters which servers the workers are on"
     if instance.energy_price_per_j and instance.idle_w.any():

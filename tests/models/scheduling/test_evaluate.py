@@ -98,6 +98,50 @@ def test_nothing_done_is_worth_nothing():
     assert evaluate(instance(objective="max_min"), schedule()).objective == 0
 
 
+CHANGES = {
+    "none": ([run(0, 1, 3, (0, 1))], 0, 300),  # the first start is free, whenever it is
+    "cut": ([run(0, 1, 2, (0, 1)), run(0, 3, 1, (0, 1))], 0, 300),  # the same, told in two runs
+    "pause": ([run(0, 0, 1, (0, 1)), run(0, 2, 2, (0, 1))], 1, 100 + 75 + 100),
+    "wider": ([run(0, 0, 1, (0, 1)), run(0, 1, 2, (0, 4))], 1, 100 + 0.75 * 160 + 160),
+    "moved": ([run(0, 0, 1, (0, 1)), run(0, 1, 1, (1, 1))], 1, 100 + 75),
+    "order": ([run(0, 0, 1, (0, 2), (1, 2)), run(0, 1, 1, (1, 2), (0, 2))], 0, 320),  # of servers is none
+    "spread": ([run(0, 0, 1, (0, 1), (1, 3)), run(0, 1, 1, (0, 3), (1, 1))], 1, 160 + 0.75 * 160),
+    "twice": ([run(0, 4, 1, (0, 1)), run(0, 0, 2, (0, 1)), run(0, 2, 1, (0, 4))], 2, 200 + 120 + 75),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_changes_by_hand(case):
+    runs, changes, done = CHANGES[case]
+    slow = instance(slots=8, jobs=(job("a", minibatches=1000.0, change_s=2.5), job("b", change_s=0.0)))
+    for exact in (False, True):
+        evaluation = evaluate(slow, schedule(*runs), exact)
+        assert evaluation.feasible
+        assert evaluation.details["changes"] == changes
+        assert float(evaluation.objective) == pytest.approx(done / 1000)
+    free = instance(slots=8, jobs=(job("a", minibatches=1000.0), job("b")))
+    assert "changes" not in evaluate(free, schedule(*runs)).details
+    assert evaluate(free, schedule(*runs)).objective >= done / 1000 - 1e-12
+
+
+def test_a_change_may_take_all_of_a_slot_and_put_off_the_end():
+    # 100 + 0 + 100: done with the third slot in which it runs, not with the second.
+    one = instance(objective="makespan", jobs=(job("a", change_s=10.0),))
+    paused = schedule(run(0, 0, 1, (0, 1)), run(0, 2, 2, (0, 1)))
+    assert evaluate(one, paused).objective == 40
+    assert evaluate(one, schedule(run(0, 0, 2, (0, 1)))).objective == 20
+    left = evaluate(one, schedule(run(0, 0, 1, (0, 1)), run(0, 2, 1, (0, 1))))
+    assert kinds(left) == ["job_is_finished"]
+    assert left.violations[0].lhs == 100
+
+
+def test_jobs_in_one_piece_lose_nothing():
+    pieces = instance(preemptive=False, jobs=(job("a", change_s=10.0), job("b", change_s=10.0)))
+    evaluation = evaluate(pieces, schedule(run(0, 1, 2, (0, 1)), run(1, 1, 2, (0, 2))))
+    assert (evaluation.objective, evaluation.violations) == (2, ())
+    assert "changes" not in evaluation.details
+
+
 def test_energy_of_overlapping_runs_by_hand():
     servers = (ServerGroup(capacity={"gpu": 4.0}, idle_w=100, worker_w=50), ServerGroup(capacity={"gpu": 4}, idle_w=7))
     runs = (

@@ -23,6 +23,9 @@ SHAPES = {
     "completion": {"objective": "completion", "places": (4, 4), "contention": True},
     "max_min": {"objective": "max_min", "places": (4, 4)},
     "one-piece": {"preemptive": False, "places": (2, 2), "contention": True},
+    "change": {"change": True, "places": (2, 2)},
+    "change-contention": {"change": True, "places": (2, 2), "contention": True, "objective": "max_min"},
+    "change-one-piece": {"change": True, "preemptive": False, "places": (4, 4)},
 }
 
 
@@ -53,6 +56,7 @@ def slow_check(asked, answer):
     """(objective, kinds of violations), slot by slot."""
     wrong = set()
     ran = [[] for _ in asked.jobs]
+    where = [[] for _ in asked.jobs]
     energy = 0.0
     for slot in range(max([asked.slots, *(one.end for one in answer.runs)])):
         here = [one for one in answer.runs if one.start <= slot < one.end]
@@ -81,7 +85,11 @@ def slow_check(asked, answer):
         chosen = {one.job: Choice(one.workers, one.ring) for one in here}
         everybody = [chosen.get(number) for number in range(len(asked.jobs))]
         for number, rate in enumerate(job_rates(asked, everybody)):
+            here = dict(everybody[number].workers) if everybody[number] else None
+            if here and any(where[number]) and where[number][-1] != here and asked.preemptive:
+                rate *= 1 - asked.jobs[number].change_s / asked.slot_s
             ran[number].append(rate)
+            where[number].append(here)
         energy += slot_energy_j(asked, everybody)
     if not asked.preemptive and max(Counter(one.job for one in answer.runs).values(), default=0) > 1:
         wrong.add("job_runs_in_one_piece")

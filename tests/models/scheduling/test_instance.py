@@ -113,6 +113,19 @@ def test_round_trip_through_json(shape):
         assert json.loads(instance.to_json())["family"] == "scheduling"
 
 
+def test_without_a_cost_of_change_a_file_is_as_it_was():
+    plain = SchedulingInstance.from_data(GOOD)
+    told = SchedulingInstance.from_data(with_changes({"jobs.0.change_s": 0.0}))
+    costly = SchedulingInstance.from_data(with_changes({"jobs.0.change_s": 60}))
+    assert "change_s" not in plain.to_json()
+    assert told.digest == plain.digest != costly.digest
+    # As it was before there was such a cost.
+    assert plain.digest == "9fe54e28f57a95c9daf6ed48a7671b50a6ca787a2e485eb730d76516c2d7c8a6"
+    assert SchedulingInstance.from_json(costly.to_json()) == costly
+    assert (plain.changes_cost, costly.changes_cost) == (False, True)
+    assert not costly.model_copy(update={"preemptive": False}).changes_cost
+
+
 def test_round_trip_of_a_schedule():
     runs = (
         Run(job=0, start=1, slots=2, workers=((0, 1), (2, 1)), ring=(0, 3, 2, 3), bandwidth_bytes_per_s=5e8),
@@ -217,6 +230,12 @@ BAD = {
     "misspelt": ({"jobs.0.min_worker": 2}, "jobs[0].min_worker", "there is no such field"),
     "unknown-objective": ({"objective": "utilty"}, "objective", "'utility', 'max_min'", "utilty"),
     "infinite": ({"slot_s": float("inf")}, "slot_s", "finite"),
+    "change-of-nan": ({"jobs.1.change_s": float("nan")}, "jobs[1].change_s", "finite"),
+    "negative-change": ({"jobs.1.change_s": -1}, "jobs[1].change_s", "greater than or equal to 0", "got -1"),
+    "long-change": (
+        {"jobs.1.change_s": 90},
+        "jobs[1] 'b': change_s is 90, longer than a slot of 60 s; lower it, or use longer slots",
+    ),
 }
 
 

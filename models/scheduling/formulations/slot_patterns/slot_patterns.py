@@ -84,9 +84,11 @@ class SlotPatterns:
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Jobs in one piece, bandwidth that is shared out, and too many patterns."""
+        """Jobs in one piece, changes that cost time, bandwidth that is shared out, and too many patterns."""
         if not instance.preemptive:
             return "jobs run in one piece, but its slots come in any order; use one-piece"
+        if instance.changes_cost:
+            return "changes cost time, but its slots come in any order; use time-indexed"
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
         if instance.server_count > _MOST_SERVERS:

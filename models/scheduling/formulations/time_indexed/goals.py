@@ -11,7 +11,13 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, possible_starts, progress_terms
+from ddlopt.models.scheduling.formulations.time_indexed.runs import (
+    Choices,
+    Terms,
+    possible_starts,
+    progress_terms,
+    slot_progress_terms,
+)
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
 
@@ -258,8 +264,7 @@ class CompletionTime(EarlyEnds):
         @block.Constraint(block.SO_FAR, doc="progress adds up")
         def progress_adds_up(b: Any, i: int, t: int) -> Any:
             c = by_job[i]
-            row = [(gain, b.running[i, w, t]) for w, gain in zip(c.widths, c.gains, strict=True)]
-            row.append((-1.0, b.so_far[i, t]))
+            row = [*slot_progress_terms(b, c, t), (-1.0, b.so_far[i, t])]
             if t > c.first:
                 row.append((1.0, b.so_far[i, t - 1]))
             return linear(row) == 0

@@ -40,6 +40,8 @@ class Places:
         self._add_capacities(block)
         if not self.instance.preemptive:
             self._add_stays(block)
+        if block.component("kept") is not None:
+            self._add_kept(block)
         if self.rings is not None:
             self.rings.add(block)
         return costs
@@ -115,6 +117,31 @@ class Places:
             room = float(self.room[i][s])
             ends = [(-room * factor, variable) for factor, variable in end_terms(b, self.by_job[i], t)]
             return linear([(1.0, b.workers[i, s, t - 1]), (-1.0, b.workers[i, s, t]), *ends]) <= 0
+
+    def _add_kept(self, block: pyo.Block) -> None:
+        """Jobs that are kept keep their places, or are not kept at all: half a move would cost half a change."""
+        for variable in block.kept.values():
+            variable.domain = pyo.Binary
+        changing = {c.job for c in self.jobs if c.changing}
+        index = [(i, s, t) for i, s, t in block.PLACES if i in changing and t > self.by_job[i].first]
+
+        def unless_kept(b: Any, i: int, s: int, t: int, slot: int) -> Terms:
+            """Minus the workers that the server holds, if the job runs in ``slot`` and is not kept from before t."""
+            room, widths = float(self.room[i][s]), self.by_job[i].widths
+            return [
+                *((-room, b.running[i, w, slot]) for w in widths),
+                *((room, b.kept[i, w, t]) for w in widths),
+            ]
+
+        @block.Constraint(index, doc="no workers come to a job that is kept")
+        def kept_workers_were_there(b: Any, i: int, s: int, t: int) -> Any:
+            moved = [(1.0, b.workers[i, s, t]), (-1.0, b.workers[i, s, t - 1])]
+            return linear([*moved, *unless_kept(b, i, s, t, t)]) <= 0
+
+        @block.Constraint(index, doc="no workers leave a job that is kept")
+        def kept_workers_stay(b: Any, i: int, s: int, t: int) -> Any:
+            moved = [(1.0, b.workers[i, s, t - 1]), (-1.0, b.workers[i, s, t])]
+            return linear([*moved, *unless_kept(b, i, s, t, t - 1)]) <= 0
 
     def start(self, block: pyo.Block, places: Mapping[tuple[int, int], Mapping[int, int]]) -> None:
         """Values from ``places[job, slot][server]``."""

@@ -35,11 +35,22 @@ class Choices:
     wanted: float
     finishing: bool
     """Whether its progress counts only once it is finished."""
+    changed_gains: tuple[float, ...] = ()
+    """Gains of a slot in which it changes; () if they are the same."""
 
     @property
     def reach(self) -> float:
         """The most progress that the job can make."""
         return min(self.wanted, self.last - self.first)
+
+    @property
+    def changing(self) -> bool:
+        """Whether the job may change and loses progress when it does."""
+        return self.last - self.first > 1 and bool(self.changed_gains)
+
+    def gain(self, width: int, changed: bool) -> float:
+        """Progress in a slot at one of the widths."""
+        return (self.changed_gains if changed and self.changed_gains else self.gains)[self.widths.index(width)]
 
     def slots_to_finish(self, gain: float) -> int:
         """Slots that it takes at one width."""
@@ -63,22 +74,25 @@ def choices(instance: SchedulingInstance, widths: Widths, done: Sequence[float])
         left = job.minibatches * (float(DONE) if finishing else 1.0) - before
         if left <= 0:
             continue
-        rates: dict[int, float] = {}
+        rates: dict[int, tuple[float, float]] = {}
         for width in _widths(instance, i, widths):
-            rate = min(instance.progress(i, width), left)
-            if rate > max(rates.values(), default=0.0):
-                rates[width] = rate
-        unit = max(rates.values())
+            rate = instance.progress(i, width)
+            both = min(rate, left), min(rate * instance.part_after_change(i), left)
+            if both > max(rates.values(), default=(0.0, 0.0)):
+                rates[width] = both
+        unit, _ = max(rates.values())
+        gains, changed_gains = zip(*((one / unit, other / unit) for one, other in rates.values()), strict=True)
         found.append(
             Choices(
                 job=i,
                 first=job.arrival,
                 last=instance.last_slot(i),
                 widths=tuple(rates),
-                gains=tuple(rate / unit for rate in rates.values()),
+                gains=gains,
                 unit=unit,
                 wanted=left / unit,
                 finishing=finishing,
+                changed_gains=() if changed_gains == gains else changed_gains,
             )
         )
     return found
@@ -155,8 +169,9 @@ def add_width_rows(
 ) -> None:
     """At most one width a slot; ``most(c, t)`` is 0 where the goal says that the job does not run then, else 1."""
     rows = [(c, t) for c in jobs for t in range(c.first, c.last)]
-    # Pieces have one width anyway, and so have jobs with a single one.
-    rows = [(c, t) for c, t in rows if (preemptive and len(c.widths) > 1) or most(c, t).__class__ is not int]
+    # Pieces have one width anyway, and so have jobs with a single one, or that have to begin.
+    many = {c.job for c in jobs if preemptive and len(c.widths) > 1 and not c.changing}
+    rows = [(c, t) for c, t in rows if c.job in many or most(c, t).__class__ is not int]
     where = {(c.job, t): c for c, t in rows}
 
     @block.Constraint(list(where), doc="a job has one width in a slot, if any")
@@ -167,11 +182,20 @@ def add_width_rows(
 
 def progress_terms(block: pyo.Block, c: Choices) -> list[tuple[float, Any]]:
     """Progress of a job over all its slots."""
-    return [
-        (gain, block.running[c.job, w, t])
-        for t in range(c.first, c.last)
-        for w, gain in zip(c.widths, c.gains, strict=True)
-    ]
+    return [term for t in range(c.first, c.last) for term in slot_progress_terms(block, c, t)]
+
+
+def slot_progress_terms(block: pyo.Block, c: Choices, slot: int) -> Terms:
+    """Progress of a job in a slot: that of one in which it changes, and what it loses not where it does not."""
+    i = c.job
+    if not c.changing:
+        return [(gain, block.running[i, w, slot]) for w, gain in zip(c.widths, c.gains, strict=True)]
+    terms: Terms = []
+    for w, gain, changed in zip(c.widths, c.gains, c.changed_gains, strict=True):
+        terms += [(changed, block.running[i, w, slot]), (gain - changed, block.starts[i, w, slot])]
+        if slot > c.first:
+            terms.append((gain - changed, block.kept[i, w, slot]))
+    return [(factor, variable) for factor, variable in terms if factor]
 
 
 def width_terms(block: pyo.Block, c: Choices, slot: int, factor: float = 1.0) -> Terms:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
+from ddlopt.models.scheduling.formulations.time_indexed.changes import add_changes, gains_of, set_changes
 from ddlopt.models.scheduling.formulations.time_indexed.goals import Goal, goal
 from ddlopt.models.scheduling.formulations.time_indexed.places import Places
 from ddlopt.models.scheduling.formulations.time_indexed.runs import (
@@ -173,6 +174,7 @@ class TimeIndexed:
         """
         jobs, aim = self._parts(instance)
         add_runs(block, jobs, instance.preemptive)
+        add_changes(block, jobs)
         aim.add_variables(block)
         add_width_rows(block, jobs, lambda c, t: aim.most(block, c, t), instance.preemptive)
         terms, constant = aim.add(block)
@@ -185,19 +187,22 @@ class TimeIndexed:
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
         """Values of all variables from a schedule, without slots and workers that make no difference."""
         jobs, aim = self._parts(instance)
-        found: dict[int, dict[int, tuple[int, Workers]]] = defaultdict(dict)
+        given: dict[int, dict[int, Workers]] = defaultdict(dict)
         for run in solution.runs:
             for t in range(run.start, run.end):
-                found[run.job][t] = run.width, run.workers
+                given[run.job][t] = run.workers
         widths: dict[tuple[int, int], int] = {}
         places: dict[tuple[int, int], Mapping[int, int]] = {}
         gains: dict[int, dict[int, float]] = {}
         for c in jobs:
-            gains[c.job] = useful_slots(c, {t: c.at(width) for t, (width, _) in sorted(found[c.job].items())})
-            for t in gains[c.job]:
-                width, workers = found[c.job][t]
-                widths[c.job, t] = c.at(width)[0]
-                places[c.job, t] = _fewer(workers, widths[c.job, t])
+            chosen = {t: c.at(sum(count for _, count in workers))[0] for t, workers in given[c.job].items()}
+            fewer = {t: _fewer(given[c.job][t], width) for t, width in chosen.items()}
+            where = fewer if self._on_servers(instance) else dict.fromkeys(chosen)
+            gains[c.job] = useful_slots(c, gains_of(c, chosen, where))
+            used = {t: chosen[t] for t in gains[c.job]}
+            set_changes(block, c, used, where)
+            for t, width in used.items():
+                widths[c.job, t], places[c.job, t] = width, fewer[t]
         set_runs(block, widths, instance.preemptive)
         aim.start(block, gains)
         if self._on_servers(instance):
@@ -213,15 +218,16 @@ class TimeIndexed:
         """
         jobs, _ = self._parts(instance)
         found = read_widths(block)
+        placed = Places(instance, jobs).read(block, found) if self._on_servers(instance) else None
         widths: list[dict[int, int]] = [{} for _ in range(instance.slots)]
         for c in jobs:
-            mine = {t: c.at(found[c.job, t]) for t in range(c.first, c.last) if (c.job, t) in found}
-            for t in useful_slots(c, mine, whole=False):
-                widths[t][c.job] = mine[t][0]
-        if not self._on_servers(instance):
+            chosen = {t: found[c.job, t] for t in range(c.first, c.last) if (c.job, t) in found}
+            where = {t: placed[t][c.job] if placed else None for t in chosen}
+            for t in useful_slots(c, gains_of(c, chosen, where), whole=False):
+                widths[t][c.job] = chosen[t]
+        if placed is None:
             return schedule_of_widths(instance, widths)
-        kept = {(i, t): w for t, here in enumerate(widths) for i, w in here.items()}
-        placed = Places(instance, jobs).read(block, kept)
+        placed = [{i: placed[t][i] for i in here} for t, here in enumerate(widths)]
         if not instance.needs_rings:
             return schedule_of_places(instance, placed)
         rings = [{i: tree_ring(instance, [s for s, _ in workers]) for i, workers in here.items()} for here in placed]

@@ -43,6 +43,9 @@ FEATURES = {
     "star-uneven": {"places": (2, 2), "network": "star", "uneven": True, "pollux": True},
     "tree": {"places": (2, 1, 2), "network": "tree"},
     "deep-tree": {"jobs": 2, "places": (1, 2, 1, 2), "network": "tree"},
+    "change": {"change": True, "slots": 4, "places": (3,)},
+    "change-places": {"change": True, "slots": 4, "places": (2, 1), "energy": True},
+    "change-star": {"change": True, "slots": 4, "places": (2, 1), "network": "star"},
 }
 OBJECTIVES = ("utility", "max_min", "makespan", "completion")
 
