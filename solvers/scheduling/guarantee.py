@@ -30,6 +30,8 @@ def refusal(instance: SchedulingInstance) -> str | None:
         return "with contention a job's progress depends on the others"
     if instance.bandwidth == "shared":
         return "bandwidth is shared, so that progress depends on more than the width"
+    if instance.changes_cost:
+        return "changes cost time, which couples the slots"
     return None
 
 

@@ -67,6 +67,8 @@ class LpGuided(Heuristic, uses=("seed", "start")):
             return f"the objective is {instance.objective!r}, not 'utility'"
         if not instance.preemptive:
             return "jobs run in one piece, and each slot is filled apart"
+        if instance.changes_cost:
+            return "changes cost time, and each slot is filled apart; use kept-runs"
         if instance.energy_price_per_j and instance.idle_w.any():
             return "servers have a power of their own, so that it matters which ones are used"
         return knapsack_is_exact(instance) or TimeIndexed().refuses(instance)

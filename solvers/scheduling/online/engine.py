@@ -43,6 +43,8 @@ class State:
         Worker-slots that each job has had.
     width : (I,) array
         Workers in the slot before.
+    after_change : (I,) array, optional
+        Part of a slot that each job works in which it changes; None where changes cost nothing.
     arrival, last : (I,) arrays
         First slot in which a job may run, and first in which it may no longer.
     slot : int
@@ -62,6 +64,7 @@ class State:
     done: Floats
     served: Floats
     width: Ints
+    after_change: Floats | None
     arrival: Ints
     last: Ints
     slot: int = 0
@@ -73,6 +76,14 @@ class State:
     def left(self) -> Floats:
         """(A,) mini-batches that the active jobs still want."""
         return self.wanted[self.active] - self.done[self.active]
+
+    def progress(self, jobs: Ints, widths: Ints) -> Floats:
+        """Mini-batches of each of ``jobs`` at its width in this slot, less what is lost if the width is another one."""
+        rates = self.rates(jobs, widths)
+        if self.after_change is None:
+            return rates
+        changed = (self.width[jobs] != widths) & (self.served[jobs] > 0)
+        return rates * np.where(changed, self.after_change[jobs], 1.0)
 
     def admit(self, jobs: Iterable[int], widths: Iterable[int], skip: bool = True, shrink: bool = False) -> Choice:
         """The widths of jobs, in this order, as far as they fit into the pool.
@@ -217,6 +228,9 @@ class _Simulation:
             done=np.zeros(count),
             served=np.zeros(count),
             width=np.zeros(count, dtype=np.int64),
+            after_change=(
+                np.array([instance.part_after_change(job) for job in range(count)]) if instance.changes_cost else None
+            ),
             arrival=np.array([job.arrival for job in instance.jobs]),
             last=np.array([instance.last_slot(job) for job in range(count)]),
         )
@@ -226,6 +240,7 @@ class _Simulation:
         self._next = 0
         self._present = np.empty(0, dtype=np.int64)
         self._held: dict[int, int] = {}
+        self._before: Mapping[int, list[tuple[int, int]]] = {}
         self._contended = None if instance.contention is None else ContendedRates(instance)
         self._places: Placer | Packer = Placer(instance) if self.state.pool.exact else Packer(instance)
 
@@ -269,11 +284,19 @@ class _Simulation:
         else:
             by_job = self._contended.of({job: _parts(place)[0] for job, place in places.items()})
             rates = np.array([by_job[job] for job in places])
+        if state.after_change is not None:
+            rates = rates * self._parts_worked(places, state.after_change)
         state.done[jobs] += rates
         state.served[jobs] += widths
         state.width[self._present] = 0
         state.width[jobs] = widths
         state.slot += 1
+
+    def _parts_worked(self, places: Mapping[int, Place | Workers], after_change: Floats) -> Floats:
+        """The part of the slot that each job works: all of it if it starts, or goes on with the same workers."""
+        before, self._before = self._before, {job: sorted(_parts(place)[0]) for job, place in places.items()}
+        kept = [not self.state.served[job] or before.get(job) == here for job, here in self._before.items()]
+        return np.where(kept, 1.0, after_change[list(places)])
 
     def _placed(self, chosen: Choice) -> Mapping[int, Place | Workers]:
         """Where everybody is, those that run on included."""

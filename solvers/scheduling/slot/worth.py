@@ -118,6 +118,9 @@ class SlotGains:
     * ``makespan``: with :math:`r_i = (F_i - Z_i) / \varphi_i(N_i)`, the slots left at full width,
       :math:`N_i (r_i^2 - (r_i - \delta)^2)`, :math:`\delta` what r falls by: the longest remainders go first.
 
+    What a job loses now by a change of its width counts; that it may lose as much in the next slot does not, nor does a
+    move at the same width.
+
     Where jobs are not preemptive, a start binds their workers until the end, and its gain is that of the whole run
     divided by its slots.
 
@@ -144,7 +147,7 @@ class SlotGains:
         starts = np.concatenate(([0], np.cumsum(lengths)))
         each = np.repeat(jobs, lengths)
         widths = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-        rates = state.rates(each, widths)
+        rates = state.progress(each, widths)
         wanted, before = state.wanted[each], done[each]
         slots = np.ones(len(each))
         if not self.instance.preemptive:

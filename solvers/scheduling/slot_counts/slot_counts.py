@@ -75,6 +75,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
             return f"the objective is {instance.objective!r}, not 'utility'"
         if not instance.preemptive:
             return "jobs run in one piece, but its slots come in any order"
+        if instance.changes_cost:
+            return "changes cost time, but its slots come in any order"
         if instance.energy_price_per_j:
             return "energy has a price, and it counts progress alone"
         if not all(job.utility.concave for job in instance.jobs):

@@ -44,8 +44,8 @@ FEATURES = {
     "tree": {"places": (2, 1, 2), "network": "tree"},
     "deep-tree": {"jobs": 2, "places": (1, 2, 1, 2), "network": "tree"},
     "change": {"change": True, "slots": 4, "places": (3,)},
-    "change-places": {"change": True, "slots": 4, "places": (2, 1), "energy": True},
-    "change-star": {"change": True, "slots": 4, "places": (2, 1), "network": "star"},
+    "change-places": {"change": True, "slots": 3, "places": (2, 1), "energy": True},
+    "change-star": {"change": True, "slots": 3, "places": (2, 1), "network": "star"},
 }
 OBJECTIVES = ("utility", "max_min", "makespan", "completion")
 
