@@ -21,6 +21,7 @@ from deployment_plans import random_instance as random_plan
 from exchange_cases import answer as exchange_answer
 from exchange_cases import instance as exchange_instance
 from exchange_cases import walk
+from forward_brute_force import tiny as tiny_forward
 from gang_brute_force import random_gangs
 from lane_brute_force import bucketings, random_lane_case
 from scheduling_brute_force import Doing, _actions, _after, _may, _schedule
@@ -37,7 +38,7 @@ from ddlopt.models.aggregation import AggregatingSwitches, Placement
 from ddlopt.models.aggregation.slots.instance import SlotPlan
 from ddlopt.models.aggregation.table.instance import LookupTables
 from ddlopt.models.codesign.solution import CodesignPlan
-from ddlopt.models.compression import CompressionPlan
+from ddlopt.models.compression import CompressionPlan, ForwardPlan
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline
 from ddlopt.models.deployment import Partition
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment
@@ -177,6 +178,19 @@ def levels(seed):
     plans = list(every_plan(free))
     chosen = draw.sample(plans, min(20, len(plans)))
     return instance, [answer_of(instance, CompressionPlan(instance=free.name, choices=each.choices)) for each in chosen]
+
+
+def forward(seed):
+    """Parts of gradients in any order on the wire."""
+    rng, draw = np.random.default_rng(seed), random.Random(seed)
+    instance, found = tiny_forward(rng, budget=bool(seed % 2)), []
+    for _ in range(20):
+        parts = tuple(draw.choice(instance.parts) for _ in range(instance.size))
+        order = [i for i, count in enumerate(parts) for _ in range(count)]
+        draw.shuffle(order)
+        choices = tuple(draw.randrange(2) for _ in parts)
+        found.append(ForwardPlan(instance=instance.name, choices=choices, parts=parts, order=tuple(order)))
+    return instance, found
 
 
 CODESIGN = (

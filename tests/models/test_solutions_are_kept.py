@@ -38,6 +38,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts
+from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
@@ -80,6 +81,7 @@ CASES = {
     "StrategyBound": (StrategyBound, cases.codesign),
     "WholePorts": (WholePorts, cases.codesign),
     "SfbMilp": (SfbMilp, cases.sfb),
+    "ForwardOrder": (ForwardOrder, cases.forward),
     "LaneTimeline": (LaneTimeline, cases.lanes),
     "OverlapTimeline": (OverlapTimeline, cases.timeline),
     "OverlapTimeline of levels": (OverlapTimeline, cases.levels),
