@@ -17,8 +17,8 @@ HEAD = """# What proves the best known solutions
 
 Of every bundled instance that is called proven, by `python benchmarks suite/certificates`: *combinatorial* is the bound
 recomputed in rational numbers, *certificate* one that the checker accepts: a tree over a formulation, a topology's
-branch and bound, or what a problem has of its own ([how](../reference/certificates.md)); what has neither is *optimal up to floating point*:
-the word of a solver or a search, or a bound that is not recomputed exactly.
+branch and bound, or what a problem has of its own ([how](../reference/certificates.md)); what has neither is
+*optimal up to floating point*: the word of a solver or a search, or a bound that is not recomputed exactly.
 Made on {day}. Time limit of a run: {limit:g} s at the least; it says what so little time proves and not what can be
 proven. Times are processor seconds; checks of trees were measured again, by the same command with `--checking`.
 

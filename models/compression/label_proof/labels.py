@@ -113,7 +113,7 @@ def count_labels(
             idle = int((arcs.ready[leaving] + arcs.encode[leaving]).min())
             labels[1] = np.maximum(labels[1], labels[0] + idle)  # the next message does not start before
         labels = front(labels[:, ways.alive(node, labels)])
-        total += labels.shape[1]
+        total += int(labels.shape[1])
         if labels.shape[1] > _MOST_LABELS or total > most:
             raise TooManyError(f"too many labels are alive at gradient {node}")
         if expired():
@@ -134,7 +134,8 @@ def _extended(labels: Ints, arcs: Arcs, chosen: Ints, with_error: bool) -> Ints:
     spent = encode + arcs.encode[chosen]
     done = np.maximum(finish, arcs.ready[chosen] + spent) + arcs.busy[chosen]
     lost = error + arcs.error[chosen] if with_error else np.zeros_like(spent)
-    return np.minimum(np.stack([spent.ravel(), done.ravel(), lost.ravel()]), LARGEST)
+    found: Ints = np.minimum(np.stack([spent.ravel(), done.ravel(), lost.ravel()]), LARGEST)
+    return found
 
 
 def front(labels: Ints) -> Ints:

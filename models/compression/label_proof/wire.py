@@ -87,9 +87,13 @@ def wire_of(
                 if (figure, exponent) not in floors:
                     floors[figure, exponent] = _floor(figure, exponent)
                 table[place, choice] = floors[figure, exponent]
+    encode, wire, launch, error = tables
     return Wire(
         np.array([_floor(each, time_exponent) for each in ready_s]),
-        *tables,
+        encode,
+        wire,
+        launch,
+        error,
         labels,
         np.array(ends),
         -_floor(-time_most, time_exponent),
@@ -150,6 +154,6 @@ def arcs_of(wire: Wire, allowed: Marks) -> Arcs:
         encode, busy, error = (table[first:end, label].cumsum(axis=0) for table in (tables[0], tables[1], tables[3]))
         busy = busy + np.maximum.accumulate(tables[2][first:end, label], axis=0)
         last, at = np.nonzero(long)
-        figures = (np.minimum(each[last, at], LARGEST) for each in (encode, busy, error))
-        found.append((np.full_like(last, first), first + last + 1, wire.ready[first + last], *figures))
+        sums = [np.minimum(each[last, at], LARGEST) for each in (encode, busy, error)]
+        found.append((np.full_like(last, first), first + last + 1, wire.ready[first + last], *sums))
     return Arcs(*(np.concatenate(column) for column in zip(*found, strict=True)))
