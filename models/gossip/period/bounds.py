@@ -59,10 +59,7 @@ def _bound(times: TimeToTarget, communication_s: float, mixing: float) -> float:
     reached = times.seconds(1.0, communication_s, mixing)
     if reached == inf:
         return inf
-    high = 2.0
-    while times.seconds(high, 0.0, mixing) < reached:
-        high *= 2.0
-    found = reached
+    high, found = times.last(reached, mixing), reached
     for part in range(_PARTS):
         low, up = high ** (part / _PARTS), high ** ((part + 1) / _PARTS)
         found = min(found, times.bound(low, up, communication_s, mixing)[0])

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import frexp, inf, isfinite
+from math import ceil, frexp, inf, isfinite
 
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.gossip.period.instance import PeriodInstance
+from ddlopt.models.gossip.period.stragglers import slowest_exact
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
 _EASED = (Fraction(1, 10**8), Fraction(1, 10**6), Fraction(1, 10**4), Fraction(1, 10**2))
@@ -26,6 +27,8 @@ _NARROW = Fraction(1, 10**5)
 """Relative width of an interval of periods that is divided no further: chords differ from curves by its square."""
 _LEAST_MIXING = 1e-9
 """Of a budget of seconds, below which floats say that workers never agree."""
+_LONG = 512
+"""Steps in a period beyond which stragglers are taken for average ones: the sums are over as many terms."""
 _TRIED = 4096
 """Periods looked at in floats, evenly by ratio, before the valley of the best is searched."""
 
@@ -143,7 +146,17 @@ class _Exact:
         self.noise, self.drift = noise / instance.workers, noise * Fraction(instance.smoothness)
         self.target, self.gap = Fraction(instance.target), 2 * Fraction(instance.initial_gap)
         self.compute, self.communication = Fraction(instance.compute_s), communication_s
+        self.stragglers = instance.stragglers
         self.step = None if instance.step_size is None else Fraction(instance.step_size)
+
+    def computing(self, period: Fraction) -> Fraction:
+        """Seconds of a step at least, in this period and in shorter ones."""
+        slow, steps = self.stragglers, max(1, ceil(period))
+        if slow is None:
+            return self.compute
+        if not slow.random or steps > _LONG:
+            return self.compute * slow.limit
+        return self.compute * slowest_exact(slow, steps, up=False) / steps
 
     def progress(self, period: Fraction) -> Fraction:
         """No step makes more of one; exact where the step is given."""
@@ -167,8 +180,8 @@ class _Exact:
 
     def proves(self, claim: Fraction) -> bool:
         """Whether no period is proven to take less than ``claim`` seconds."""
-        last = Fraction(2)
-        while claim * self.progress(last) > self.gap * self.compute:
+        last, alone = Fraction(2), self.compute if self.stragglers is None else self.compute * self.stragglers.limit
+        while claim * self.progress(last) > self.gap * alone and last < self.times.most:
             last *= 2
         ends = [(Fraction(1), last)]
         while ends:
@@ -188,10 +201,14 @@ class _Exact:
     ) -> bool:
         """Whether no period in ``low``..``high`` takes less than ``claim``, progress being below a chord."""
         fall = (first - final) / (high - low)
-        square = claim * fall
-        linear = self.gap * self.compute - claim * (first + fall * low)
-        constant = self.gap * self.communication
-        if any((square * period + linear) * period + constant < 0 for period in (low, high)):
+        square, constant, taken = claim * fall, self.gap * self.communication, claim * (first + fall * low)
+        linear = self.gap * self.computing(high) - taken
+
+        def short(period: Fraction) -> bool:
+            own = self.gap * self.computing(period) - taken if ends_only else linear
+            return (square * period + own) * period + constant < 0
+
+        if short(low) or short(high):
             return False
         inside = square > 0 and low < -linear / (2 * square) < high
         return ends_only or not inside or 4 * square * constant >= linear**2
@@ -210,11 +227,10 @@ def _least_seconds(instance: PeriodInstance, communication_s: float, mixing: flo
     def seconds(period: float) -> float:
         return times.seconds(period, communication_s, mixing)
 
-    alone, high = seconds(1.0), 2.0
+    alone = seconds(1.0)
     if not isfinite(alone):
         return inf
-    while times.seconds(high, 0.0, mixing) < alone:
-        high *= 2.0
+    high = times.last(alone, mixing)
     ratio = high ** (1 / _TRIED)
     grid = [ratio**place for place in range(_TRIED + 1)]
     found = min(map(seconds, _rounded(grid) if instance.whole else grid))

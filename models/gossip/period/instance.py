@@ -1,13 +1,14 @@
 """How often workers communicate: the period that reaches a target soonest."""
 
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Part, without
 from ddlopt.models.gossip.family import GossipAnswer, GossipProblem
 from ddlopt.models.gossip.network import Network
+from ddlopt.models.gossip.period.stragglers import Stragglers
 
 
 class Rounds(Part):
@@ -99,6 +100,10 @@ class PeriodInstance(GossipProblem):
         η, where it is given.
     whole : bool
         Whether the period is a whole number of steps.
+    stragglers : Stragglers, optional
+        Workers that are not all as fast: a round takes :math:`M(\tau) + C` in place of :math:`Y\tau + C`, with the
+        expected maximum M over the workers of the seconds for :math:`\tau` steps. Where steps may be slow the period is
+        whole and at most 4096.
     deviation : {"exact", "posynomial"}
         ``posynomial`` leaves the −1 out of the last term: a little more is promised than needed, and the problem is a
         geometric program.
@@ -124,7 +129,12 @@ class PeriodInstance(GossipProblem):
     rounds: Rounds | None = None
     step_size: float | None = Field(default=None, gt=0)
     whole: bool = False
+    stragglers: Stragglers | None = None
     deviation: Literal["exact", "posynomial"] = "exact"
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "stragglers")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -136,6 +146,11 @@ class PeriodInstance(GossipProblem):
                 raise ValueError(f"{name} is given beside rounds, which decide it; leave one of them out")
         if self.rounds is not None and self.rounds.network.nodes != self.workers:
             raise ValueError(f"workers is {self.workers}, but the network of rounds has {self.rounds.network.nodes}")
+        if self.stragglers is not None and len(self.stragglers.factors) != self.workers:
+            given = len(self.stragglers.factors)
+            raise ValueError(f"stragglers.factors has {given} entries, but there are {self.workers} workers")
+        if self.stragglers is not None and self.stragglers.random and not self.whole:
+            raise ValueError("whole is false, but where steps may be slow a period is a whole number; set it to true")
         return self
 
     @property

@@ -19,17 +19,20 @@ accuracy at all, and there can be a second valley far from it.
 """
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 
 from ddlopt.models.gossip.period.instance import PeriodInstance
+from ddlopt.models.gossip.period.stragglers import MOST_STEPS, Stragglers, slowest
 
 _ROUNDING = 1e-13
 """Relative; more than what some twenty operations can lose."""
+_OF_SUMS = 1e-11
+"""The same of an expected maximum, which is a sum of thousands of terms that are at least 0."""
 
 
 @dataclass(frozen=True)
 class TimeToTarget:
-    """The constants of an instance; see the module.
+    r"""The constants of an instance; see the module.
 
     Parameters
     ----------
@@ -39,6 +42,8 @@ class TimeToTarget:
         1, or 0 for the posynomial form, where c is φτ.
     step_size : float or None
         η, where it is given.
+    stragglers : Stragglers or None
+        Where workers are not all as fast, and a step takes :math:`M(\tau)/\tau` in place of Y.
     """
 
     initial_gap: float
@@ -48,6 +53,7 @@ class TimeToTarget:
     compute_s: float
     credit: int
     step_size: float | None
+    stragglers: Stragglers | None = None
 
     @classmethod
     def of(cls, instance: PeriodInstance) -> "TimeToTarget":
@@ -61,7 +67,25 @@ class TimeToTarget:
             instance.compute_s,
             instance.credit,
             instance.step_size,
+            instance.stragglers,
         )
+
+    @property
+    def most(self) -> float:
+        """Steps that a period has at most."""
+        return MOST_STEPS if self.stragglers is not None and self.stragglers.random else inf
+
+    def computing(self, period: float) -> float:
+        """Seconds of a step until the last worker is done; where steps may be slow for the next whole period."""
+        if self.stragglers is None:
+            return self.compute_s
+        steps = min(MOST_STEPS, max(1, ceil(period))) if self.stragglers.random else 1
+        return self.compute_s * slowest(self.stragglers, steps) / steps
+
+    def _least_computing(self, period: float) -> float:
+        """What a step takes at least in all periods that are no longer."""
+        random = self.stragglers is not None and self.stragglers.random
+        return self.computing(period) * (1.0 - _OF_SUMS) if random else self.computing(period)
 
     def step(self, period: float, mixing: float) -> float:
         """The best step size."""
@@ -81,25 +105,36 @@ class TimeToTarget:
         progress = self.progress(period, mixing)
         if progress <= 0:
             return inf
-        return 2.0 * self.initial_gap * (self.compute_s + communication_s / period) / progress
+        return 2.0 * self.initial_gap * (self.computing(period) + communication_s / period) / progress
+
+    def last(self, seconds: float, mixing: float) -> float:
+        """A period, 2 or a power of it, that no better one than ``seconds`` is beyond: computing alone takes longer."""
+        alone = self.compute_s if self.stragglers is None else self.compute_s * float(self.stragglers.limit)
+        high = 2.0
+        while high < self.most:
+            progress = self.progress(high, mixing)
+            if progress <= 0 or 2.0 * self.initial_gap * alone / progress >= seconds:
+                break
+            high *= 2.0
+        return high
 
     def bound(self, low: float, high: float, communication_s: float, mixing: float) -> tuple[float, float]:
         """What no period in ``low``..``high`` is faster than, and the period where the bound is attained."""
         first, last = self.progress(low, mixing), self.progress(high, mixing)
         if first <= 0:
             return inf, low
-        period = low
+        compute_s, period = self._least_computing(high), low
         slope = (first - last) / (high - low) if high > low else 0.0
         at_zero = first + slope * low
         if slope > 0 and communication_s > 0:
-            ratio = communication_s / self.compute_s
+            ratio = communication_s / compute_s
             period = ratio * (sqrt(1.0 + at_zero / (slope * ratio)) - 1.0)
             period = min(max(period, low), high)
         chord = at_zero - slope * period
         if chord <= 0:  # rounding, next to where it becomes 0
             return inf, low
         largest = max(self._terms(low, mixing), self._terms(high, mixing))
-        value = 2.0 * self.initial_gap * (self.compute_s + communication_s / period)
+        value = 2.0 * self.initial_gap * (compute_s + communication_s / period)
         return value * (1.0 - _ROUNDING) / (chord + _ROUNDING * largest), period
 
     def _terms(self, period: float, mixing: float) -> float:

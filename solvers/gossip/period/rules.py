@@ -74,7 +74,7 @@ class AdaComm(Heuristic, uses=()):
         step, horizon_s = times.step(1.0, mixing), times.seconds(1.0, communication_s, mixing)
         spread = (1.0 + mixing) / (1.0 - mixing)
         period = sqrt(2.0 * times.initial_gap * communication_s / (step**3 * times.drift * spread * horizon_s))
-        period = max(1.0, float(round(period)) if instance.whole else period)
+        period = min(times.most, max(1.0, float(round(period)) if instance.whole else period))
         if times.seconds(period, communication_s, mixing) == inf:
             period = 1.0
         return _plan(instance, period), {"horizon_s": horizon_s}

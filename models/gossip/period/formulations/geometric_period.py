@@ -51,9 +51,11 @@ class GeometricPeriod:
     activation: tuple[float, ...] = ()
 
     def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems, and rounds with different times."""
+        """Other problems, stragglers, and rounds with different times."""
         if not isinstance(instance, PeriodInstance):
             return f"it is a {instance.kind}, which asks for no period"
+        if instance.stragglers is not None and instance.stragglers.random:
+            return "its steps may be slow, and the expected time of the slowest worker is no posynomial of the period"
         if instance.rounds is not None and len(set(instance.rounds.times_s)) > 1:
             return "its matchings take different times, so that gap and seconds are no monomials of each other"
         return None
@@ -88,7 +90,8 @@ class GeometricPeriod:
             spread = 2.0 * period / gap
         rows.append(room + times.noise * step + times.drift * step**2 * spread <= instance.target)
         waits = [] if isinstance(communication, float) and communication == 0.0 else [communication / period]
-        a_step = cp.sum([instance.compute_s, *waits]) if waits else instance.compute_s
+        compute_s = times.computing(1.0)
+        a_step = cp.sum([compute_s, *waits]) if waits else compute_s
         return cp.Problem(cp.Minimize(2.0 * instance.initial_gap / (step * room) * a_step), rows)
 
     def read(self, problem: cp.Problem, instance: PeriodInstance) -> PeriodPlan:
