@@ -21,9 +21,8 @@ def instances() -> Iterator[GossipProblem]:
     yield generate("period", 1, workers=16, shape="torus", name="period-torus-m16")
     yield generate("period", 1, workers=16, shape="regular", uneven=2.0, name="period-regular-m16-uneven")
     yield generate("period", slow_chance=0.01, name="period-m8-stragglers")
-    yield generate(
-        "period", 1, workers=16, shape="torus", spread=1.0, slow_chance=0.05, name="period-torus-m16-stragglers"
-    )
+    slow = {"spread": 1.0, "slow_chance": 0.05}
+    yield generate("period", 1, workers=16, ratio=40.0, shape="torus", **slow, name="period-torus-m16-stragglers")
     for name, nodes, edges, source in (
         ("period-cvx-m8", 8, CVX_EXAMPLE, "graph of the examples 'graph_laplacian' of CVX (M. Grant, S. Boyd)"),
         ("period-abilene-m11", 11, ABILENE, ZOO),
