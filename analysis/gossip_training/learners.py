@@ -76,6 +76,15 @@ class Learners:
 
     def gradients(self, models: Floats, samples: Floats, classes: Ints) -> Floats:
         """(n, d) gradients of the mean cross-entropy of samples (n, b, f) with classes (n, b)."""
+        return self._backward(models, samples, classes)[0]
+
+    def with_inputs(self, models: Floats, samples: Floats, classes: Ints) -> tuple[Floats, Floats]:
+        """The gradients by the models, and those by the samples (n, b, f)."""
+        found, error = self._backward(models, samples, classes)
+        return found, error @ self._layers(models)[0][0].transpose(0, 2, 1)
+
+    def _backward(self, models: Floats, samples: Floats, classes: Ints) -> tuple[Floats, Floats]:
+        """(n, d) gradients by the models, and (n, b, outputs) those by the scores of the first layer."""
         values, layers = self._forward(models, samples), self._layers(models)
         workers, batch = classes.shape
         error = values[-1]
@@ -91,7 +100,7 @@ class Learners:
             found[:, biases] = error.sum(axis=1)
             if place:
                 error = (error @ layers[place][0].transpose(0, 2, 1)) * (values[place] > 0)
-        return found
+        return found, error
 
     def accuracies(self, models: Floats, samples: Floats, classes: Ints) -> Floats:
         """(n,) parts of the samples (s, f) that each model recognises."""

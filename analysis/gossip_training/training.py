@@ -4,6 +4,7 @@ In every step each worker goes down the gradient of a batch of its own; then the
 policies see the same held-out samples, first model, shards and batches.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.analysis.gossip_training.convolutions import Convolutions
 from ddlopt.analysis.gossip_training.data import (
     Floats,
     Shards,
@@ -44,6 +46,8 @@ class Training:
         Widths of hidden layers.
     rate, decay : float
         The learning rate of step t is rate / (1 + t / decay).
+    channels : int
+        Of a layer of filters before the perceptron, for the digits; none by default.
     late : int
         Steps by which messages are late: what the exchange of models after step t moves is added after step t + late.
     """
@@ -57,11 +61,16 @@ class Training:
     rate: float = 0.3
     decay: float = 200.0
     late: int = 0
+    channels: int = 0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "rate", "decay"):
             if not 0 < getattr(self, name) < np.inf:
                 raise OptionError(f"{name} is {getattr(self, name):g}; expected a number above 0")
+        if self.channels < 0:
+            raise OptionError(f"channels is {self.channels}; expected 0 or more")
+        if self.channels and self.data != "digits":
+            raise OptionError(f"channels is {self.channels}, but '{self.data}' has no images; take the digits")
         if self.late < 0:
             raise OptionError(f"late is {self.late}; expected 0 or more steps")
         if self.shards not in ("iid", "sorted"):
@@ -75,9 +84,11 @@ class Training:
             )
 
     @cached_property
-    def learners(self) -> Learners:
-        """The perceptrons."""
+    def learners(self) -> Learners | Convolutions:
+        """The perceptrons, or convolutional networks."""
         samples, classes = data_of(self.data)
+        if self.channels:
+            return Convolutions(math.isqrt(samples.shape[1]), self.channels, self.hidden, int(classes.max()) + 1)
         return Learners((samples.shape[1], *self.hidden, int(classes.max()) + 1))
 
     @cached_property
@@ -230,7 +241,7 @@ def train(
     return Run(policy, seed, step + 1, messages, sent_models, longest, 4 * learners.size, found)
 
 
-def measure(learners: Learners, split: Split, models: Floats) -> tuple[float, float, float]:
+def measure(learners: Learners | Convolutions, split: Split, models: Floats) -> tuple[float, float, float]:
     """Accuracy of workers and of the mean of their models on held-out samples, and the distance from that mean."""
     mean = models.mean(axis=0)
     accuracies = learners.accuracies(np.vstack([models, mean]), split.held_out, split.held_out_classes)

@@ -44,7 +44,14 @@ def against(found: Race, policy: Policy, control: Policy, timing: str) -> str:
 
 def race(asked) -> Race:
     network = ddlopt.load(asked.graph).network
-    training = Training(network, shards=asked.shards, epochs=asked.epochs, late=asked.late)
+    training = Training(
+        network,
+        shards=asked.shards,
+        epochs=asked.epochs,
+        late=asked.late,
+        hidden=(asked.hidden,),
+        channels=asked.channels,
+    )
     timings = {name: TIMINGS[name] for name in asked.timings}
     seeds, tuning = range(asked.seeds), range(100, 100 + asked.tuning)
     return Race(training, timings, asked.target, rates=tuple(asked.rates), seeds=seeds, tuning=tuning)
@@ -75,6 +82,8 @@ BENCH = Benchmark(
     timings=Option(list(TIMINGS), "who is slow", choices=TIMINGS, quick=["uneven"]),
     graph=Option("gossip/matcha-n8-50", "an instance with a graph of workers"),
     shards=Option("iid", "iid or sorted"),
+    channels=Option(0, "of a layer of 3 x 3 filters before the perceptron"),
+    hidden=Option(32, "width of the perceptron's hidden layer"),
     late=Option(0, "steps by which messages are late"),
     target=Option(0.95, "accuracy of the mean of models on held-out samples"),
     epochs=Option(120, "after which a training ends, target or not", quick=20),

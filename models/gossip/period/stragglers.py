@@ -96,17 +96,17 @@ def slowest_exact(stragglers: Stragglers, steps: int, up: bool) -> Fraction:
         if value > before:
             found += (value - before) * _left(levels, [count for _, count in counts], up)
         before, levels[group] = value, reached[slow]
-    return found / 2**_BITS
+    return found / (1 << _BITS)
 
 
 def _left(levels: list[int], counts: list[int], up: bool) -> int:
     """The probability that not all are done, in units of 2^-_BITS; the other way round than that all are."""
     if 0 in levels:
-        return 2**_BITS
+        return 1 << _BITS
     product: int = 1
     for level, count in zip(levels, counts, strict=True):
         product *= level**count
-    return 2**_BITS - _shifted(product, _BITS * (sum(counts) - 1), up)
+    return (1 << _BITS) - _shifted(product, _BITS * (sum(counts) - 1), up)
 
 
 def _cumulative(chance: float, steps: int, low: bool) -> list[int]:
