@@ -138,7 +138,7 @@ def test_show_tells_what_it_is(call, name, words):
 def test_the_schema_tells_the_problems_apart(call, solution):
     code, out, _ = call("schema", "compression", *(["--solution"] if solution else []))
     assert code == 0
-    assert set(json.loads(out)["discriminator"]["mapping"]) == {"sfb", "timeline", "levels"}
+    assert set(json.loads(out)["discriminator"]["mapping"]) == {"sfb", "timeline", "levels", "forward"}
 
 
 def spoilt(folder, name, change):

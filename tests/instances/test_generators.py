@@ -21,7 +21,14 @@ KINDS = [(family, kind) for family in FAMILY_NAMES for kind in kinds(family) if 
 SIZES = {"topology": {"servers": 12, "degree": 3}}
 ALIKE = {
     *("topology all-to-all", "topology ring", *(f"topology {job}" for job in JOBS)),
-    *("scheduling departures", "scheduling caps", "compression sfb-network", "compression network", "codesign job"),
+    *(
+        "scheduling departures",
+        "scheduling caps",
+        "compression sfb-network",
+        "compression forward-network",
+        "compression network",
+        "codesign job",
+    ),
     *("deployment network", "aggregation table", "gossip period", "gossip circulant"),
 }
 """Kinds that have nothing random, or only if they are asked for it."""

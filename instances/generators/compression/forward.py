@@ -106,6 +106,7 @@ def random_forward(
 
 def _followed(timeline: CompressionInstance, parts: tuple[int, ...], forward_part: float) -> ForwardInstance:
     positive("forward_part", forward_part)
+    parts = tuple(parts)  # a list, where it is from the command line
     if parts[:1] != (1,) or any(b <= a for a, b in itertools.pairwise(parts)):
         raise OptionError(f"parts is {list(parts)}; give increasing numbers, the first of them 1")
     between = np.diff(timeline.ready_s, prepend=0.0).tolist()
