@@ -23,7 +23,10 @@ def draw(axes: Any, instance: ForwardInstance, solution: ForwardPlan) -> None:
     order = range(instance.size)
     first = plan(instance, _plain(instance), (1,) * instance.size, order)
     ends = []
-    for floor, drawn, said in ((3.8, first, "uncompressed, as ready"), (0.0, solution, "as planned")):
+    for floor, drawn, said in (
+        (3.8, first, "uncompressed, as ready"),
+        (0.0, solution, "as planned (dark: needed first)"),
+    ):
         pieces, layers = shown(instance, drawn)
         lanes = {"forward": layers, "wire": pieces, "backward": _backward(instance, drawn)}
         ends.append(layers[0].end_s)
@@ -41,7 +44,7 @@ def draw(axes: Any, instance: ForwardInstance, solution: ForwardPlan) -> None:
     axes.set_yticks(places, _LANES * 2, fontsize=7)
     axes.set_xlim(0, 1.02e3 * max(ends))
     axes.set_ylim(-0.2, 7.3)
-    axes.set_xlabel("time since the start of the backward pass [ms]; dark: needed first", fontsize=8)
+    axes.set_xlabel("time since the start of the backward pass [ms]", fontsize=8)
     axes.tick_params(labelsize=7)
 
 

@@ -5,8 +5,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import ddlopt
+from ddlopt.analysis.pictures.compression import forward
 from ddlopt.analysis.pictures.compression.timeline import Bar, bars, plain_plan
 from ddlopt.analysis.views import picture_of
+from ddlopt.instances import library
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option, Stage, evaluate
 
 MENU = (
@@ -99,3 +101,12 @@ def test_a_selection_shows_which_gradients_are_spared():
     assert labels[0] == "dense.0/weight"
     assert [label in spared for label in labels] == [colour == to_rgba("#c0392b") for colour in colours]
     assert 0 < sum(label in spared for label in labels) < len(labels)
+
+
+def test_a_forward_pass_that_waits_has_three_lanes_twice():
+    instance = ddlopt.load("compression/forward-tiny-g4")
+    axes = Figure().add_subplot()
+    forward.draw(axes, instance, library.best("compression/forward-tiny-g4"))
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["forward", "wire", "backward"] * 2
+    planned = evaluate(instance, library.best("compression/forward-tiny-g4")).objective
+    assert axes.texts[1].get_text() == f"as planned (dark: needed first): {1e3 * planned:.4g} ms"
