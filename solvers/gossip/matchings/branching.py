@@ -54,6 +54,14 @@ class Built(NamedTuple):
     inside: Floats
 
 
+class Choice(NamedTuple):
+    """What to split: an edge by its level, or the probability of a level at a point."""
+
+    edge: int | None
+    level: int = 0
+    point: float = 0.0
+
+
 class Branching:
     """The nodes of an instance.
 
@@ -208,6 +216,17 @@ class Branching:
 
     def children(self, node: Node, box: RelaxedMoment, at: Relaxed) -> list[Node]:
         """The node in two, where the relaxed answer is furthest from a plan."""
+        choice = self.choice(node, box, at)
+        if choice.edge is not None:
+            found = [self._at_level(node, choice.edge), self._later(node, choice.edge)]
+            return [each for each in found if each is not None]
+        below, above = node.high.copy(), node.low.copy()
+        below[choice.level], above[choice.level] = choice.point, choice.point
+        halves = [replace(node, high=below), replace(node, low=above)]
+        return [each for each in map(self._tightened, halves) if each is not None]
+
+    def choice(self, node: Node, box: RelaxedMoment, at: Relaxed) -> Choice:
+        """Where the relaxed answer is furthest from a plan."""
         phi = box.inverses(at.point)
         chances = np.maximum(at.point[box.owners], ROUNDING)
         share = on_edges(at.multiplier - at.multiplier.sum() / at.multiplier.size, self.ends)
@@ -224,17 +243,14 @@ class Branching:
             tops = errors[free] + 1e-6 * chances[free]
             edge = int(free[tops.argmax()])
             if tops.max() >= 0.25 * by_level[worst]:
-                return [each for each in (self._at_level(node, edge), self._later(node, edge)) if each is not None]
+                return Choice(edge)
         low, high = float(node.low[worst]), float(node.high[worst])
         # Levels come first among the variables.
         point = float(at.point[worst])
         # Up to 1 the relaxed term is 0: nothing tells where to split.
         nearest = 0.5 if high >= 1.0 else _NEAREST
         middle = min(max(point, low + nearest * (high - low)), high - nearest * (high - low))
-        below, above = node.high.copy(), node.low.copy()
-        below[worst], above[worst] = middle, middle
-        found = [replace(node, high=below), replace(node, low=above)]
-        return [each for each in map(self._tightened, found) if each is not None]
+        return Choice(None, worst, middle)
 
     def _tightened(self, node: Node) -> Node | None:
         if not self.leveled:

@@ -1,0 +1,161 @@
+"""The proof that no plan of matchings is below a claim: a tree of regions, and its check in rational numbers.
+
+Nodes stand in the order in which a walk meets them, the first child of each before the second; a region that is seen
+to be empty has none. There are four kinds.
+
+``["split", variable, point]``
+    The probability is at most the point, then at least; in units of 2^-``POINT_BITS``.
+``["edge", e]``
+    Edge e is at the first level that it may have, then at none before the next.
+``["orbit", e]``
+    The same, where automorphisms map the region to itself: if any edge to which the symmetries of the proof take e is
+    at that level, e may as well be; then none of them is.
+``["leaf", vectors, flows, prices]``
+    See :mod:`~ddlopt.models.gossip.matchings.certificate.leaf`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ddlopt.models.errors import RefutedError
+from ddlopt.models.gossip.matchings.certificate.leaf import leaf_bound
+from ddlopt.models.gossip.matchings.certificate.regions import Region, Regions
+from ddlopt.models.gossip.matchings.instance import MatchingsInstance
+from ddlopt.models.own_certificate import OwnCertificate
+
+POINT_BITS = 20
+"""After the binary point of where a probability is split."""
+_LARGEST = 2**256
+"""Of a number: honest ones have some twenty-four bits."""
+
+
+@dataclass(frozen=True)
+class MatchingsCertificate(OwnCertificate):
+    """A proof that no plan is below ``claim``, which is at most 1.
+
+    Parameters
+    ----------
+    symmetries : sequence of sequences of n int
+        Automorphisms of the graph, by the image of each node.
+    nodes : sequence
+        Of the tree; see the module.
+    """
+
+    format: ClassVar[str] = "ddlopt matchings certificate"
+    kind: ClassVar[str] = "matchings"
+    says: ClassVar[str] = "of the instance, by a tree of regions and vectors of whole numbers"
+
+    symmetries: Sequence[Sequence[int]]
+    nodes: Sequence[Any]
+
+    @classmethod
+    def fault(cls, data: dict[str, Any]) -> str | None:
+        """Lists of whole numbers, none too large, and nodes of the four kinds."""
+        if not _is_table(data["symmetries"]):
+            return "symmetries is a list of lists of whole numbers below 2^256"
+        if not isinstance(data["nodes"], list):
+            return "nodes is a list"
+        for place, node in enumerate(data["nodes"]):
+            if not _is_node(node):
+                return f"nodes[{place}] is none of split, edge, orbit and leaf with whole numbers below 2^256"
+        return None
+
+    def check(self, instance: MatchingsInstance, expired: Callable[[], bool]) -> int:
+        """Raise RefutedError unless the tree proves the claim; its number of nodes."""
+        regions = Regions(instance)
+        orbits = orbits_of(regions, self.symmetries)
+        if self.claim > 1:
+            raise RefutedError(f"the claim is {float(self.claim):.12g}; a factor of 1 is always possible")
+        open_regions = [regions.root]
+        for node in self.nodes:
+            if expired():
+                return 0
+            if not open_regions:
+                raise RefutedError("the tree has nodes after its last leaf")
+            region = open_regions.pop()
+            if node[0] == "leaf":
+                bound = leaf_bound(regions, regions.polytope(region), *node[1:])
+                if bound is not None and bound < self.claim:
+                    raise RefutedError(f"a leaf proves {float(bound):.12g}, not {float(self.claim):.12g}")
+            else:
+                children = children_of(regions, region, orbits, node)
+                open_regions.extend(child for child in reversed(children) if child is not None)
+        if open_regions:
+            raise RefutedError("the tree ends before its last leaf")
+        return len(self.nodes)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and abs(value) < _LARGEST
+
+
+def _is_vector(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_whole, value))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_vector, value))
+
+
+def _is_node(node: Any) -> bool:
+    if not isinstance(node, list) or not node:
+        return False
+    if node[0] == "leaf":
+        return len(node) == 4 and _is_table(node[1]) and _is_vector(node[2]) and _is_vector(node[3])
+    return len(node) == {"split": 3, "edge": 2, "orbit": 2}.get(str(node[0])) and _is_vector(node[1:])
+
+
+def orbits_of(regions: Regions, symmetries: Sequence[Sequence[int]]) -> tuple[frozenset[int], ...]:
+    """(m,) where symmetries take each edge, one after the other.
+
+    Raises
+    ------
+    RefutedError
+        If one of them is no automorphism, or there is no use for any.
+    """
+    if symmetries and not regions.leveled:
+        raise RefutedError("there are no levels for which symmetries would be of use")
+    place = {frozenset(ends): edge for edge, ends in enumerate(regions.edges)}
+    every = set(range(regions.instance.size))
+    found = [frozenset((edge,)) for edge in range(len(regions.edges))]
+    for image in symmetries:
+        if len(image) != len(every) or set(image) != every:
+            raise RefutedError("a symmetry is no permutation of the nodes")
+        for edge, (i, j) in enumerate(regions.edges):
+            other = place.get(frozenset((image[i], image[j])))
+            if other is None:
+                raise RefutedError(f"a symmetry takes edge {edge} to what is no edge")
+            if other not in found[edge]:
+                both = found[edge] | found[other]
+                for each in both:
+                    found[each] = both
+    return tuple(found)
+
+
+def children_of(
+    regions: Regions, region: Region, orbits: Sequence[frozenset[int]], node: Sequence[Any]
+) -> tuple[Region | None, ...]:
+    """The parts of a region that a node names; None for one that is empty.
+
+    Raises
+    ------
+    RefutedError
+        If it cannot be divided so.
+    """
+    kind, place = node[0], node[1]
+    if kind == "split":
+        point = Fraction(node[2], 2**POINT_BITS)
+        if not 0 <= place < len(region.low) or not region.low[place] < point < region.high[place]:
+            raise RefutedError(f"a split of variable {place} at {float(point):g} divides nothing")
+        return regions.split(region, place, point)
+    if not regions.leveled or not 0 <= place < len(regions.edges) or region.decided[place]:
+        raise RefutedError(f"there is no edge {place} that has no level yet")
+    if kind == "edge":
+        return regions.at_level(region, place), regions.later(region, (place,))
+    orbit = orbits[place]
+    first = {region.level[edge] for edge in orbit}
+    if not region.alike or len(first) > 1 or any(region.decided[edge] for edge in orbit):
+        raise RefutedError(f"the region is not the same for all edges that are like edge {place}")
+    return regions.at_level(region, place), regions.later(region, orbit, alike=True)
