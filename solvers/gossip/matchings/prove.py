@@ -213,7 +213,7 @@ def _connected(regions: Regions, polytope: Polytope, expired: Callable[[], bool]
         nonlocal last
         last = at.multipliers[0]
         dual = high @ at.row_multipliers[count : 2 * count] + limits @ at.row_multipliers[2 * count :]
-        return abs(dual - at.t) <= _GAP or expired()
+        return abs(float(dual) - at.t) <= _GAP or expired()
 
     solve(program, stop)
     return last

@@ -84,8 +84,8 @@ class Regions:
         """All plans."""
         count, one = len(self.edges), Fraction(1)
         if self.leveled:
-            high = min(one, self.budget / self.times[0])
-            return Region((0,) * count, (False,) * count, (0 * one,), (high,), alike=True)
+            most = min(one, self.budget / self.times[0])
+            return Region((0,) * count, (False,) * count, (0 * one,), (most,), alike=True)
         groups = self.given or tuple((edge,) for edge in range(count))
         level = [0] * count
         for number, own in enumerate(groups):
