@@ -75,6 +75,8 @@ class RollingHorizon(Heuristic, uses=("seed",)):
             return "jobs run in one piece, and a plan binds beyond its window"
         if instance.sense == "minimize":
             return f"the objective is {instance.objective!r}, but not all jobs have an end within a window"
+        if instance.changes_cost:
+            return "changes cost time, but a window does not know how jobs ran before it; use kept-runs or gadget"
         return TimeIndexed().refuses(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:

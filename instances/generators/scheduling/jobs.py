@@ -122,7 +122,7 @@ class ElasticJobs(Kind):
     they want ``load`` times the worker slots that there are; how long they take at full width is log-normal. They
     arrive uniformly in the first part of the horizon. Values are uniform in 1..10, ``by_size`` times the worker slots
     that the job wants over their mean; a part of the jobs has a deadline, ``slack`` times the time at full width after
-    the arrival.
+    the arrival. Every job loses ``change_s`` seconds when it changes; None: nothing.
     """
 
     jobs: int = 20
@@ -139,6 +139,7 @@ class ElasticJobs(Kind):
     bandwidth_bytes_per_s: float = NETWORK_BYTES_PER_S
     latency_s: float = 0.0
     rigid: bool = False
+    change_s: float | None = None
 
     def draw(self, rng: np.random.Generator, workers: int) -> list[Job]:
         """The jobs, for a cluster that holds so many workers."""
@@ -161,6 +162,7 @@ class ElasticJobs(Kind):
                 deadline=deadline_after(arrival, float(wanted[place]), self.slack, self.slots) if due[place] else None,
                 min_workers=width if self.rigid else 1,
                 utility=utility_of(self.utility, rng.uniform(1, 10) * float(worth[place])),
+                change_s=self.change_s or 0.0,
             )
             made.append(job)
         return made
@@ -171,6 +173,7 @@ class ElasticJobs(Kind):
         for name in ("load", "slack", "slot_s", "bandwidth_bytes_per_s"):
             positive(name, getattr(self, name))
         at_least("latency_s", self.latency_s, 0)
+        at_least("change_s", self.change_s or 0.0, 0)
 
 
 def enough_slots(jobs: list[Job], gpus: int, slot_s: float, slowest: float = 1.0) -> int:

@@ -37,12 +37,14 @@ FEATURES = (
     "resources",
     "pollux",
     *_PLACED,
+    "change",
 )
 """What a tiny instance can be about: a utility, or …
 
 ``energy`` has a price and servers that idle; ``gangs`` run in one piece at one width, ``contention`` likewise, with
 rings that slow each other down; ``resources`` are GPUs and CPUs; ``star``, ``tree``, ``general`` and ``directed`` are
-networks that carry one ring on a link; with ``shared`` the schedule chooses the bandwidths on a star.
+networks that carry one ring on a link; with ``shared`` the schedule chooses the bandwidths on a star; with ``change``
+a job loses half a slot when it changes.
 """
 
 
@@ -140,6 +142,8 @@ def _job(feature: str, rng: np.random.Generator, place: int, slots: int) -> Job:
         fields, length = {}, (1.75 if place == 0 else 0.3 * length)
     if feature in ("gangs", "contention", "min_workers"):
         fields["min_workers"] = width if feature != "min_workers" else 2
+    if feature == "change":
+        fields["change_s"] = 0.5
     if feature == "deadlines":
         fields["deadline"] = min(due, slots)
     if feature == "resources":
