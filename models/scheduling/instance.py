@@ -146,7 +146,8 @@ class Job(Part):
         Its ``value`` is also the job's weight in the total completion time.
     change_s : float
         Seconds of a slot that are lost when it changes: it goes on after a pause, with another number of workers or on
-        other servers. Its first start is no change.
+        other servers. Its first start is no change, nor is another ring or bandwidth. At most a slot: that then does
+        nothing. Jobs in one piece never change.
     """
 
     name: str

@@ -40,10 +40,11 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     So a job that falls behind its shares gains more, and one whose last chance it is most. Slots are solved as by
     GADGET-style greedy: the knapsack where it is exact, else greedy packing. Then the slots are gone through again,
     each improved with all others as they are: :math:`R_{it}` is now what the schedule itself has in store. With the
-    knapsack no such *sweep* makes a sum of utilities worse. The same is done from nothing in store, which is the
-    greedy's schedule, and from the start if there is one; the best is taken. The bound is that of the prices of the
-    convex program; where bandwidth is shared out and utilities are capped, it is that of alike slots counted together
-    if that is lower (:func:`~ddlopt.solvers.scheduling.slot_counts.pooled.pooled_bound`). All this is ours.
+    knapsack no such *sweep* makes a sum of utilities worse, unless changes cost time: of those only the slot's own
+    counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
+    the best is taken. The bound is that of the prices of the convex program; where bandwidth is shared out and
+    utilities are capped, it is that of alike slots counted together if that is lower
+    (:func:`~ddlopt.solvers.scheduling.slot_counts.pooled.pooled_bound`). All this is ours.
 
     Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
 

@@ -59,6 +59,16 @@ class TimeIndexed:
     an integral polytope. Where only the finished job counts, its run has a fixed length L(w) and
     :math:`d_{iwt} = b_{iw,t-L(w)}`.
 
+    **Changes** that cost time: of its progress a job keeps the part :math:`\rho_i = 1 - c_i / \Delta` in a slot in which
+    it changes, and the rest of it where it is kept as it was, :math:`k_{iwt} \le \min(x_{iwt}, x_{iw,t-1})`, or starts
+    for the first time, :math:`a_{iwt}`:
+
+    .. math::
+        \varphi_i(w) \bigl(\rho_i\, x_{iwt} + (1 - \rho_i)(k_{iwt} + a_{iwt})\bigr),\qquad
+        k_{iwt} + a_{iwt} \le x_{iwt},\qquad \textstyle\sum_w x_{iwt} \le \sum_{w,\, t' \le t} a_{iwt'} \le 1 .
+
+    Where x is whole, k and a are of themselves; on servers k is binary, as only a job whose workers all stay is kept.
+
     **Servers.** Where widths alone do not decide what fits: :math:`y_{ist} \in \mathbb{Z}`,
     :math:`\sum_s y_{ist} = \sum_w w\, x_{iwt}` and capacities on every server. Servers that consume power by
     themselves have a binary :math:`y_{ist} \le Y_{is}\, \mathrm{on}_{st}`. On a tree network the ring of a job takes
@@ -116,6 +126,8 @@ class TimeIndexed:
         e: 1 if job i has ended with slot t.
     ``begins[i, w, t]`` : not preemptive
         b: 1 if job i begins at width w in slot t.
+    ``kept[i, w, t]``, ``starts[i, w, t]``, ``begun[i, t]`` : jobs that lose time when they change
+        k, a and the sum of a up to t: 1 if job i goes on as before, starts for the first time, has started.
     ``solo[i, v, t]``, ``cut[i, v, t]`` : tree networks
         1 if all, or if some workers of job i are on side v of a link.
     ``on[s, t]`` : servers with a power of their own
