@@ -217,7 +217,7 @@ class _Blocks:
         part, (begin, end) = widths[:, jobs], block
         first = np.maximum(begin, self._arrival[jobs])
         slots = np.minimum(end, self._last[jobs]) - first
-        ran = (part[:begin] > 0).any(axis=0)
+        ran = np.asarray((part[:begin] > 0).any(axis=0))
         before = part[begin - 1] if begin else np.zeros(len(jobs), dtype=np.int64)
         loses = 1 - self._after_change[jobs]
         gained = self._rates(jobs[place], each)
@@ -225,7 +225,7 @@ class _Blocks:
         now = gained * (slots[place] - changed * loses[place])
         following, width = _next(part, end)
         stops = np.minimum(end, self._last[jobs])
-        kept = (following == stops)[place] & (width[place] == each)
+        kept = (following[place] == stops[place]) & (width[place] == each)
         fresh = ~ran[place] & (each == 0)
         lost = ~kept & ~fresh
         after = self._rates(jobs, width)[place]

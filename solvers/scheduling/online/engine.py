@@ -43,10 +43,10 @@ class State:
         Worker-slots that each job has had.
     width : (I,) array
         Workers in the slot before.
-    after_change : (I,) array, optional
-        Part of a slot that each job works in which it changes; None where changes cost nothing.
     arrival, last : (I,) arrays
         First slot in which a job may run, and first in which it may no longer.
+    after_change : (I,) array, optional
+        Part of a slot that each job works in which it changes; None where changes cost nothing.
     slot : int
     active : (A,) array
         Jobs to choose for, in increasing order: arrived, not finished, before their deadline; if the instance is not
@@ -64,9 +64,9 @@ class State:
     done: Floats
     served: Floats
     width: Ints
-    after_change: Floats | None
     arrival: Ints
     last: Ints
+    after_change: Floats | None = None
     slot: int = 0
     active: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     capacity: Floats = field(default_factory=lambda: np.empty(0))

@@ -59,9 +59,9 @@ class TimeIndexed:
     an integral polytope. Where only the finished job counts, its run has a fixed length L(w) and
     :math:`d_{iwt} = b_{iw,t-L(w)}`.
 
-    **Changes** that cost time: of its progress a job keeps the part :math:`\rho_i = 1 - c_i / \Delta` in a slot in which
-    it changes, and the rest of it where it is kept as it was, :math:`k_{iwt} \le \min(x_{iwt}, x_{iw,t-1})`, or starts
-    for the first time, :math:`a_{iwt}`:
+    **Changes** that cost time: of its progress a job keeps the part :math:`\rho_i = 1 - c_i / \Delta` in a slot in
+    which it changes, and the rest of it where it is kept, :math:`k_{iwt} \le \min(x_{iwt}, x_{iw,t-1})`, or starts for
+    the first time, :math:`a_{iwt}`:
 
     .. math::
         \varphi_i(w) \bigl(\rho_i\, x_{iwt} + (1 - \rho_i)(k_{iwt} + a_{iwt})\bigr),\qquad
