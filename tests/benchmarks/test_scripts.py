@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -41,7 +42,7 @@ def test_commands_of_the_documentation_are_understood():
         for name, words in COMMAND.findall(page.read_text(encoding="utf-8")):
             met.add(name)
             assert name in NAMES, page
-            given = [word for word in words.split() if word != "…"]
+            given = [word for word in shlex.split(words) if word != "…"]
             assert module_of(name).BENCH.asked(given, name), page
     assert len(met) > 40
 

@@ -102,6 +102,7 @@ class _Search:
         lambdas = prices.lambdas * 2.0**self.wire.time_exponent
         mu = prices.mu * 2.0**self.wire.error_exponent if self.wire.error_most is not None else 0.0
         scale = MOST_PRICE / max(lambdas.sum(), mu)
+        # A little less than all, so that what is rounded up does not exceed it.
         whole = np.rint(lambdas * (scale * (1 - 1e-5))).astype(np.int64), int(mu * scale)
         self.prices.append(whole)
         return len(self.prices) - 1

@@ -97,6 +97,7 @@ class _Proof:
         goal = float(self.target)
 
         def decided(factor: float, bound: float) -> bool:
+            # Rounding apart.
             return factor - bound <= max(1e-9, _CLOSE * abs(goal - bound))
 
         at = relaxed(built.box, built.inside, decided)
@@ -167,6 +168,7 @@ class _Proof:
         own = on_edges(matrix, ends)
         quadratic = between(np.eye(len(matrix)), ends) * between(matrix, ends)
         quadratic[np.diag_indices(len(own))] += 2.0 * inverses * own
+        # Singular values that are rounding alone count as 0.
         found = np.linalg.lstsq(quadratic, own, rcond=1e-14)[0]
         return [round(value * 2**FLOW_BITS) for value in found.tolist()]
 
