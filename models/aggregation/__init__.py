@@ -4,6 +4,7 @@ from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProbl
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance, GraphJob, GraphLink, GraphNode
 from ddlopt.models.aggregation.hot.instance import HotInstance, HotJob, HotSet, HotSwitch
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
+from ddlopt.models.aggregation.slots.delivery import Delivery
 from ddlopt.models.aggregation.slots.instance import SlotJob, SlotLink, SlotPlan, SlotsInstance, SlotSwitch
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, TreeJob
@@ -16,6 +17,7 @@ __all__ = [
     "AggregationAnswer",
     "AggregationProblem",
     "AggregationTrees",
+    "Delivery",
     "GraphInstance",
     "GraphJob",
     "GraphLink",

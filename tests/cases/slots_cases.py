@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.aggregation.slots.instance import SlotJob, SlotsInstance
 
 
 def slots_instance(
@@ -50,19 +50,58 @@ def slots_instance(
     return SlotsInstance.from_data(data)
 
 
+def delivered(instance: SlotsInstance, seed: int) -> SlotsInstance:
+    """The same with packets that are late or lost, other ones for each job."""
+    rng, data = np.random.default_rng(seed), instance.model_dump(mode="json")
+    for job in data["jobs"]:
+        job["delivery"] = {
+            "workers": rng.integers(1, 9, len(job["switches"])).tolist(),
+            "delays_s": sorted(rng.uniform(5e-6, 5e-5, 2).tolist()),
+            "chances": rng.uniform(0.01, 0.2, 2).tolist(),
+            "loss": float(rng.choice([0.0, 0.001, 0.05])),
+            "timeout_s": float(rng.choice([3e-5, 2e-4])),
+        }
+    return SlotsInstance.from_data(data)
+
+
+def expected_hold_s(job: SlotJob, number: int) -> float:
+    """Seconds for which a packet holds a slot: the maximum is below a time if all workers are, summed over times."""
+    if job.delivery is None:
+        return job.rtt_s
+    given, workers = job.delivery, job.delivery.workers[number]
+    ways = {0.0: 1.0 - sum(given.chances), **dict(zip(given.delays_s, given.chances, strict=True))}
+    single = {
+        delay + k * given.timeout_s: chance * (1 - given.loss) * given.loss**k
+        for k in range(40 if given.loss else 1)
+        for delay, chance in ways.items()
+    }
+    below, found = 0.0, job.rtt_s
+    for time, chance in sorted(single.items()):
+        found += time * ((below + chance) ** workers - below**workers)
+        below += chance
+    return found
+
+
 def optimum_by_enumeration(instance: SlotsInstance) -> float:
-    """The optimum of whole slots without links, over all numbers of slots and choices of who falls back."""
+    """The optimum of whole slots with links out of the way, over all numbers of slots and who falls back."""
     assert instance.whole
-    assert not instance.links
+    for link, each in enumerate(instance.links):
+        most = [
+            job.links.count(link) * instance.switches[s].slots * instance.switches[s].payload_bytes / job.rtt_s
+            for job in instance.jobs
+            for s in job.switches[:1]
+        ]
+        assert sum(most) <= each.bandwidth_bytes_per_s
     menus = []
     for job in instance.jobs:
         ranges = [range(1, instance.switches[s].slots + 1) for s in job.switches]
         menu: list[tuple[dict[int, int], float]] = []
         for slots in itertools.product(*ranges):
             held = [
-                n * instance.switches[s].payload_bytes / job.rtt_s for n, s in zip(slots, job.switches, strict=True)
+                n * instance.switches[s].payload_bytes / expected_hold_s(job, k)
+                for k, (n, s) in enumerate(zip(slots, job.switches, strict=True))
             ]
-            rate = min(job.nic_bytes_per_s, *held)
+            rate = min(job.nic_bytes_per_s * (1 - job.delivery.loss if job.delivery else 1), *held)
             time = job.weight * job.iterations * (job.compute_s + job.gradient_bytes / rate)
             menu.append((dict(zip(job.switches, slots, strict=True)), time))
         if job.fallback_bytes_per_s is not None:

@@ -39,8 +39,8 @@ class SlotArrays:
         self.per_slot: Floats = np.zeros((len(instance.switches), len(jobs)))
         links = np.zeros((len(instance.links), len(jobs)))
         for j, job in enumerate(jobs):
-            for s in job.switches:
-                self.per_slot[s, j] = instance.switches[s].payload_bytes / job.rtt_s
+            for number, s in enumerate(job.switches):
+                self.per_slot[s, j] = instance.switches[s].payload_bytes / job.hold_s(number)
             for link in job.links:
                 links[link, j] += 1.0
         self.slots: Floats = np.array([float(switch.slots) for switch in instance.switches])
@@ -58,7 +58,7 @@ class SlotArrays:
         self.cap: Floats = self._caps()
 
     def _caps(self) -> Floats:
-        nic = np.array([job.nic_bytes_per_s for job in self.instance.jobs])
+        nic = np.array([job.nic_bytes_per_s * float(job.sent_once) for job in self.instance.jobs])
         limits = np.broadcast_to(self.limits[:, None], self.rows.shape).copy()
         if self.instance.whole:
             own = (self.per_slot > 0) & (self.fallback == 0)

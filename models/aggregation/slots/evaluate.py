@@ -89,11 +89,13 @@ class _Check:
                 ]
             if rate is None:
                 continue
-            if rate > job.nic_bytes_per_s:
+            card = number(job.nic_bytes_per_s) * number(job.sent_once)
+            if rate > card:
                 where = f"job {place} ('{job.name}')"
-                found.append(Violation("rate within the network card's", where, rate, job.nic_bytes_per_s))
-            for switch, given in zip(job.switches, slots, strict=True):
-                needed = number(rate) * number(job.rtt_s) / number(self._instance.switches[switch].payload_bytes)
+                found.append(Violation("rate within the network card's", where, rate, card))
+            for k, (switch, given) in enumerate(zip(job.switches, slots, strict=True)):
+                hold_s = number(job.hold_exact(k, up=True))
+                needed = number(rate) * hold_s / number(self._instance.switches[switch].payload_bytes)
                 if needed > given:
                     where = f"job {place} ('{job.name}') at switch {switch}"
                     found.append(Violation("slots hold what is in flight", where, needed, given))

@@ -56,10 +56,10 @@ def _is_passed(instance: SlotsInstance, limit: Fraction) -> bool:
         rate = Fraction(int(Fraction(job.gradient_bytes) / left * 2**_RATE_BITS), 2**_RATE_BITS)
         if job.fallback_bytes_per_s is not None and rate <= Fraction(job.fallback_bytes_per_s):
             continue
-        if rate > Fraction(job.nic_bytes_per_s):
+        if rate > Fraction(job.nic_bytes_per_s) * job.sent_once:
             return True
-        for s in job.switches:
-            flying = rate * Fraction(job.rtt_s)
+        for number, s in enumerate(job.switches):
+            flying = rate * job.hold_exact(number, up=False)
             payload = Fraction(instance.switches[s].payload_bytes)
             # In bytes, so that nothing is divided by.
             slots[s] += max(1, ceil(flying / payload)) * payload if instance.whole else flying

@@ -1,11 +1,13 @@
 """Memory of aggregating switches, in slots, and rates, shared among training jobs."""
 
-from typing import ClassVar, Literal, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
-from ddlopt.models.contracts import Part
+from ddlopt.models.aggregation.slots.delivery import Delivery, wait_exact, wait_s
+from ddlopt.models.contracts import Part, without
 
 SlotGoal = Literal["total", "slowest"]
 
@@ -54,13 +56,15 @@ class SlotJob(Part):
     nic_bytes_per_s : float
         The rate at most.
     rtt_s : float
-        From when a slot is taken until it is free for the next packet.
+        From when a slot is taken until it is free for the next packet, were all packets on time.
     switches : tuple of int
         That aggregate for the job.
     links : tuple of int
         That its messages cross; a link named several times carries as many messages.
     fallback_bytes_per_s : float, optional
         Rate at which a parameter server adds the gradients up, over other routes, if the job is given no slots.
+    delivery : Delivery, optional
+        Packets that are late or lost; without, all are on time.
     """
 
     name: str
@@ -73,6 +77,25 @@ class SlotJob(Part):
     switches: tuple[int, ...] = ()
     links: tuple[int, ...] = ()
     fallback_bytes_per_s: float | None = Field(default=None, gt=0)
+    delivery: Delivery | None = None
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "delivery")
+
+    def hold_s(self, number: int) -> float:
+        """Expected seconds for which a packet holds a slot, at the switch of that number in ``switches``."""
+        return self.rtt_s + (wait_s(self.delivery, self.delivery.workers[number]) if self.delivery else 0.0)
+
+    def hold_exact(self, number: int, up: bool) -> Fraction:
+        """The same without rounding but that of :func:`~ddlopt.models.aggregation.slots.delivery.wait_exact`."""
+        wait = wait_exact(self.delivery, self.delivery.workers[number], up) if self.delivery else 0
+        return Fraction(self.rtt_s) + wait
+
+    @property
+    def sent_once(self) -> Fraction:
+        """Part of what the network card sends that is not lost."""
+        return 1 - Fraction(self.delivery.loss) if self.delivery else Fraction(1)
 
 
 class SlotsInstance(AggregationProblem):
@@ -92,6 +115,12 @@ class SlotsInstance(AggregationProblem):
     :math:`f_j`. With :math:`W_j` the product of weight and iterations, minimised is the sum over jobs of
     :math:`W_j (c_j + g_j / \lambda_j)` (goal ``total``) or the largest of these (``slowest``): compute and
     communication follow each other.
+
+    Where packets are late or lost (``delivery``), a slot is held for :math:`H_{js} = \mathrm{RTT}_j + \mathbb{E}
+    \max_{i \le n_{js}} X_{ji}` seconds in place of :math:`\mathrm{RTT}_j`, until the last of the :math:`n_{js}`
+    workers below the switch is heard (:mod:`~ddlopt.models.aggregation.slots.delivery`); a network card that loses a
+    part p of its packets sends at most :math:`(1 - p)\, n_j` that count. By Little's law no plan with fewer slots
+    sends as fast on average.
 
     Without fallback and with slots that need not be whole, :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`: the
     constraints are linear in the rates, and both goals convex.
@@ -133,6 +162,11 @@ class SlotsInstance(AggregationProblem):
                 for each in getattr(job, field):
                     if not 0 <= each < count:
                         raise ValueError(f"{where} names {field}[{each}], but there are {count} {field}")
+            if job.delivery and len(job.delivery.workers) != len(job.switches):
+                raise ValueError(
+                    f"{where} has {len(job.switches)} switches, but delivery.workers has "
+                    f"{len(job.delivery.workers)} entries; say for each for how many workers its slots wait"
+                )
             if len(set(job.switches)) < len(job.switches):
                 twice = next(each for each in job.switches if job.switches.count(each) > 1)
                 raise ValueError(f"{where} names switches[{twice}] twice; each switch aggregates once for a job")

@@ -1,10 +1,11 @@
 """Methods for jobs that share switches: rules, prices, rounding and the integer program."""
 
+from itertools import product
 from typing import get_args
 
 import numpy as np
 import pytest
-from slots_cases import optimum_by_enumeration, slots_instance
+from slots_cases import delivered, optimum_by_enumeration, slots_instance
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
@@ -34,6 +35,30 @@ def test_exact_is_what_enumeration_finds(seed: int) -> None:
     assert result.objective == pytest.approx(optimum, rel=1.1e-5)
     assert result.bound is not None
     assert result.bound <= optimum * (1 + 1e-9)
+
+
+@for_each(("seed", "goal"), product(range(3), ("total", "slowest")))
+def test_late_packets_are_known_to_every_method(seed: int, goal: str) -> None:
+    instance = delivered(slots_instance(seed, back=0.35 * (seed % 4), goal=goal), seed)
+    result = best(instance, "highs").solve(instance, Limits(gap=1e-5))
+    optimum = optimum_by_enumeration(instance)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(optimum, rel=1.1e-5)
+    assert result.bound is not None
+    assert result.bound <= optimum * (1 + 1e-9)
+    for method in (*([PricedSlots()] if goal == "total" else []), *map(SlotRule, RULES)):
+        found = method.solve(instance, Limits())
+        assert isinstance(found.solution, SlotPlan)
+        assert evaluate(instance, found.solution, exact=True).feasible, method.name
+        assert found.objective >= optimum * (1 - 1e-9)
+
+
+@for_each("seed", range(3))
+def test_the_convex_program_knows_late_packets(seed: int) -> None:
+    instance = delivered(slots_instance(seed, jobs=6, links=2, whole=False, slots=(4, 20)), seed)
+    ours, conic = (PricedSlots(solver).solve(instance, Limits()) for solver in ("interior", "clarabel"))
+    assert ours.gap < 1e-9
+    assert conic.objective == pytest.approx(ours.objective, rel=1e-6)
 
 
 @for_each("seed", range(8))
