@@ -94,7 +94,8 @@ def through_slots(instance: SlotsInstance, plan: SlotPlan, options: SlotOptions 
     Raises
     ------
     NotApplicableError
-        If a job's switches are neither one without links, nor one for each of its links and one above them.
+        If a job's switches are neither one without links, nor one for each of its links and one above them; if it has
+        a ``delivery``.
     """
     chosen = options or SlotOptions()
     for place, job in enumerate(instance.jobs):
@@ -104,6 +105,11 @@ def through_slots(instance: SlotsInstance, plan: SlotPlan, options: SlotOptions 
 
 
 def _understood(place: int, job: SlotJob) -> None:
+    if job.delivery is not None:
+        raise NotApplicableError(
+            f"jobs[{place}] ('{job.name}') has a delivery; packets that are late or lost as it says are simulated by "
+            "through_holds, and here by options"
+        )
     if len(job.switches) != (len(job.links) + 1) or len(job.links) == 1:
         raise NotApplicableError(
             f"jobs[{place}] ('{job.name}') has {len(job.switches)} switches and {len(job.links)} links; simulated can "

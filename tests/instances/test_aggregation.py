@@ -173,6 +173,24 @@ def test_options_of_slots_are_heard():
     assert [(switch.slots, switch.payload_bytes) for switch in instance.switches] == [(20_000, 128.0)]
 
 
+def test_late_packets_come_to_the_same_jobs():
+    plain = generate("slots", 4, jobs=20, servers=0.5)
+    late = generate("slots", 4, jobs=20, servers=0.5, loss=1e-3, slow_chance=0.02, slow_us=50.0)
+    assert all(job.delivery is None for job in plain.jobs)
+    assert plain.jobs == tuple(job.model_copy(update={"delivery": None}) for job in late.jobs)
+    for job in late.jobs:
+        given = job.delivery
+        assert given.workers[-1] in (4, 8, 16)
+        assert len(job.switches) == 1 or sum(given.workers[:-1]) == given.workers[-1]
+        assert max(given.workers[:-1], default=0) - min(given.workers[:-1], default=0) <= 1
+        assert (given.delays_s, given.timeout_s) == ((5e-5,), 1e-3)
+        assert 2.5e-4 <= given.loss <= 4e-3
+        assert 0.005 <= given.chances[0] <= 0.08
+    assert len({job.delivery.loss for job in late.jobs}) == 20
+    assert all(job.delivery.delays_s == () for job in generate("slots", 4, loss=0.9).jobs)
+    assert max(job.delivery.loss for job in generate("slots", 4, loss=0.9).jobs) == 0.5
+
+
 def test_bundled_slots_have_both_goals():
     assert {instance.goal for instance in bundled("slots")} == {"total", "slowest"}
 

@@ -51,6 +51,12 @@ REFUSED = {
         ({"hardware": "abacus"}, "hardware"),
         ({"goal": "least"}, "goal"),
         ({"spread": -1.0}, "spread"),
+        ({"loss": 1.5}, "loss is 1.5; it must be within 0..1"),
+        ({"slow_chance": -0.1}, "slow_chance is -0.1; it must be within 0..1"),
+        ({"timeout_us": 0.0}, "timeout_us is 0.0; it must be positive"),
+        ({"slow_us": 0.0}, "slow_us is 0.0; it must be positive"),
+        ({"slow_us": 10.0}, "slow_us is given without slow_chance"),
+        ({"timeout_us": 10.0, "slow_chance": 0.1}, "timeout_us is given without loss"),
     ],
     "aggregation table": [
         ({"shape": "floats"}, "shape is 'floats'; use one of: integers, mantissas, random"),

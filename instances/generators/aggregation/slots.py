@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.instances.options import at_least, one_of, part, positive
 from ddlopt.instances.workloads.cluster_models import CLUSTER_MODELS, cluster_model
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.errors import OptionError
 
 HARDWARE: dict[str, tuple[int, float]] = {"switchml": (8192, 256.0), "atp": (40_000, 128.0)}
 """Slots and payload bytes of published programs for one pipeline of a Tofino switch.
@@ -16,6 +17,10 @@ SwitchML (p4lang/p4app-switchML, ``configuration.p4`` and README): 16 384 regist
 half of them a shadow copy, 64 values of 32 bits a packet. ATP (in-ATP/ATP, ``registers.p4``, ``headers.p4``): 40 000
 registers of 32 bits in each of 32 arrays.
 """
+TIMEOUT_US, SLOW_US = 1000.0, 100.0
+"""SwitchML sends again after a millisecond; ten round trips of this generator, ours."""
+UNEVEN = 4.0
+"""Between the mean and the most or least often that packets of a job are lost or late; ours, so that jobs differ."""
 
 
 def shared(
@@ -32,6 +37,10 @@ def shared(
     servers: float = 0.0,
     goal: str = "total",
     whole: bool = False,
+    loss: float | None = None,
+    timeout_us: float | None = None,
+    slow_chance: float | None = None,
+    slow_us: float | None = None,
 ) -> SlotsInstance:
     """Jobs in racks whose switches aggregate, and where a job has several racks the switch above them too.
 
@@ -57,6 +66,12 @@ def shared(
         Part of the jobs that may fall back on a server, whose network card the gradients of all workers share.
     goal : {"total", "slowest"}
     whole : bool
+    loss, slow_chance : float, optional
+        Chances that a packet of a worker is lost, and that it is late; without either, jobs have no ``delivery``.
+        Those of a job are drawn up to a factor of :data:`UNEVEN` about them, at most 0.5. Workers are spread evenly
+        over racks.
+    timeout_us, slow_us : float, optional
+        After which what was lost is sent again, 1000 unless given; by which a packet is late, 100.
 
     Returns
     -------
@@ -70,12 +85,27 @@ def shared(
     ):  # fmt: skip
         positive(option, number)
     at_least("spread", spread, 0)
+    for chance, value, figure, own in (
+        ("loss", loss, "timeout_us", timeout_us),
+        ("slow_chance", slow_chance, "slow_us", slow_us),
+    ):
+        part(chance, value or 0.0)
+        positive(figure, 1.0 if own is None else own)
+        if own is not None and value is None:
+            raise OptionError(f"{figure} is given without {chance}; say how often that happens")
     at_least("servers", servers, 0)
     one_of("hardware", hardware, tuple(HARDWARE))
     one_of("goal", goal, ("total", "slowest"))
     slots, payload = HARDWARE[hardware]
-    names = [f"rack{k}" for k in range(racks)] + (["spine"] if racks > 1 else [])
     drawn = [_job(rng, number, racks, workers, spread, nic_gbit_per_s, rtt_us, servers) for number in range(jobs)]
+    counts = [job.pop("workers") for job in drawn]
+    if loss is not None or slow_chance is not None:
+        chances = (loss or 0.0, slow_chance or 0.0)
+        figures_us = (TIMEOUT_US if timeout_us is None else timeout_us, SLOW_US if slow_us is None else slow_us)
+        # After everything else, so that jobs are those of the same seed without.
+        for job, count in zip(drawn, counts, strict=True):
+            job["delivery"] = _delivery(rng, job, count, chances, figures_us)
+    names = [f"rack{k}" for k in range(racks)] + (["spine"] if racks > 1 else [])
     return SlotsInstance.from_data(
         {
             "name": f"slots-{hardware}-n{jobs}-r{racks}",
@@ -110,6 +140,7 @@ def _job(
     nic = nic_gbit_per_s * GIGABIT_PER_S
     return {
         "name": f"{model.name}-{number}",
+        "workers": count,
         "iterations": round(10 ** rng.uniform(2, 4)),
         "compute_s": _rounded(model.forward_s_per_sample * model.batch_samples + model.backward_s),
         "gradient_bytes": model.gradient_bytes,
@@ -119,6 +150,26 @@ def _job(
         "switches": [*own, racks] if wide else own,
         "links": own if wide else [],
         "fallback_bytes_per_s": _rounded(nic / count) if rng.random() < servers else None,
+    }
+
+
+def _delivery(
+    rng: np.random.Generator,
+    job: dict[str, Any],
+    count: int,
+    chances: tuple[float, float],
+    figures_us: tuple[float, float],
+) -> dict[str, Any]:
+    racks = len(job["links"]) or 1
+    below = [(count + rack) // racks for rack in range(racks)]
+    own_loss, own_slow = (min(0.5, _rounded(chance * UNEVEN ** rng.uniform(-1, 1))) for chance in chances)
+    return {
+        "workers": [*below, count] if job["links"] else below,
+        # From microseconds
+        "delays_s": [_rounded(1e-6 * figures_us[1])] if own_slow else [],
+        "chances": [own_slow] if own_slow else [],
+        "loss": own_loss,
+        "timeout_s": _rounded(1e-6 * figures_us[0]),
     }
 
 

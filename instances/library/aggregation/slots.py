@@ -6,6 +6,8 @@ from typing import Any
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import AggregationProblem
 
+_LATE = {"loss": 1e-3, "slow_chance": 0.01}
+"""A packet in a thousand is lost, with the timeout of SwitchML; one in a hundred is ten round trips late."""
 _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     "slots-tiny-n3": (1, {"jobs": 3, "racks": 1, "workers": 4, "memory": 0.001, "whole": True}),
     "slots-tiny-back-n4": (2, {"jobs": 4, "racks": 2, "workers": 4, "memory": 0.001, "servers": 0.7, "whole": True}),
@@ -19,6 +21,12 @@ _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     ),
     "slots-atp-n40": (9, {"jobs": 40, "racks": 4, "hardware": "atp", "memory": 0.2, "servers": 0.5, "whole": True}),
     "slots-slowest-n24": (10, {"jobs": 24, "racks": 4, "goal": "slowest", "servers": 0.5, "whole": True}),
+    "slots-tiny-late-n3": (
+        11, {"jobs": 3, "racks": 2, "workers": 4, "memory": 0.001, "spread": 0.7, "whole": True} | _LATE,
+    ),
+    "slots-racks-late-n24": (
+        12, {"jobs": 24, "racks": 4, "memory": 0.2, "servers": 0.5, "spread": 0.8, "whole": True} | _LATE,
+    ),
 }  # fmt: skip
 """Seed and options of kind ``slots`` by name."""
 
