@@ -19,6 +19,8 @@ from ddlopt.models.aggregation.slots.instance import SlotJob, SlotPlan, SlotsIns
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.tolerances import ZERO_TOL
 
+_LEAST = 20
+"""Packets for each slot: with fewer, what is measured is how slots are taken first."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -44,20 +46,19 @@ class Held:
     errors_s: tuple[float, ...]
 
 
-def through_holds(instance: SlotsInstance, plan: SlotPlan, packets: int = 4000, seed: int = 0) -> list[Held | None]:
+def through_holds(instance: SlotsInstance, plan: SlotPlan, packets: int = 10_000, seed: int = 0) -> list[Held | None]:
     """Simulate so many packets of each job that aggregates; None for the others.
 
-    Parts of slots are left empty; who is given less than one has one. Links are left out.
+    Parts of slots are left empty; who is given less than one has one. Links are left out. Goodput is that of the second
+    half; it is too high unless the first half lasts some timeouts.
 
     Raises
     ------
     OptionError
-        With fewer than 10 packets.
+        With fewer than 20 packets for each slot of a job.
     NotApplicableError
         If a job's switches are neither one, nor several and the last above all others.
     """
-    if packets < 10:
-        raise OptionError(f"packets is {packets}; expected at least 10")
     rng, found = np.random.default_rng(seed), []
     for place, (job, slots, rate) in enumerate(zip(instance.jobs, plan.slots, plan.rates_bytes_per_s, strict=True)):
         payloads = [instance.switches[s].payload_bytes for s in job.switches]
@@ -67,12 +68,17 @@ def through_holds(instance: SlotsInstance, plan: SlotPlan, packets: int = 4000, 
         if len(set(payloads)) > 1:
             raise NotApplicableError(f"jobs[{place}] ('{job.name}') has switches of different payloads")
         given = [max(1, math.floor(each * (1 + ZERO_TOL))) for each in slots]
+        if packets < _LEAST * min(given):
+            raise OptionError(
+                f"packets is {packets}, but jobs[{place}] ('{job.name}') has {min(given)} slots; expected at least "
+                f"{_LEAST * min(given)}"
+            )
         holds = _holds(job, place, packets, rng)
         card = job.nic_bytes_per_s * float(job.sent_once)
         apart_s = payloads[0] / card
         starts = _starts(given, holds, apart_s)
-        # The first tenth finds empty switches.
-        first = packets // 10
+        # At first all slots are free, and long holds have not begun.
+        first = packets // 2
         goodput = payloads[0] * (packets - 1 - first) / (starts[-1] - starts[first])
         rates = [n * payloads[0] / job.hold_s(k) for k, n in enumerate(given)]
         errors = holds.std(axis=1, ddof=1) / math.sqrt(packets)

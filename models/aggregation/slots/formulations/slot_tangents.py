@@ -35,7 +35,8 @@ _ROWS = {
 class SlotTangents:
     r"""Integer numbers of slots, and times above tangents of :math:`1 / \lambda`.
 
-    With rates :math:`z_j` in parts of their caps :math:`u_j`, slots :math:`x_{js}` (integer if whole), binary
+    With rates :math:`z_j` in parts of their caps :math:`u_j`, slots :math:`x_{js}` (integer if whole) that give
+    :math:`r_{js} = p_s / H_{js}` each (H is the expected holding time, RTT where all packets are on time), binary
     :math:`y_j` where job j may fall back, and tangents at points :math:`\zeta`,
 
     .. math::
