@@ -24,7 +24,7 @@ class SlotRule(Heuristic, uses=()):
     or to :math:`\sqrt{W_j g_j \mathrm{RTT}_j / p_s}`, which would be best were the switch all that is shared; what a
     job cannot use, the others get. *max-min*: all rates grow together. *first-come*: in the order of jobs everybody
     takes what it can fill, as far as there is any (the dynamic sharing of ATP, best effort); a slot is left for each
-    later job that has no fallback. Where packets are late or lost, rules know the expected holding time in place of RTT.
+    later job that has no fallback. Where packets are late or lost, the expected holding time stands for RTT.
 
     Parameters
     ----------

@@ -16,8 +16,9 @@ class SlotShares:
     r"""Slots that need not be whole, and jobs that may fall back in part.
 
     As :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`, memory is a row that is linear in the rates, like links and
-    aggregation rates; with ``delivery`` the expected holding time stands for RTT. With rates :math:`z_j` in parts of their caps :math:`u_j`, rows :math:`B_{kj} = a_{kj} u_j /
-    b_k`, the part :math:`y_j` that falls back, and :math:`\alpha_j = W_j g_j / u_j`,
+    aggregation rates; with ``delivery`` the expected holding time stands for RTT. With rates :math:`z_j` in parts of
+    their caps :math:`u_j`, rows :math:`B_{kj} = a_{kj} u_j / b_k`, the part :math:`y_j` that falls back, and
+    :math:`\alpha_j = W_j g_j / u_j`,
 
     .. math::
         \min \sum_j \alpha_j t_j + \frac{W_j g_j}{f_j} y_j \quad\text{s.t.}\quad
