@@ -96,12 +96,13 @@ def optimum_by_enumeration(instance: SlotsInstance) -> float:
     for job in instance.jobs:
         ranges = [range(1, instance.switches[s].slots + 1) for s in job.switches]
         menu: list[tuple[dict[int, int], float]] = []
+        gives = [instance.switches[s].payload_bytes / expected_hold_s(job, k) for k, s in enumerate(job.switches)]
+        card = job.nic_bytes_per_s * (1 - job.delivery.loss if job.delivery else 1)
         for slots in itertools.product(*ranges):
-            held = [
-                n * instance.switches[s].payload_bytes / expected_hold_s(job, k)
-                for k, (n, s) in enumerate(zip(slots, job.switches, strict=True))
-            ]
-            rate = min(job.nic_bytes_per_s * (1 - job.delivery.loss if job.delivery else 1), *held)
+            rate = min([card, *(n * give for n, give in zip(slots, gives, strict=True))])
+            # A slot fewer at some switch would do for the same rate.
+            if any(n > 1 and (n - 1) * give >= rate for n, give in zip(slots, gives, strict=True)):
+                continue
             time = job.weight * job.iterations * (job.compute_s + job.gradient_bytes / rate)
             menu.append((dict(zip(job.switches, slots, strict=True)), time))
         if job.fallback_bytes_per_s is not None:

@@ -9,6 +9,7 @@ from slots_cases import delivered, optimum_by_enumeration, slots_instance
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
+from ddlopt.instances.library import load
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
@@ -51,6 +52,12 @@ def test_late_packets_are_known_to_every_method(seed: int, goal: str) -> None:
         assert isinstance(found.solution, SlotPlan)
         assert evaluate(instance, found.solution, exact=True).feasible, method.name
         assert found.objective >= optimum * (1 - 1e-9)
+
+
+def test_the_bundled_tiny_one_with_late_packets_is_what_enumeration_finds() -> None:
+    instance = load("aggregation/slots-tiny-late-n3")
+    result = opened().solve(instance, Limits(gap=1e-6))
+    assert result.objective == pytest.approx(optimum_by_enumeration(instance), rel=1.1e-6)
 
 
 @for_each("seed", range(3))
