@@ -59,7 +59,8 @@ def through_holds(instance: SlotsInstance, plan: SlotPlan, packets: int = 10_000
     NotApplicableError
         If a job's switches are neither one, nor several and the last above all others.
     """
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found: list[Held | None] = []
     for place, (job, slots, rate) in enumerate(zip(instance.jobs, plan.slots, plan.rates_bytes_per_s, strict=True)):
         payloads = [instance.switches[s].payload_bytes for s in job.switches]
         if rate is None or not job.switches:

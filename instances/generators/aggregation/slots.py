@@ -85,13 +85,13 @@ def shared(
     ):  # fmt: skip
         positive(option, number)
     at_least("spread", spread, 0)
-    for chance, value, figure, own in (
+    for chance, often, figure, given in (
         ("loss", loss, "timeout_us", timeout_us),
         ("slow_chance", slow_chance, "slow_us", slow_us),
     ):
-        part(chance, value or 0.0)
-        positive(figure, 1.0 if own is None else own)
-        if own is not None and value is None:
+        part(chance, often or 0.0)
+        positive(figure, 1.0 if given is None else given)
+        if given is not None and often is None:
             raise OptionError(f"{figure} is given without {chance}; say how often that happens")
     at_least("servers", servers, 0)
     one_of("hardware", hardware, tuple(HARDWARE))
@@ -163,13 +163,14 @@ def _delivery(
     racks = len(job["links"]) or 1
     below = [(count + rack) // racks for rack in range(racks)]
     own_loss, own_slow = (min(0.5, _rounded(chance * UNEVEN ** rng.uniform(-1, 1))) for chance in chances)
+    # From microseconds
+    timeout_s, slow_s = (_rounded(1e-6 * figure) for figure in figures_us)
     return {
         "workers": [*below, count] if job["links"] else below,
-        # From microseconds
-        "delays_s": [_rounded(1e-6 * figures_us[1])] if own_slow else [],
+        "delays_s": [slow_s] if own_slow else [],
         "chances": [own_slow] if own_slow else [],
         "loss": own_loss,
-        "timeout_s": _rounded(1e-6 * figures_us[0]),
+        "timeout_s": timeout_s,
     }
 
 
