@@ -116,10 +116,18 @@ def _any(later: Fraction, workers: int, up: bool) -> Fraction:
     """That not all packets are there; the other way round than that each of them is."""
     one = 1 << _BITS
     there = (1 - later) * one
-    each = math.floor(there) if up else math.ceil(there)
-    every = each**workers
-    digits = _BITS * (workers - 1)
-    return Fraction(one - (every >> digits if up else -(-every >> digits)), one)
+    power = math.floor(there) if up else math.ceil(there)
+
+    def product(a: int, b: int) -> int:
+        return a * b >> _BITS if up else -(-a * b >> _BITS)
+
+    # By squares, each rounded the same way: the digits stay few, however many workers there are.
+    every = one
+    while workers:
+        if workers & 1:
+            every = product(every, power)
+        power, workers = product(power, power), workers >> 1
+    return Fraction(one - every, one)
 
 
 def _lost_most(loss: float, workers: int) -> int:
