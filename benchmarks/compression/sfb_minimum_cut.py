@@ -27,6 +27,7 @@ from ddlopt.models.compression.sfb.cut_network import CutNetwork
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model, load_values
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.exact import build_model
 
 _MIP_GAP = 1e-9
@@ -63,8 +64,7 @@ def cut_of(instance):
 def highs_run(instance, limit, relaxed):
     started = clock()
     model, linear = arrays(instance)
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     pass_model(highs, linear)
     settings = {"solve_relaxation": relaxed, "threads": 1, "mip_rel_gap": _MIP_GAP, "time_limit": limit}
     for name, value in settings.items():
@@ -83,8 +83,7 @@ def cbc(instance, limit):
     model, linear = arrays(instance)
     with tempfile.TemporaryDirectory() as folder:
         mps, answer = Path(folder, "model.mps"), Path(folder, "answer.txt")
-        highs = highspy.Highs()
-        highs.silent()
+        highs = SilentHighs()
         pass_model(highs, linear)
         whole = np.full(len(linear.columns), highspy.HighsVarType.kInteger)
         highs.changeColsIntegrality(len(whole), np.arange(len(whole), dtype=np.int32), whole)

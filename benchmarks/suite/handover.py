@@ -8,7 +8,6 @@ seconds of the repeats; ratios are times as slow as ours.
 import gc
 from types import SimpleNamespace
 
-import highspy
 import pyomo.environ as pyo
 from pyomo.contrib.appsi.solvers import Highs as AppsiHighs
 from pyomo.contrib.solver.solvers.highs import Highs as ContribHighs
@@ -16,6 +15,7 @@ from pyomo.contrib.solver.solvers.highs import Highs as ContribHighs
 from benchmarks.harness import Benchmark, Option, paired, timed
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.exact import build_model
 
 
@@ -57,8 +57,7 @@ def build_ours(instance):
 
 
 def hand_over_ours(model):
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     pass_model(highs, linear_model(model))
     return highs
 

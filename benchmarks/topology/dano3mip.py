@@ -24,6 +24,7 @@ from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.min_congestion import unit_bytes
 from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
@@ -87,8 +88,7 @@ def ours(seconds, tell):
 
 def of_the_file():
     """Bound of the file by linear programming with rows TOT and without, and their right-hand sides by source."""
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     highs.readModel(str(data(FILE)))
     for name, value in {"solve_relaxation": True, "solver": "ipm", "run_crossover": "off", "threads": 1}.items():
         highs.setOptionValue(name, value)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import highspy
 
+from ddlopt.solvers.backends.silent_highs import SilentHighs
+
 Point = tuple[float, float | None, float | None]
 
 
 def solve_file(path: Path, seconds: float, tell: Callable[[Point], object]) -> Point:
     """Seconds, best and bound in the end; told whenever HiGHS knows something new."""
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("time_limit", float(seconds))
     if highs.readModel(str(path)) != highspy.HighsStatus.kOk:

@@ -14,6 +14,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.building import TimeUpError, building
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 
@@ -44,13 +45,10 @@ _INTERRUPTS = ("kInterrupt", "kHighsInterrupt")
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
 # At most four points a second, so that long solves do not fill the memory.
 _TRACE_STEP_S = 0.25
-_ENUMERATION = 1 << 16
-"""The bit of a presolve rule."""
 _DEFAULTS: Mapping[str, Any] = {
     "mip_abs_gap": 0.0,
     # A tenth of its own default, so that rows with large coefficients (big-M) hold as well.
     "mip_feasibility_tolerance": 1e-7,
-    "presolve_rule_off": _ENUMERATION,
 }
 # Between looks at Ctrl-C: people do not notice it.
 _POLL_S = 0.05
@@ -68,8 +66,7 @@ class Highs:
         HiGHS options by name, checked here for name, type and range. Time limit, gap, threads and seed come with each
         solve. Unless given, ``mip_abs_gap`` is 0, as whether a gap is small is a matter of the relative one, and
         ``mip_feasibility_tolerance`` 1e-7: with 1e-6 an objective is bought with slack of rows, and with 1e-9 HiGHS
-        1.15.1 was seen to prove a wrong optimum. Its presolve does not enumerate (``presolve_rule_off``): together with
-        its sparsifying, that called 7 of 500 tiny feasible models infeasible and failed on 2, without it none.
+        1.15.1 was seen to prove a wrong optimum.
 
     Raises
     ------
@@ -131,8 +128,7 @@ class Highs:
     ) -> Outcome:
         """The same for a model that is given as arrays; ``started``: reading of the clock from which time counts."""
         started = time.perf_counter() if started is None else started
-        highs = highspy.Highs()
-        highs.silent()
+        highs = SilentHighs()
         settings = {**_DEFAULTS, **self.options, "mip_rel_gap": limits.gap, "threads": limits.threads}
         settings["random_seed"] = seed % 2**31
         for name, value in settings.items():

@@ -10,6 +10,7 @@ from typing import Any
 import highspy
 
 from ddlopt.models.errors import OptionError, UnknownNameError
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 _GOVERNED = {"time_limit": "time_s", "mip_rel_gap": "gap", "threads": "threads"}
 _TYPES: Mapping[Any, tuple[Any, str]] = {
@@ -23,8 +24,7 @@ _TYPES: Mapping[Any, tuple[Any, str]] = {
 @cache
 def option_names() -> tuple[str, ...]:
     """Names of all options that this HiGHS has."""
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "options"
         highs.writeOptions(str(path))
@@ -42,8 +42,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     OptionError
         For a value that it does not take, or an option that ``Limits`` governs.
     """
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     for name, value in options.items():
         if name in _GOVERNED:
             raise OptionError(f"HiGHS option '{name}' is set by Limits.{_GOVERNED[name]}")

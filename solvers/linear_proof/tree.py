@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear_proof import ExactModel, program_of
 from ddlopt.models.tolerances import SOLVER_TOL
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 Vector = npt.NDArray[np.float64]
 
@@ -265,8 +266,7 @@ def _relaxation(model: ExactModel, lower: Vector, upper: Vector) -> Any:
     lp.a_matrix_.start_ = np.cumsum([0, *(len(terms) for _, terms, _ in model.rows)]).astype(np.int32)
     lp.a_matrix_.index_ = np.array([column for _, terms, _ in model.rows for column, _ in terms], dtype=np.int32)
     lp.a_matrix_.value_ = np.array([float(value) for _, terms, _ in model.rows for _, value in terms])
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     for option, wanted in (("presolve", "off"), ("solver", "simplex"), ("threads", 1)):
         highs.setOptionValue(option, wanted)
     if highs.passModel(lp) == highspy.HighsStatus.kError:

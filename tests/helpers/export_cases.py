@@ -71,7 +71,6 @@ def by_highs(model, solution, style=0):
     highs.silent()
     highs.readModel(str(model))
     highs.setOptionValue("mip_rel_gap", float(TIGHT))
-    highs.setOptionValue("presolve_rule_off", 1 << 16)
     highs.run()
     highs.writeSolution(str(solution), style)
 

@@ -11,9 +11,10 @@ from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import tangents_at
 from ddlopt.models.scheduling.formulations.configurations import Pattern, PatternPlan
 from ddlopt.models.tolerances import ZERO_TOL
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
-_OPTIONS = {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}
+_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 _GRID = np.array([0.3, 0.7, 0.9, 0.97, 0.99, 0.997, 1.0, 1.003, 1.01, 1.03, 1.1, 1.4, 2.0])
 """Where tangents touch a utility, relative to the part that is done in the last optimum."""
 # Part of a progress by which a tangent may be beside it: of a logarithm it is then off by 0.004^2 / 2 = 8e-6.
@@ -59,7 +60,7 @@ class Master:
         self._most: Floats = np.array([min(1.0, c.reach / c.wanted) for c in plan.jobs])
         self._aims: Floats = self._most / 2
         self._slopes: Floats = np.zeros((len(plan.jobs), _PIECES))
-        self._highs = highspy.Highs()
+        self._highs = SilentHighs()
         for name, value in _OPTIONS.items():
             self._must(self._highs.setOptionValue(name, value), f"set {name}")
         self._highs.setCallback(lambda kind, message, out, into, data: _answer(into, stop), None)

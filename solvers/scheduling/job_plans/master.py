@@ -11,10 +11,11 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_OPTIONS = {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}
+_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 
 
 class Plan(NamedTuple):
@@ -40,7 +41,7 @@ class PlanMaster:
     def __init__(self, capacities: Floats, jobs: int) -> None:
         self.plans: list[Plan] = []
         self._capacities, self._jobs = capacities, jobs
-        self._highs = highspy.Highs()
+        self._highs = SilentHighs()
         for name, value in _OPTIONS.items():
             self._highs.setOptionValue(name, value)
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)

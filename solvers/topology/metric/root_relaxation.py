@@ -18,6 +18,7 @@ from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.models.topology.metric_cuts import LinkCut
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.exact import build_model
 
 Vector = npt.NDArray[np.float64]
@@ -65,8 +66,7 @@ class RootRelaxation:
         all_bytes = float(instance.traffic_bytes.sum()) / self.unit
         most = max(all_bytes * instance.degree * (1 + SOLVER_TOL), float(instance.servers))
         self._upper = np.minimum(linear.upper, most)
-        self._highs = highspy.Highs()
-        self._highs.silent()
+        self._highs = SilentHighs()
         for name, value in (options or {}).items():
             self._must(self._highs.setOptionValue(name, value))
         pass_model(self._highs, linear)

@@ -12,11 +12,12 @@ from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import time_unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.aggregation.graph.column_generation.pricing import Tree
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_OPTIONS = {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}
+_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 _PENALTY = 20.0
 """Of a job without a tree, or of a slot too many, in units of the time that one tree takes at most or so."""
 
@@ -85,7 +86,7 @@ class Master:
         self.trees: list[tuple[int, Tree]] = []
         self._seen: set[tuple[int, tuple[tuple[int, ...], ...]]] = set()
         self._congestion = instance.goal == "congestion"
-        self._highs = highspy.Highs()
+        self._highs = SilentHighs()
         for name, value in _OPTIONS.items():
             self._highs.setOptionValue(name, value)
         jobs, arcs, nodes = self.rows.counts

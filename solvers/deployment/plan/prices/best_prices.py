@@ -11,6 +11,7 @@ from scipy.sparse import csc_array
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, Weights, eliminate, weigh
 from ddlopt.solvers.deployment.plan.prices.quantities import Quantities, quantities
 from ddlopt.solvers.deployment.plan.prices.rows import OfPlan, Row, weights_of
@@ -147,8 +148,7 @@ class BestPrices:
         program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         program.a_matrix_.start_, program.a_matrix_.index_ = sparse.indptr, sparse.indices
         program.a_matrix_.value_ = sparse.data
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
+        highs = SilentHighs()
         highs.passModel(program)
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
