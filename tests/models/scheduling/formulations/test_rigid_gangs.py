@@ -127,7 +127,7 @@ def test_contention_that_matters_gives_the_optimum_of_brute_force(name):
 
 
 def test_places_come_back_as_they_were_found():
-    problem = contended([(3, 2), (3, 2)])
+    problem = contended([(3, 2), (3, 2)], objective="completion")
     result = solve(problem)
     assert evaluate(problem, result.solution).feasible
     assert all(run.width == 3 and len(run.workers) == 2 for run in result.solution.runs)
