@@ -1,9 +1,8 @@
 """HiGHS, fed with arrays: checked options, a start that may be partial, a trace of both bounds, a clean Ctrl-C."""
 
-import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import highspy
@@ -11,12 +10,14 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
+from ddlopt.solvers.backends.highs_watch import Watch, finite
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.building import TimeUpError, building
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Sense, Status, better
 
 _ENDS: Mapping[str, tuple[Status | None, str]] = {
     # None: FEASIBLE if there is an incumbent, NO_SOLUTION otherwise.
@@ -43,15 +44,11 @@ _ENDS: Mapping[str, tuple[Status | None, str]] = {
 }
 _INTERRUPTS = ("kInterrupt", "kHighsInterrupt")
 _FEASIBLE_POINT = 2  # HiGHS' kSolutionStatusFeasible
-# At most four points a second, so that long solves do not fill the memory.
-_TRACE_STEP_S = 0.25
 _DEFAULTS: Mapping[str, Any] = {
     "mip_abs_gap": 0.0,
     # A tenth of its own default, so that rows with large coefficients (big-M) hold as well.
     "mip_feasibility_tolerance": 1e-7,
 }
-# Between looks at Ctrl-C: people do not notice it.
-_POLL_S = 0.05
 # HiGHS looks at its own limit now and then; after this it is interrupted.
 _GRACE_S = 2.0
 
@@ -136,7 +133,7 @@ class Highs:
         pass_model(highs, linear)
         if warm:
             _pass_start(highs, linear)
-        watch = _Watch(highs, linear.maximise, started, progress)
+        watch = Watch(highs, linear, started, progress)
         if limits.time_s is not None:
             left = limits.time_s - watch.elapsed_s
             if left <= 0:
@@ -146,12 +143,38 @@ class Highs:
         watch.run(deadline_s)
         end = highs.getModelStatus()
         if end == highspy.HighsModelStatus.kUnboundedOrInfeasible:
-            end = _which(highs, linear, _Watch(highs, linear.maximise, started, None), deadline_s)
-        return self._outcome(end, highs, linear, watch, want_duals)
+            end = _which(highs, linear, Watch(highs, linear, started, None), deadline_s)
+        outcome = self._outcome(end, highs, linear, watch, want_duals)
+        if warm and _keeps_the_start(outcome, highs, linear.maximise):
+            return self._without_start(outcome, linear, limits, seed, progress, want_duals, started)
+        return outcome
 
-    def _outcome(
-        self, end: Any, highs: highspy.Highs, linear: LinearModel, watch: "_Watch", want_duals: bool
+    def _without_start(
+        self,
+        known: Outcome,
+        linear: LinearModel,
+        limits: Limits,
+        seed: int,
+        progress: ProgressCallback | None,
+        want_duals: bool,
+        started: float,
     ) -> Outcome:
+        """Solve once more from nothing, in the time that is left; ``known`` if that comes to no better solution."""
+        values = np.array([variable.value for variable in linear.columns])
+        again = self.solve_linear(linear, limits, seed, progress, False, want_duals, started)
+        sense: Sense = "maximize" if linear.maximise else "minimize"
+        if again.objective is not None and not better(known.objective, again.objective, sense):
+            return again
+        load_values(linear, values)
+        return replace(
+            known,
+            status=Status.FEASIBLE,
+            runtime_s=again.runtime_s,
+            message=again.message,
+            interrupted=again.interrupted,
+        )
+
+    def _outcome(self, end: Any, highs: highspy.Highs, linear: LinearModel, watch: Watch, want_duals: bool) -> Outcome:
         status, message = _ENDS.get(
             end.name, (Status.ERROR, f"HiGHS ended with {end.name}, which ddlopt does not know")
         )
@@ -167,7 +190,7 @@ class Highs:
             # The solution's own objective, for it may be better than the one HiGHS reports after its last improvement.
             objective = load_values(linear, np.asarray(highs.getSolution().col_value))
         if mip:
-            bound = _finite(info.mip_dual_bound)
+            bound = finite(info.mip_dual_bound)
             if bound is not None and objective is not None:
                 bound = _honest(bound, objective, highs.getOptionValue("mip_feasibility_tolerance")[1], linear.maximise)
         elif status is Status.OPTIMAL:
@@ -244,7 +267,7 @@ def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:
     _must(status, "take the model")
 
 
-def _which(highs: highspy.Highs, linear: LinearModel, watch: "_Watch", deadline_s: float | None) -> Any:
+def _which(highs: highspy.Highs, linear: LinearModel, watch: Watch, deadline_s: float | None) -> Any:
     """Infeasible or unbounded? Without an objective a model cannot be unbounded, so that one is solved."""
     columns = len(linear.columns)
     highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), np.zeros(columns))
@@ -252,6 +275,19 @@ def _which(highs: highspy.Highs, linear: LinearModel, watch: "_Watch", deadline_
     statuses = highspy.HighsModelStatus
     known = {statuses.kOptimal: statuses.kUnbounded, statuses.kInfeasible: statuses.kInfeasible}
     return known.get(highs.getModelStatus(), statuses.kUnboundedOrInfeasible)
+
+
+def _keeps_the_start(outcome: Outcome, highs: highspy.Highs, maximise: bool) -> bool:
+    """Whether HiGHS calls a solution optimal that is worse than it says.
+
+    HiGHS 1.16.0 evaluates a start after presolve, where a better solution may be what is left of it, and then hands
+    over the start with the objective of the other one.
+    """
+    if outcome.status is not Status.OPTIMAL or outcome.objective is None:
+        return False
+    said = highs.getInfo().objective_function_value
+    worse = said - outcome.objective if maximise else outcome.objective - said
+    return worse > OBJECTIVE_TOL * max(abs(said), abs(outcome.objective)) + ROUNDING
 
 
 def _honest(bound: float, objective: float, tolerance: float, maximise: bool) -> float:
@@ -270,105 +306,6 @@ def _pass_start(highs: highspy.Highs, linear: LinearModel) -> None:
     if pairs and linear.integer.any():
         places, values = zip(*pairs, strict=True)
         highs.setSolution(len(pairs), np.array(places, dtype=np.int32), np.array(values, dtype=np.float64))
-
-
-class _Watch:
-    """Runs HiGHS in a thread of its own, so that this one hears Ctrl-C, and keeps the trace.
-
-    A fresh thread also has a fresh HiGHS scheduler, which is what lets the number of threads change within a process.
-    """
-
-    def __init__(self, highs: highspy.Highs, maximise: bool, started: float, progress: ProgressCallback | None) -> None:
-        self._highs = highs
-        self._better: Callable[[float, float], float] = max if maximise else min
-        self._tighter: Callable[[float, float], float] = min if maximise else max
-        self._started = started
-        self._progress = progress
-        self._stop = threading.Event()
-        self._told = 0
-        self.overdue = False
-        self.trace: list[TracePoint] = []
-
-    @property
-    def elapsed_s(self) -> float:
-        """Wall-clock seconds since the model began to be handed over."""
-        return time.perf_counter() - self._started
-
-    def run(self, deadline_s: float | None) -> None:
-        """Solve; returns when HiGHS has ended, at the latest soon after ``deadline_s`` or Ctrl-C."""
-        kinds = highspy.cb.HighsCallbackType
-        self._highs.setCallback(self._hear, None)
-        for kind in (
-            kinds.kCallbackMipImprovingSolution,
-            kinds.kCallbackMipInterrupt,
-            kinds.kCallbackSimplexInterrupt,
-            kinds.kCallbackIpmInterrupt,
-        ):
-            self._highs.startCallback(kind)
-        ended = threading.Event()
-        failures: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                self._highs.run()
-                highspy.Highs.resetGlobalScheduler(False)
-            except BaseException as failure:
-                failures.append(failure)
-            finally:
-                ended.set()
-
-        threading.Thread(target=work, name="highs", daemon=True).start()
-        try:
-            self._wait(ended, deadline_s)
-        except BaseException as cause:
-            self._stop.set()
-            ended.wait()
-            if not isinstance(cause, KeyboardInterrupt):
-                failures.insert(0, cause)
-        # HiGHS holds on to its callbacks, and with them to everything that they know.
-        self._highs.disableCallbacks()
-        if failures:
-            raise failures[0]
-        self._tell()
-
-    def _wait(self, ended: threading.Event, deadline_s: float | None) -> None:
-        while not ended.wait(_POLL_S):
-            self._tell()
-            if deadline_s is not None and self.elapsed_s > deadline_s and not self.overdue:
-                self.overdue = True
-                self._stop.set()
-
-    def _tell(self) -> None:
-        while self._progress is not None and self._told < len(self.trace):
-            self._told += 1
-            self._progress(self.trace[self._told - 1])
-
-    def _hear(self, kind: Any, message: str, out: Any, into: Any, data: Any) -> None:
-        if into is not None and self._stop.is_set():
-            into.user_interrupt = True
-        kinds = highspy.cb.HighsCallbackType
-        if kind == kinds.kCallbackMipImprovingSolution:
-            self.note(_finite(out.objective_function_value), _finite(out.mip_dual_bound))
-        elif kind == kinds.kCallbackMipInterrupt and (
-            not self.trace or self.elapsed_s - self.trace[-1].time_s >= _TRACE_STEP_S
-        ):
-            self.note(_finite(out.mip_primal_bound), _finite(out.mip_dual_bound))
-
-    def note(self, incumbent: float | None, bound: float | None, final: bool = False) -> None:
-        """Add a point to the trace if it says something new; neither bound ever falls back."""
-        last = self.trace[-1] if self.trace else TracePoint(0.0, None, None)
-        if last.incumbent is not None:
-            incumbent = last.incumbent if incumbent is None else self._better(incumbent, last.incumbent)
-        if last.bound is not None and not final:
-            bound = last.bound if bound is None else self._tighter(bound, last.bound)
-        if (incumbent, bound) != (last.incumbent, last.bound):
-            self.trace.append(TracePoint(self.elapsed_s, incumbent, bound))
-            if final:
-                self._tell()
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if abs(value) < highspy.kHighsInf and value == value else None
 
 
 def _must(status: Any, what: str) -> None:

@@ -1,4 +1,4 @@
-"""HiGHS that says nothing."""
+"""HiGHS that says nothing and runs after whatever ran before it."""
 
 import highspy
 
@@ -14,3 +14,14 @@ class SilentHighs(highspy.Highs):
         """Be silent first."""
         self.silent()
         super().enableCallbacks()
+
+    def run(self) -> highspy.HighsStatus:
+        """Run, whatever number of threads somebody else's run has left in this thread.
+
+        HiGHS keeps the number of the first run and refuses others: the model's status is then *not set*.
+        """
+        status = super().run()
+        if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
+            self.resetGlobalScheduler(False)
+            status = super().run()
+        return status

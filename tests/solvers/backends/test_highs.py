@@ -18,6 +18,7 @@ from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.backends import highs as highs_module
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.highs_options import option_names
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits, Status
 
 FAULTS = Path(__file__).resolve().parents[3] / "docs/reference/highs"
@@ -272,3 +273,32 @@ def test_nothing_is_printed_by_the_first_solver_of_a_process():
     code = "from ddlopt.solvers.backends.silent_highs import SilentHighs; SilentHighs().run()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == done.stderr == ""
+
+
+def test_a_start_that_comes_back_as_optimal_is_not_believed():
+    """Presolve sets the item that weighs nothing; HiGHS 1.16.0 then hands over the start, in which it is left out."""
+    model = knapsack(items=20, seed=2)
+    model.free = pyo.Var(domain=pyo.Binary)
+    model.o.set_value(model.o.expr + 7 * model.free)
+    best = Highs().solve(model, Limits(gap=0.0))
+    assert model.free.value == 1
+    model.free.set_value(0)
+    again = Highs().solve(model, Limits(gap=0.0), warm=True)
+    assert again.status is Status.OPTIMAL
+    assert again.objective == pytest.approx(best.objective)
+    assert model.free.value == 1
+    incumbents = [point.incumbent for point in again.trace if point.incumbent is not None]
+    assert max(incumbents) == pytest.approx(best.objective)
+
+
+def test_runs_after_another_number_of_threads_in_the_same_thread():
+    """As of somebody who has used HiGHS in the session before."""
+    try:
+        for threads in (1, 2, 1):
+            highs = SilentHighs()
+            highs.readModel(str(FAULTS / "not_optimal.mps"))
+            highs.setOptionValue("threads", threads)
+            assert highs.run() == highspy.HighsStatus.kOk
+            assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    finally:
+        highspy.Highs.resetGlobalScheduler(False)

@@ -14,7 +14,7 @@ semidefinite, :math:`x_e = a_e^\top X a_e` and :math:`P = I - J`. Then
   :math:`\phi = (p - l u) / ((1 - l) (1 - u))` is such a number.
 
 With θ for which no :math:`y_e` has a slope any more, what is left is linear in the probabilities. Where u = 1 there is
-no θ; a slope s costs |s| then, as :math:`|y_e| \le 1` wherever :math:`\rho \le 1`:
+no θ; a slope s costs :math:`|s|` then, as :math:`|y_e| \le 1` wherever :math:`\rho \le 1`:
 :math:`y_e^2 \le p_e w_e^2 = \mathbb{E} W_{ij}^2 \le \mathbb{E}[W^2]_{ii} \le 1`.
 
 Where a single matching is active, :math:`\mathbb{E}[W^2] - J \succeq P - \tfrac12 L(p)`, which is linear at once.
