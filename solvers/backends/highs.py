@@ -10,11 +10,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
 from ddlopt.solvers.backends.highs_watch import Watch, finite
-from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
+from ddlopt.solvers.backends.matrix import LinearModel, Vector, linear_model, load_values
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.building import TimeUpError, building
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Sense, Status, better
@@ -141,38 +140,13 @@ class Highs:
             _must(highs.setOptionValue("time_limit", left), "set the time limit")
         deadline_s = None if limits.time_s is None else limits.time_s + _GRACE_S
         watch.run(deadline_s)
+        if watch.misled:
+            again = self.solve_linear(linear, limits, seed, progress, False, want_duals, started)
+            return _better_of(again, watch.in_hand, linear)
         end = highs.getModelStatus()
         if end == highspy.HighsModelStatus.kUnboundedOrInfeasible:
             end = _which(highs, linear, Watch(highs, linear, started, None), deadline_s)
-        outcome = self._outcome(end, highs, linear, watch, want_duals)
-        if warm and _keeps_the_start(outcome, highs, linear.maximise):
-            return self._without_start(outcome, linear, limits, seed, progress, want_duals, started)
-        return outcome
-
-    def _without_start(
-        self,
-        known: Outcome,
-        linear: LinearModel,
-        limits: Limits,
-        seed: int,
-        progress: ProgressCallback | None,
-        want_duals: bool,
-        started: float,
-    ) -> Outcome:
-        """Solve once more from nothing, in the time that is left; ``known`` if that comes to no better solution."""
-        values = np.array([variable.value for variable in linear.columns])
-        again = self.solve_linear(linear, limits, seed, progress, False, want_duals, started)
-        sense: Sense = "maximize" if linear.maximise else "minimize"
-        if again.objective is not None and not better(known.objective, again.objective, sense):
-            return again
-        load_values(linear, values)
-        return replace(
-            known,
-            status=Status.FEASIBLE,
-            runtime_s=again.runtime_s,
-            message=again.message,
-            interrupted=again.interrupted,
-        )
+        return self._outcome(end, highs, linear, watch, want_duals)
 
     def _outcome(self, end: Any, highs: highspy.Highs, linear: LinearModel, watch: Watch, want_duals: bool) -> Outcome:
         status, message = _ENDS.get(
@@ -277,17 +251,16 @@ def _which(highs: highspy.Highs, linear: LinearModel, watch: Watch, deadline_s: 
     return known.get(highs.getModelStatus(), statuses.kUnboundedOrInfeasible)
 
 
-def _keeps_the_start(outcome: Outcome, highs: highspy.Highs, maximise: bool) -> bool:
-    """Whether HiGHS calls a solution optimal that is worse than it says.
-
-    HiGHS 1.16.0 evaluates a start after presolve, where a better solution may be what is left of it, and then hands
-    over the start with the objective of the other one.
-    """
-    if outcome.status is not Status.OPTIMAL or outcome.objective is None:
-        return False
-    said = highs.getInfo().objective_function_value
-    worse = said - outcome.objective if maximise else outcome.objective - said
-    return worse > OBJECTIVE_TOL * max(abs(said), abs(outcome.objective)) + ROUNDING
+def _better_of(outcome: Outcome, in_hand: Vector | None, linear: LinearModel) -> Outcome:
+    """The outcome, with the solution that was in hand before it where that one is better."""
+    if in_hand is None:
+        return outcome
+    sense: Sense = "maximize" if linear.maximise else "minimize"
+    known = float(linear.cost @ in_hand + linear.offset)
+    if outcome.objective is not None and not better(known, outcome.objective, sense):
+        return outcome
+    status = Status.OPTIMAL if outcome.status is Status.OPTIMAL else Status.FEASIBLE
+    return replace(outcome, status=status, objective=load_values(linear, in_hand))
 
 
 def _honest(bound: float, objective: float, tolerance: float, maximise: bool) -> float:

@@ -8,7 +8,8 @@ from typing import Any
 import highspy
 import numpy as np
 
-from ddlopt.solvers.backends.matrix import LinearModel
+from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
+from ddlopt.solvers.backends.matrix import LinearModel, Vector
 from ddlopt.solvers.contracts import ProgressCallback, TracePoint
 
 _TRACE_STEP_S = 0.25
@@ -21,6 +22,11 @@ class Watch:
     """Runs HiGHS in a thread of its own, so that this one hears Ctrl-C, and keeps the trace.
 
     A fresh thread also has a fresh HiGHS scheduler, which is what lets the number of threads change within a process.
+
+    HiGHS 1.16.0 evaluates a start after presolve, finds that what is left of it is better than the start itself, and
+    from then on looks for what is better still, with the start in hand. Sometimes there is nothing as good as that.
+    As soon as it says so of a solution, the run is ended and ``misled``; ``in_hand`` is the best solution that is
+    what HiGHS said, None if there is none.
     """
 
     def __init__(
@@ -35,6 +41,8 @@ class Watch:
         self._stop = threading.Event()
         self._told = 0
         self.overdue = False
+        self.misled = False
+        self.in_hand: Vector | None = None
         self.trace: list[TracePoint] = []
 
     @property
@@ -96,13 +104,18 @@ class Watch:
             into.user_interrupt = True
         kinds = highspy.cb.HighsCallbackType
         if kind == kinds.kCallbackMipImprovingSolution:
-            # Not what HiGHS says of it: it may be that of another one, see highs.py.
-            found = self._linear.cost @ np.asarray(out.mip_solution) + self._linear.offset
-            self.note(finite(found), finite(out.mip_dual_bound))
+            values = np.array(out.mip_solution)
+            found, said = float(self._linear.cost @ values + self._linear.offset), float(out.objective_function_value)
+            if self._better(found, said) == found or abs(found - said) <= OBJECTIVE_TOL * abs(said) + ROUNDING:
+                self.in_hand = values
+                self.note(finite(found), finite(out.mip_dual_bound))
+            else:
+                self.misled = True
+                self._stop.set()
         elif kind == kinds.kCallbackMipInterrupt and (
             not self.trace or self.elapsed_s - self.trace[-1].time_s >= _TRACE_STEP_S
         ):
-            self.note(None, finite(out.mip_dual_bound))
+            self.note(None, None if self.misled else finite(out.mip_dual_bound))
 
     def note(self, incumbent: float | None, bound: float | None, final: bool = False) -> None:
         """Add a point to the trace if it says something new; neither bound ever falls back."""

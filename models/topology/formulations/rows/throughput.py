@@ -14,6 +14,7 @@ import pyomo.environ as pyo
 from scipy.optimize import nnls
 
 from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
@@ -241,7 +242,8 @@ def read_design(
     """
     if not rate > 0:
         raise SolverError(f"'{instance.name}': the throughput is {rate:g}, so the values describe no design")
-    return assemble(instance, links, _rings(block, instance, orders, rate), read_paths(block, instance, links))
+    rings = _laid(instance, links, _rings(block, instance, orders, rate))
+    return assemble(instance, links, rings, read_paths(block, instance, links))
 
 
 def read_paths(
@@ -282,6 +284,22 @@ def _rings(
         hops = {(s, t): pyo.value(block.hop[g, s, t]) / rate for g, s, t in block.HOPS if g == k}
         rings += [(k, order, share) for order, share in mixture_of_rings(k, group.members, hops)]
     return rings
+
+
+def _laid(
+    instance: TopologyInstance, links: Mapping[Pair, int], rings: list[tuple[int, Order, float]]
+) -> list[tuple[int, Order, float]]:
+    """The rings without faint ones over links that are whole numbers in a solver's tolerance only, and then none."""
+    if instance.host_forwarding:
+        return rings
+    joined = {pair for pair, count in links.items() if count > 0}
+    if instance.optics == "duplex":
+        joined |= {(j, i) for i, j in joined}
+    return [
+        (k, order, share)
+        for k, order, share in rings
+        if share > INTEGRALITY_TOL or all(hop in joined for hop in hops_of(order))
+    ]
 
 
 def mixture_of_rings(k: int, members: Order, hops: Mapping[Pair, float]) -> list[tuple[Order, float]]:
