@@ -7,8 +7,8 @@ all that is added up is below 2^63 (:mod:`~ddlopt.models.deployment.plan.certifi
   that is not decided has one of its seats: none of its replicas ends before the least end in any, and all of them end
   no earlier than the last replica does in the seat where that is soonest. Who reads from it waits for some replica.
 * *One task at a time.* Take jobs of a resource that cannot start before r and have at least q after them in a step:
-  it takes r, their sum and q. Resources are devices, links between device groups, and the channel. Of a tensor that
-  passes a link the transfers to its first reader count, which no other reader's replace.
+  it takes r, their sum and q. Resources are devices, links, and the channel. Of a tensor that passes a link the
+  transfers to its first reader count, together: what other readers need is the same or comes besides.
 * *Work.* Devices together compute for no more than their number times the step; a group that is not decided adds the
   least of its choices.
 
@@ -44,6 +44,9 @@ class Room(NamedTuple):
     head, length, tail : (resources, jobs)
         When jobs can start, how long they take, what comes after; those that start last come first.
     jobs : (resources,)
+    earliest, sum, least : (resources,)
+        Of one tensor, by link: when its first transfer can start, all transfers, and what comes after any at least;
+        the sum is 0 between calls.
     """
 
     end: Ints
@@ -54,6 +57,9 @@ class Room(NamedTuple):
     length: Ints
     tail: Ints
     jobs: Ints
+    earliest: Ints
+    sum: Ints
+    least: Ints
 
 
 _TABLES = (
@@ -61,27 +67,20 @@ _TABLES = (
     " i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1], i8[::1], i8[::1],"
     " i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
 )
-_ROOM = "record(Room, i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1])"
+_ROOM = (
+    "record(Room, i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1],"
+    " i8[::1], i8[::1])"
+)
 
 
 def room_for(tables: Tables) -> Room:
     """Empty."""
     operators, devices = len(tables.order), len(tables.memory)
-    kinds = int(tables.link_of.max(initial=0))
-    resources = max(devices, kinds + 1) + 1
+    resources = 1 + max(devices, int(tables.link_of.max(initial=0)) + 1)
     jobs = 2 * operators + len(tables.producer)
-    each = np.zeros((operators, devices), np.int64)
-    many = np.zeros((resources, jobs), np.int64)
-    return Room(
-        each,
-        each.copy(),
-        np.zeros(operators, np.int64),
-        np.zeros(devices, np.int64),
-        many,
-        many.copy(),
-        many.copy(),
-        np.zeros(resources, np.int64),
-    )
+    each, many = (operators, devices), (resources, jobs)
+    shapes = each, each, operators, devices, many, many, many, resources, resources, resources, resources
+    return Room(*(np.zeros(shape, np.int64) for shape in shapes))
 
 
 @kernel(f"i8({_TABLES}, {_ROOM}, i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1])")
@@ -266,8 +265,8 @@ def _job(room: Room, r: int, head: int, length: int, tail: int) -> None:
 
 @leaf
 def _list(tables: Tables, room: Room, chosen: Ints) -> int:
-    """Jobs of devices, of links between device groups and of the channel; what devices compute, all together."""
-    devices, channel, total = len(tables.memory), len(room.jobs) - 1, 0
+    """Jobs of devices, links and the channel; what devices compute, all together."""
+    channel, total = len(room.jobs) - 1, 0
     for place in tables.order:
         choice = chosen[tables.group[place]]
         if choice < 0:
@@ -287,25 +286,43 @@ def _list(tables: Tables, room: Room, chosen: Ints) -> int:
         one, other = tables.producer[tensor], tables.first_reader[tensor]
         a, b = chosen[tables.group[one]], chosen[tables.group[other]]
         if a >= 0 and b >= 0:
-            for r in range(devices, channel):
-                _sent(tables, room, tensor, r, tables.seat[one, a], tables.seat[other, b])
+            _sent(tables, room, tensor, tables.seat[one, a], tables.seat[other, b])
     return total
 
 
 @leaf
-def _sent(tables: Tables, room: Room, tensor: int, r: int, a: int, b: int) -> None:
-    """All that a link carries of a tensor to its first reader, as one job."""
+def _carry(room: Room, r: int, head: int, length: int, tail: int) -> None:
+    """One more transfer on a link, to be made a job together with others."""
+    if length == 0:
+        return
+    if room.sum[r] == 0:
+        room.earliest[r], room.least[r] = head, tail
+    room.earliest[r], room.least[r] = min(room.earliest[r], head), min(room.least[r], tail)
+    room.sum[r] += length
+
+
+@leaf
+def _carried(room: Room, r: int) -> None:
+    """What a link carries as a job; its scratch is empty then."""
+    if room.sum[r] > 0:
+        _job(room, r, room.earliest[r], room.sum[r], room.least[r])
+        room.sum[r] = 0
+
+
+@leaf
+def _sent(tables: Tables, room: Room, tensor: int, a: int, b: int) -> None:
+    """All that links carry of a tensor to its first reader, as one job of each."""
     pair, at = a * (len(tables.seat_at) - 1) + b, tables.seat_at[b]
     one, other = tables.producer[tensor], tables.first_reader[tensor]
-    head, length, tail = _NEVER, 0, _NEVER
     for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-        if tables.link[e] == r:
+        if tables.link[e] >= 0:
             x = tables.taken_by[e]
-            length += tables.sent[tensor, tables.way[e]]
-            head = min(head, room.end[one, tables.taken_from[e]])
-            tail = min(tail, tables.time[other, tables.work[at + x]] + room.after[other, x])
-    if length > 0:
-        _job(room, r, head, length, tail)
+            tail = tables.time[other, tables.work[at + x]] + room.after[other, x]
+            length = tables.sent[tensor, tables.way[e]]
+            _carry(room, tables.link[e], room.end[one, tables.taken_from[e]], length, tail)
+    for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
+        if tables.link[e] >= 0:
+            _carried(room, tables.link[e])
 
 
 @leaf
@@ -320,19 +337,22 @@ def _through_server(tables: Tables, room: Room, place: int, seat: int) -> None:
         if k != server:
             gathered = max(gathered, room.end[place, k] + tables.gradient[place, tables.rate_of[d, target]])
             slowest = max(slowest, tables.gradient[place, tables.rate_of[target, d]])
-    for r in range(len(tables.memory), len(room.jobs) - 1):
-        head, there, back = _NEVER, 0, 0
-        for k in range(count):
-            d = tables.device[at + k]
-            if tables.link_of[d, target] == r:
-                head = min(head, room.end[place, k])
-                there += tables.gradient[place, tables.rate_of[d, target]]
-            if tables.link_of[target, d] == r:
-                back += tables.gradient[place, tables.rate_of[target, d]]
-        if there > 0:
-            _job(room, r, head, there, slowest)
-        if back > 0:
-            _job(room, r, gathered, back, 0)
+    for k in range(count):
+        d = tables.device[at + k]
+        if k != server:
+            there = tables.gradient[place, tables.rate_of[d, target]]
+            _carry(room, tables.link_of[d, target], room.end[place, k], there, slowest)
+    for k in range(count):
+        if k != server:
+            _carried(room, tables.link_of[tables.device[at + k], target])
+    for k in range(count):
+        d = tables.device[at + k]
+        if k != server:
+            back = tables.gradient[place, tables.rate_of[target, d]]
+            _carry(room, tables.link_of[target, d], gathered, back, 0)
+    for k in range(count):
+        if k != server:
+            _carried(room, tables.link_of[target, tables.device[at + k]])
 
 
 @leaf

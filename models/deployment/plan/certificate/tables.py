@@ -29,12 +29,12 @@ _MOST_PAIRS = 4_000_000
 _MOST_BYTES = 2**44
 """That an operator counts as keeping, so that sums are below 2^62."""
 
-HERE, PRIVATE = -2, -1
-"""Links of what stays on its device, and of what moves within a device group."""
+_HERE = -1
+"""The link of what stays on its device."""
 
 
 class Tables(NamedTuple):
-    """Arrays of whole numbers; resources are devices, links between device groups, and the channel.
+    """Arrays of whole numbers; resources are devices, links between device groups, links within them, and the channel.
 
     Replicas of seat s are ``seat_at[s] .. seat_at[s + 1]``. Entries of ``pair_at[a * seats + b] ..`` say what replicas
     of seat b take from those of a, both counted within their seats.
@@ -212,7 +212,7 @@ def _links(instance: DeploymentInstance) -> tuple[list[Fraction], Ints, Ints]:
     """Bandwidths that differ, and of each ordered pair of devices which one it has, and the link."""
     devices, groups, at = instance.devices, len(instance.device_groups), instance.device_group_of.tolist()
     known: dict[Fraction, int] = {}
-    rate_of, link_of = np.zeros((devices, devices), np.int64), np.full((devices, devices), HERE)
+    rate_of, link_of = np.zeros((devices, devices), np.int64), np.full((devices, devices), _HERE)
     for one in range(devices):
         for other in range(devices):
             a, b = at[one], at[other]
@@ -220,7 +220,8 @@ def _links(instance: DeploymentInstance) -> tuple[list[Fraction], Ints, Ints]:
                 within = instance.device_groups[a].bandwidth_bytes_per_s
                 rate = Fraction(within if a == b else float(instance.bandwidth_bytes_per_s[a, b]))
                 rate_of[one, other] = known.setdefault(rate, len(known))
-                link_of[one, other] = PRIVATE if a == b else devices + a * groups + b
+                own = devices + groups**2 + one * devices + other
+                link_of[one, other] = own if a == b else devices + a * groups + b
     return list(known), rate_of, link_of
 
 
