@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import floyd_warshall
 
 from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.evaluate import evaluate
@@ -18,6 +19,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.exact import polish
+from ddlopt.solvers.topology.balance.path_kernels import capacities
 from ddlopt.solvers.topology.branch_and_bound.symmetry import canonical_order
 from ddlopt.solvers.topology.hop_enumeration_kernel import DEPTH, DONE, FOUND, NODES, Ints, list_digraphs
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
@@ -203,12 +205,17 @@ class _Search:
         return bound
 
     def _metric_bound(self, found: Balance) -> float:
-        """Bytes times length of the shortest paths over the length of all links, for the better of two lengths."""
+        """Bytes times length of the shortest paths over the length of all links, for the better of two lengths.
+
+        Parallel links are one arc, the length of which counts as often as there are links.
+        """
         n, d = self.n, self.d
-        best = 0.0
-        longest = float(found.length.max())
-        for length in (np.maximum(1, np.rint(found.length / longest * _LENGTHS)), np.ones(n * d)):
+        best, links = 0.0, capacities(found.heads)
+        arcs = np.flatnonzero(links)
+        ends, links = (arcs // d, found.heads.ravel()[arcs]), links[arcs]
+        longest = max(TINY, float(found.length[arcs].max()))
+        for length in (np.maximum(1, np.rint(found.length[arcs] / longest * _LENGTHS)), np.ones(len(arcs))):
             table = np.full((n, n), inf)
-            np.minimum.at(table, (np.repeat(np.arange(n), d), found.heads.ravel()), length)
-            best = max(best, float(floyd_warshall(table).sum() * self.unit / length.sum()))
+            np.minimum.at(table, ends, length)
+            best = max(best, float(floyd_warshall(table).sum() * self.unit / (links * length).sum()))
         return best

@@ -11,7 +11,9 @@ from ddlopt.models.topology import evaluate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.hop_enumeration import HopEnumeration, _Search
+from ddlopt.solvers.topology.balance.balance import balance
+from ddlopt.solvers.topology.balance.exact import polish
+from ddlopt.solvers.topology.hop_enumeration import _QUICK, HopEnumeration, _Search
 
 
 def regular_digraphs(n, degree):
@@ -113,3 +115,11 @@ def test_refuses_other_traffic():
             HopEnumeration().solve(instance, Limits())
     with pytest.raises(OptionError):
         HopEnumeration(opening=0.0)
+
+
+def test_bounds_count_parallel_links_as_one_arc():
+    search = _Search(all_to_all(4, 2), Clock(Limits(), None))
+    heads = np.array([[1, 1], [2, 3], [3, 0], [0, 2]])
+    found = polish(balance(search.job, heads, None, _QUICK))
+    assert np.isinf(found.length).any()
+    assert found.congestion_bytes * 0.999 <= search._metric_bound(found) <= found.congestion_bytes * (1 + 1e-9)
