@@ -51,15 +51,15 @@ def doors(tree):
             yield node.lineno
 
 
-ALLOWED = {"solvers/heuristic.py"}
-"""Changes the evidence of what a method hands over to the gate, to less."""
+ALLOWED = {"solvers/heuristic.py": 1, "solvers/backends/highs.py": 1}
+"""How often: what a method hands over to the gate gets less evidence; the outcome of a solver, of which the gate is
+told later, gets the better one of two solutions."""
 
 
 def test_no_other_code_makes_or_changes_results():
-    found = {f"{name}:{line}" for name, tree in sources() for line in doors(tree) if name not in ALLOWED}
-    assert found == set()
-    heuristic = ast.parse((ROOT / "solvers/heuristic.py").read_text(encoding="utf-8"))
-    assert len(list(doors(heuristic))) == 1
+    found = {name: lines for name, tree in sources() if (lines := list(doors(tree)))}
+    assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
+    assert {name: len(lines) for name, lines in found.items()} == ALLOWED
 
 
 def test_the_guard_sees_doors():
