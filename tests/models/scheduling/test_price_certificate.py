@@ -174,7 +174,7 @@ GOOD = {
         ({"scale": 0}, "scale is a whole number"),
         ({"scale": True}, "scale is a whole number"),
         ({"scale": 2**62 + 1}, "scale is a whole number"),
-        ({"scale": float("nan")}, "not a number JSON has"),
+        ({"scale": float("nan")}, "is no certificate"),
         ({"scale": 2**60}, "numbers might overflow"),
         ({"prices": None}, "prices has a list for each slot"),
         ({"prices": [[0], 0]}, "prices has a list for each slot"),
