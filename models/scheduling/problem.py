@@ -16,4 +16,5 @@ PROBLEM = Problem(
     evaluate=evaluate,
     bound=later("ddlopt.models.scheduling.bounds:bound"),
     exact_bound=later("ddlopt.models.scheduling.makespan.exact_bounds:exact_makespan_bound"),
+    certificate="ddlopt.models.scheduling.certificate:PriceCertificate",
 )

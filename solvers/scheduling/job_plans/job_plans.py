@@ -122,6 +122,17 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         return clock.best_bound(instance.sense)
 
 
+def best_prices(instance: SchedulingInstance, start: Schedule, clock: Clock) -> Floats:
+    """(T, R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
+    search = _Search(JobPlans(), instance, clock, 0)
+    try:
+        search.begin(start)
+        search.generate()
+        return search.by_slot(search.centre)
+    finally:
+        search.master.close()
+
+
 def _guide(instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule | None:
     """What the linear relaxation leads to, of an instance so large that the rounds may take most of the time."""
     if not _SMALL < choices_of_relaxation(instance) <= _LARGEST or clock.expired:
@@ -185,12 +196,16 @@ class _Search:
 
     def _price(self, prices: Floats, slack: float = _COARSE) -> PlanAnswer:
         """Plans at (rows,) prices of the intervals' capacities."""
-        by_span = np.vstack([prices.reshape(len(self.lengths), -1), np.zeros((1, len(self.pricing.capacity)))])
-        answer = self.pricing.answer(by_span[self.span_of], slack)
+        answer = self.pricing.answer(self.by_slot(prices), slack)
         if answer.bound < self.bound:
             self.bound, self.centre = answer.bound, prices
             self.clock.report(self.value, self.bound)
         return answer
+
+    def by_slot(self, prices: Floats) -> Floats:
+        """(T, R) prices of slots, by those of the intervals."""
+        by_span = np.vstack([prices.reshape(len(self.lengths), -1), np.zeros((1, len(self.pricing.capacity)))])
+        return by_span[self.span_of]
 
     def _add(self, widths: Iterable[Ints]) -> int:
         """Add a plan for every job, (T,) widths each; how many are new."""

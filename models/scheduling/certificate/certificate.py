@@ -1,0 +1,135 @@
+"""The file of a proof for utilities of schedules, read as if an enemy had written it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.errors import NotApplicableError, RefutedError
+from ddlopt.models.own_certificate import OwnCertificate
+from ddlopt.models.scheduling.certificate.plans import Offer, TooManyError, beaten
+from ddlopt.models.scheduling.certificate.relaxed import PARTS, Cluster, Ints, choices, worths
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.utility import AllOrNothing
+
+_LARGEST = 2**62
+"""Of a number of a file."""
+
+
+@dataclass(frozen=True)
+class PriceCertificate(OwnCertificate):
+    r"""A proof that no schedule has more utility, energy taken off, than ``claim``.
+
+    Weak duality: at prices :math:`\lambda \ge 0` of resources in slots, all of them cost
+    :math:`\sum_{tr} \lambda_{tr} C_r`, and a schedule's objective is no more than that and, of every job, what its
+    best plan is worth less what it costs. A plan gives a job any of its widths in any slots of its window. All plans of
+    a job are looked at in whole numbers (:func:`~ddlopt.models.scheduling.certificate.plans.beaten`), each number
+    rounded to the side on which the bound stays one. Placement, networks, pieces and changes are relaxed.
+
+    Parameters
+    ----------
+    scale : int
+        Units that a utility of 1 has; everything below is in units.
+    prices : list of list of int
+        (T, R) of what instances count as 1 of a resource, in a slot; where workers all take the same, of several
+        servers, the only resource is places for workers.
+    surplus : list of int
+        (I,) of each job what no plan of it is worth more than, less its cost; the check tries all of them.
+    """
+
+    format: ClassVar[str] = "ddlopt price certificate"
+    kind: ClassVar[str] = "prices"
+    says: ClassVar[str] = "of the instance, by prices of resources in whole numbers and all plans of each job"
+
+    scale: int
+    prices: list[list[int]]
+    surplus: list[int]
+
+    @classmethod
+    def fault(cls, data: dict[str, Any]) -> str | None:
+        """Whole numbers, none negative."""
+        if not _is_number(data["scale"]) or data["scale"] < 1:
+            return f"scale is a whole number of 1 to {_LARGEST}"
+        prices = data["prices"]
+        rows = isinstance(prices, list) and all(isinstance(row, list) for row in prices)
+        if not rows or not all(_is_number(price) for row in prices for price in row):
+            return f"prices has a list for each slot, of whole numbers of 0 to {_LARGEST}"
+        if not isinstance(data["surplus"], list) or not all(map(_is_number, data["surplus"])):
+            return f"surplus is a list of whole numbers of 0 to {_LARGEST}"
+        return None
+
+    def check(self, instance: SchedulingInstance, expired: Callable[[], bool]) -> int:
+        """Raise RefutedError if the claim does not follow; how many beginnings of plans were looked at.
+
+        Raises
+        ------
+        NotApplicableError
+            If the objective is not utility, or numbers might overflow.
+        """
+        if instance.objective != "utility":
+            raise NotApplicableError(f"prices are no proof for objective '{instance.objective}'")
+        cluster = Cluster(instance)
+        slots, resources, jobs = instance.slots, len(cluster.capacity), len(instance.jobs)
+        if len(self.prices) != slots or any(len(row) != resources for row in self.prices):
+            raise RefutedError(f"'{instance.name}' has {slots} slots with {resources} prices each; the proof has not")
+        if len(self.surplus) != jobs:
+            raise RefutedError(f"'{instance.name}' has {jobs} jobs, but the proof has {len(self.surplus)}")
+        income = sum(c * sum(row[r] for row in self.prices) for r, c in enumerate(cluster.capacity))
+        bound = self._on_grid(instance, Fraction(income + sum(self.surplus)) / self.scale)
+        if bound > self.claim:
+            told = f"{float(bound):.12g}, more than the claim of {float(self.claim):.12g}"
+            raise RefutedError(f"the prices bound the utility of '{instance.name}' by {told}")
+        cases = 0
+        for place, most in enumerate(self.surplus):
+            if expired():
+                break
+            cases += self._checked(instance, cluster, place, most)
+        return cases
+
+    def _checked(self, instance: SchedulingInstance, cluster: Cluster, place: int, most: int) -> int:
+        try:
+            better, cases = beaten(offer(instance, cluster, place, self.scale, self.prices), most)
+        except TooManyError:
+            raise RefutedError(f"too many plans of job {place} are worth nearly as much as the proof says") from None
+        if better:
+            raise RefutedError(f"a plan of job {place} is worth more than {most} units above its cost")
+        return cases
+
+    @staticmethod
+    def _on_grid(instance: SchedulingInstance, bound: Fraction) -> Fraction:
+        """The largest sum of values that the bound allows, where all jobs count whole and energy does not."""
+        if instance.energy_price_per_j or not all(isinstance(job.utility, AllOrNothing) for job in instance.jobs):
+            return bound
+        values = [Fraction(job.utility.value) for job in instance.jobs]
+        below = math.lcm(*(value.denominator for value in values))
+        step = Fraction(math.gcd(*(int(value * below) for value in values)), below)
+        return step * math.floor(bound / step)
+
+
+def offer(instance: SchedulingInstance, cluster: Cluster, place: int, scale: int, prices: list[list[int]]) -> Offer:
+    """What a job may choose from at prices, all in units.
+
+    Raises
+    ------
+    NotApplicableError
+        If numbers might overflow, or bandwidth is no matter of the job alone.
+    """
+    job = instance.jobs[place]
+    widths, gains = choices(instance, place, cluster)
+    worth: Callable[[Ints], Ints] = partial(worths, job, scale=scale)
+    energy, demand = cluster.worker_cost * scale, cluster.demand[place]
+    each = [
+        energy + sum(price * taken for price, taken in zip(prices[slot], demand, strict=True))
+        for slot in range(job.arrival, instance.last_slot(place))
+    ]
+    dearest = int(worth(np.array([PARTS]))[0]) + 1
+    units = np.array(sorted(min(dearest, math.floor(price)) for price in each), dtype=np.int64)
+    return Offer(widths, gains, units, worth)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST

@@ -1,0 +1,76 @@
+"""Writes proofs for utilities: prices from column generation over plans of jobs, rounded to whole numbers."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from ddlopt.models.errors import NotApplicableError, RefutedError
+from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.bounds import prices as clearing_prices
+from ddlopt.models.scheduling.bounds import work_of_plans
+from ddlopt.models.scheduling.certificate import PriceCertificate
+from ddlopt.models.scheduling.certificate.relaxed import Cluster
+from ddlopt.models.scheduling.prices.job_plans import PlanPricing
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, best_prices
+
+_UNITS = 2**44
+"""Of the target: a unit is nothing beside a gap, and numbers stay far below those that the checker refuses."""
+_SLACK = 1e-9
+"""Of a job's surplus, for what floating point is off by."""
+
+_MOST_WORK = 2**30
+"""In units of 25 ns, of the best plans of all jobs: more takes minutes over all rounds."""
+
+
+def prove(
+    instance: SchedulingInstance, solution: Schedule, target: Fraction, expired: Callable[[], bool]
+) -> PriceCertificate | None:
+    """The certificate that proves ``target``; None where prices do not bound utility by that, or the time is up.
+
+    Prices are those of the combinatorial bound where column generation refuses the instance.
+    """
+    if instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
+        return None
+    if JobPlans().refuses(instance) is None:
+        prices = best_prices(instance, solution, _Asked(expired))
+    else:
+        prices = clearing_prices(instance).prices
+    if expired():
+        return None
+    answer = PlanPricing(instance).answer(prices)
+    scale = max(1, math.floor(_UNITS / target))
+    cluster = Cluster(instance)
+    whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
+    income = sum(c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity))
+    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + instance.slots for value in answer.values.tolist()]
+    spare = math.floor(target * scale - income) - sum(least)
+    if spare < 0:
+        return None
+    # Plans that are nearly as good are the more, the less a job may be off by: all that is to spare is given out.
+    surplus = [each + spare // len(least) for each in least]
+    try:
+        certificate = PriceCertificate(instance.name, instance.digest, target, scale, whole, surplus)
+        certificate.check(instance, expired)
+    except (NotApplicableError, RefutedError):
+        return None
+    return None if expired() else certificate
+
+
+class _Asked(Clock):
+    """A clock that asks somebody else whether the time is up."""
+
+    def __init__(self, asked: Callable[[], bool]) -> None:
+        super().__init__(Limits(), None)
+        self._asked = asked
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self.interrupted or self._asked()
+
+    @property
+    def left_s(self) -> float:
+        """All or nothing."""
+        return 0.0 if self.expired else math.inf

@@ -1,0 +1,218 @@
+"""Proofs by prices: plans of jobs against all of them, bounds against optima that were found by trying everything."""
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from refusals import one_line
+from scheduling_brute_force import UTILITIES, brute_force, iteration_s, random_instance
+from volume import for_each
+
+import ddlopt
+from ddlopt import instances, proofs
+from ddlopt.instances.library import certificates
+from ddlopt.models.catalogue import problem_of
+from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
+from ddlopt.models.scheduling import AllOrNothing
+from ddlopt.models.scheduling.certificate import PriceCertificate, plans
+from ddlopt.models.scheduling.certificate.certificate import offer
+from ddlopt.models.scheduling.certificate.relaxed import Cluster
+from ddlopt.solvers.scheduling.prove import prove
+
+SCALE = 2**30
+KINDS = (
+    {},
+    {"utilities": tuple(UTILITIES), "min_workers": True},
+    {"energy": True, "places": (2, 3)},
+    {"uneven": True, "places": (3, 2), "deadlines": True},
+    {"pollux": True, "latency": True, "places": (2, 2)},
+    {"network": "star", "places": (2, 2)},
+    {"change": True, "preemptive": True},
+    {"preemptive": False, "utilities": ("all_or_nothing",)},
+)
+
+
+def drawn(seed):
+    """A tiny instance of the kind whose turn it is."""
+    rng = np.random.default_rng(seed)
+    return rng, random_instance(rng, jobs=2, slots=3, **KINDS[seed % len(KINDS)])
+
+
+def some_prices(rng, instance, cluster):
+    """(T, R) whole prices; all resources together cost some utilities."""
+    size = rng.choice([0.0, 0.3, 1.0, 3.0])
+    return [
+        [round(SCALE * size * rng.random() / float(room)) for room in cluster.capacity] for _ in range(instance.slots)
+    ]
+
+
+def best_of_all_plans(instance, cluster, place, prices):
+    """Largest worth less cost of a job, over all widths in all slots."""
+    job, best = instance.jobs[place], 0.0
+    window = range(job.arrival, instance.last_slot(place))
+    for widths in itertools.product((0, *job.widths), repeat=len(window)):
+        done = sum(w * instance.slot_s / iteration_s(job.timing, w) for w in widths if w)
+        part = min(1.0, done / job.minibatches)
+        cost = sum(
+            w * (float(cluster.worker_cost) + float(np.dot(prices[t], cluster.demand[place])) / SCALE)
+            for t, w in zip(window, widths, strict=True)
+        )
+        best = max(best, job.utility.of(part + 1e-12 if isinstance(job.utility, AllOrNothing) else part) - cost)
+    return best
+
+
+@for_each("seed", range(64))
+def test_the_best_plan_is_that_of_all_and_bounds_are_no_less_than_the_optimum(seed):
+    rng, instance = drawn(seed)
+    cluster = Cluster(instance)
+    prices = some_prices(rng, instance, cluster)
+    bound = sum(float(c) * sum(row[r] for row in prices) / SCALE for r, c in enumerate(cluster.capacity))
+    for place in range(len(instance.jobs)):
+        best = best_of_all_plans(instance, cluster, place, prices)
+        choice = offer(instance, cluster, place, SCALE, prices)
+        assert not plans.beaten(choice, math.ceil(best * SCALE) + 1000)[0]
+        if best > 1e-5:
+            assert plans.beaten(choice, math.floor(best * SCALE) - 1000)[0]
+        bound += best
+    assert bound >= brute_force(instance).objective - 1e-7
+
+
+@for_each("seed", range(16))
+def test_less_than_the_optimum_is_never_proven_and_what_is_proven_holds(seed):
+    _, instance = drawn(seed)
+    found = brute_force(instance)
+    optimum = Fraction(found.objective)
+    if optimum <= 0:
+        return
+    assert prove(instance, found.schedule, optimum * (1 - Fraction(1, 10**6)), lambda: False) is None
+    proof = prove(instance, found.schedule, 2 * optimum, lambda: False)
+    assert proof is not None
+    assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
+
+
+def test_a_job_that_is_alone_is_proven_to_the_last_unit():
+    """A plan of half a job in each of two slots, at no price: all of it."""
+    rng = np.random.default_rng(3)
+    instance = random_instance(rng, jobs=1, slots=2, utilities=("capped",), arrivals=False)
+    worth = Fraction(brute_force(instance).objective)
+    best = math.ceil(worth * SCALE) + 2
+    free = [[0]] * 2
+    claim = Fraction(best, SCALE)
+    proof = PriceCertificate(instance.name, instance.digest, claim, SCALE, free, [best])
+    assert proofs.check(instance, proof).bound == claim
+    less = PriceCertificate(instance.name, instance.digest, claim, SCALE, free, [best - 10])
+    with one_line(RefutedError, f"a plan of job 0 is worth more than {best - 10} units above its cost"):
+        proofs.check(instance, less)
+    above = PriceCertificate(instance.name, instance.digest, worth, SCALE, [[1], [1]], [best])
+    with one_line(RefutedError, "more than the claim of"):
+        proofs.check(instance, above)
+
+
+def test_where_jobs_count_whole_the_bound_is_rounded_to_what_values_add_up_to():
+    instance = instances.load("scheduling/tiny-all-or-nothing")
+    jobs = [job.model_copy(update={"utility": AllOrNothing(value=2.5)}) for job in instance.jobs]
+    instance = instance.model_copy(update={"jobs": tuple(jobs), "name": "alike"})
+    surplus = [3 * SCALE] * len(jobs)
+    free = [[0]] * instance.slots
+    claim = Fraction(5, 2) * (3 * len(jobs) * 2 // 5)
+    assert claim < 3 * len(jobs)
+    proof = PriceCertificate("alike", instance.digest, claim, SCALE, free, surplus)
+    assert proofs.check(instance, proof).bound == claim
+    less = PriceCertificate("alike", instance.digest, claim - Fraction(1, 10), SCALE, free, surplus)
+    with one_line(RefutedError, "the prices bound the utility of 'alike'"):
+        proofs.check(instance, less)
+
+
+def test_too_many_plans_are_given_up(monkeypatch):
+    monkeypatch.setattr(plans, "_MOST_LABELS", 1)
+    name = "scheduling/elastic-j10-t10-g8"
+    with one_line(RefutedError, "too many plans of job"):
+        ddlopt.check_certificate(name, certificates.file_of(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tiny-makespan", "prices are no proof for objective 'makespan'"),
+        ("tiny-contention", "prices are no proof for objective"),
+    ],
+)
+def test_other_objectives_are_refused(name, words):
+    instance = instances.load(f"scheduling/{name}")
+    with one_line(NotApplicableError, words):
+        PriceCertificate(name, instance.digest, Fraction(1), 1, [], []).check(instance, lambda: False)
+
+
+def test_bandwidth_that_depends_on_others_is_refused():
+    instance = instances.load("scheduling/tiny-shared")
+    proof = PriceCertificate(
+        "tiny-shared", instance.digest, Fraction(100), 1, [[0]] * instance.slots, [1] * len(instance.jobs)
+    )
+    with one_line(NotApplicableError, "prices say nothing where bandwidth depends on other jobs or is chosen"):
+        proof.check(instance, lambda: False)
+    assert prove(instance, instances.best("scheduling/tiny-shared"), Fraction(10**6), lambda: False) is None
+
+
+GOOD = {
+    "format": "ddlopt price certificate",
+    "version": 1,
+    "instance": "tiny-capped",
+    "instance_digest": instances.load("scheduling/tiny-capped").digest,
+    "claim": "100",
+    "scale": 2**20,
+    "prices": [[0]] * instances.load("scheduling/tiny-capped").slots,
+    "surplus": [10 * 2**20] * len(instances.load("scheduling/tiny-capped").jobs),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"scale": 0}, "scale is a whole number"),
+        ({"scale": True}, "scale is a whole number"),
+        ({"scale": 2**62 + 1}, "scale is a whole number"),
+        ({"scale": float("nan")}, "is no certificate"),
+        ({"scale": 2**60}, "numbers might overflow"),
+        ({"prices": None}, "prices has a list for each slot"),
+        ({"prices": [[0], 0]}, "prices has a list for each slot"),
+        ({"prices": [[-1]] * len(GOOD["prices"])}, "prices has a list for each slot"),
+        ({"prices": [[0.5]] * len(GOOD["prices"])}, "prices has a list for each slot"),
+        ({"prices": GOOD["prices"][1:]}, "the proof has not"),
+        ({"prices": [[0, 0]] * len(GOOD["prices"])}, "the proof has not"),
+        ({"surplus": {}}, "surplus is a list"),
+        ({"surplus": [-1]}, "surplus is a list"),
+        ({"surplus": [10**30]}, "surplus is a list"),
+        ({"surplus": GOOD["surplus"][1:]}, "jobs, but the proof has"),
+        ({"surplus": [0] * len(GOOD["surplus"])}, "a plan of job 0 is worth more than 0 units"),
+        ({"claim": "nan"}, "the claim a fraction"),
+        ({"claim": 100.0}, "the claim a fraction"),
+        ({"claim": "1/100"}, "more than the claim of 0.01"),
+        ({"more": 1}, "is no prices certificate"),
+    ],
+)
+def test_hostile_files_are_refused_in_a_line(changed, words, tmp_path):
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(GOOD))
+    assert ddlopt.check_certificate("scheduling/tiny-capped", path).bound == 100
+    path.write_text(json.dumps(GOOD | changed))
+    with one_line((SolutionError, NotApplicableError), words):
+        ddlopt.check_certificate("scheduling/tiny-capped", path)
+
+
+@pytest.mark.parametrize("missing", ["scale", "prices", "surplus"])
+def test_nothing_may_be_missing(missing):
+    with one_line(SolutionError, "is no prices certificate"):
+        PriceCertificate.from_data({key: value for key, value in GOOD.items() if key != missing})
+
+
+@pytest.mark.parametrize("name", ["elastic-j10-t10-g8", "energy-j20-t20-g16", "philly-hour-j49-t48-g32"])
+def test_bundled_ones_have_proofs_that_hold(name):
+    full = f"scheduling/{name}"
+    instance = instances.load(full)
+    assert problem_of(instance).own_certificate is PriceCertificate
+    objective = ddlopt.check(instance, instances.best(full), exact=True).objective
+    found = ddlopt.check_certificate(full, certificates.file_of(full)).bound
+    assert objective <= found <= objective * Fraction(10_001, 10_000)

@@ -1,0 +1,77 @@
+"""Forged proofs by prices: whatever is accepted claims no less than a known schedule has."""
+
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+from gzip import decompress
+
+import pytest
+
+import ddlopt
+from ddlopt import instances
+from ddlopt.instances.library import certificates
+from ddlopt.models.errors import DdloptError, RefutedError
+from ddlopt.models.scheduling.certificate import PriceCertificate
+
+CLAIMS = (0, 0, Fraction(1, 50), Fraction(-1, 11_000), Fraction(-1, 9_000), Fraction(-1, 100), -1)
+KINDS = ("none", "price", "price", "surplus", "surplus", "move", "drop", "odd", "free", "scale")
+
+
+def forged(rng, data):
+    """A proof of which some numbers are others."""
+    prices, surplus = [list(row) for row in data["prices"]], list(data["surplus"])
+    kind, slot, job = rng.choice(KINDS), rng.randrange(len(prices)), rng.randrange(len(surplus))
+    factor = rng.choice((0, Fraction(1, 2), Fraction(9999, 10_000), Fraction(10_001, 10_000), 2, 2**70))
+    scale = data["scale"]
+    match kind:
+        case "price":
+            prices[slot] = [int(price * factor) for price in prices[slot]]
+        case "surplus":
+            surplus[job] = int(surplus[job] * factor)
+        case "move":
+            other = rng.randrange(len(surplus))
+            surplus[job], surplus[other] = surplus[other], surplus[job]
+        case "drop":
+            del rng.choice((prices, surplus))[0]
+        case "odd":
+            rng.choice((prices[slot], surplus))[0] = rng.choice((-1, None, 0.0, "0", True, float("nan")))
+        case "free":
+            prices = [[0] * len(row) for row in prices]
+        case "scale":
+            scale = max(1, int(scale * factor))
+    claim = str(Fraction(data["claim"]) * (1 + rng.choice(CLAIMS)))
+    return data | {"scale": scale, "prices": prices, "surplus": surplus, "claim": claim}
+
+
+def forge(name, count):
+    """How many forgeries were accepted and refused."""
+    rng, instance, told = random.Random(name), instances.load(name), Counter()
+    path = certificates.file_of(name)
+    assert path is not None
+    data = json.loads(decompress(path.read_bytes()))
+    known = ddlopt.check(instance, instances.best(name), exact=True).objective
+    for _ in range(count):
+        try:
+            claimed = ddlopt.check_certificate(instance, PriceCertificate.from_data(forged(rng, data))).bound
+        except DdloptError as refused:
+            told["refuted" if isinstance(refused, RefutedError) else "odd"] += 1
+            told["long"] += "\n" in str(refused)
+        else:
+            assert claimed >= known
+            told["accepted"] += 1
+    return told
+
+
+@pytest.mark.parametrize("name", ["scheduling/elastic-j10-t10-g8", "scheduling/energy-j20-t20-g16"])
+def test_forged_prices_prove_nothing_new(name):
+    told = forge(name, 50)
+    assert told["long"] == 0
+    assert min(told["accepted"], told["refuted"], told["odd"]) >= 3
+
+
+@pytest.mark.slow
+def test_many_forged_prices_prove_nothing_new():
+    told = forge("scheduling/fair-j20-t20-g16", 300) + forge("scheduling/philly-hour-j49-t48-g32", 300)
+    assert told["long"] == 0
+    assert min(told["accepted"], told["refuted"], told["odd"]) > 30
