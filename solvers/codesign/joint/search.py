@@ -54,6 +54,8 @@ _DETOURS = (None, 3.0, None, 2.0)
 _NODES = 1000
 _WHOLE_NODES, _WHOLE_GAP = 200, 3e-3
 """Nodes and relative gap for a program with whole ports."""
+_OPENING_DETOUR, _OPENING_NODES, _OPENING_GAP = 3.0, 2000, 1e-3
+"""Hops, nodes and relative gap for the first of them: without cuts it is fast enough to be solved well."""
 _ROUTES_NODES, _ROUTES_GAP = 200, 1e-3
 """Nodes and relative gap for strategies on given routes."""
 _DESCENT_SERVERS = 512
@@ -117,6 +119,21 @@ class Search:
                 if new and not self.done:
                     self._work_on([candidate])
         self._descend_from_best()
+        self._fit_ports()
+
+    def _fit_ports(self) -> None:
+        """Choices whose bytes suit whole ports, before there are any cuts, each of which makes that program slower."""
+        if self.best is None or self.done:
+            return
+        limits = Limits(self._seconds(1 / 4), max(self._fine_gap, _OPENING_GAP))
+        proposal = self._ask({}, limits, self.best_s, _OPENING_DETOUR, _OPENING_NODES)
+        if proposal.choices is None or self.done:
+            return
+        candidate, new = self._candidate(proposal.choices)
+        while new and not self.done and candidate.next_kind == "construct":
+            self._work_on([candidate])
+        if new and not self.done:
+            self._improve_nearby(candidate, fitted=False)
 
     @property
     def done(self) -> bool:
@@ -209,20 +226,21 @@ class Search:
 
     def _proposal(self, detour: float | None) -> Proposal:
         """What the master says, with whole ports if there is a number of hops for what finds no link."""
-        began = time.perf_counter()
+        self.counts["masters"] += 1
         if detour is None:
-            limits, most_s = Limits(self._seconds(1 / 3), self._fine_gap), None
-            nodes = self.nodes
-        else:
-            limits, most_s = Limits(self._seconds(1 / 6), max(self._fine_gap, _WHOLE_GAP)), self.best_s
-            nodes = _WHOLE_NODES
+            return self._ask(self._assumed(), Limits(self._seconds(1 / 3), self._fine_gap), None, 2.0, self.nodes)
+        limits = Limits(self._seconds(1 / 6), max(self._fine_gap, _WHOLE_GAP))
+        return self._ask(self._assumed(), limits, self.best_s, detour, _WHOLE_NODES)
+
+    def _ask(
+        self, assumed: Mapping[Choices, float], limits: Limits, most_s: float | None, detour: float, nodes: int
+    ) -> Proposal:
+        """What :meth:`.Master.propose` answers, noted."""
+        began = time.perf_counter()
         with self.clock.lending_ctrl_c():
-            proposal = self.master.propose(
-                self._assumed(), limits, self.seed, self._first_choices(), most_s, detour or 2.0, nodes
-            )
+            proposal = self.master.propose(assumed, limits, self.seed, self._first_choices(), most_s, detour, nodes)
         self.clock.interrupted |= proposal.interrupted
         self.spent_s["master"] += time.perf_counter() - began
-        self.counts["masters"] += 1
         self.proposals.append(proposal)
         return proposal
 
