@@ -9,6 +9,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
@@ -16,7 +17,7 @@ from ddlopt.solvers.backends.highs_watch import Watch, finite
 from ddlopt.solvers.backends.matrix import LinearModel, Vector, linear_model, load_values
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.building import TimeUpError, building
-from ddlopt.solvers.contracts import Limits, ProgressCallback, Sense, Status, better
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, better
 
 _ENDS: Mapping[str, tuple[Status | None, str]] = {
     # None: FEASIBLE if there is an incumbent, NO_SOLUTION otherwise.

@@ -1,9 +1,11 @@
 """HiGHS that says nothing and runs after whatever ran before it."""
 
+from typing import Any
+
 import highspy
 
 
-class SilentHighs(highspy.Highs):
+class SilentHighs(highspy.Highs):  # type: ignore[misc]
     """:class:`highspy.Highs` without output.
 
     HiGHS 1.16 prints who it is while it is made, before anybody can ask it not to: where callbacks are enabled, which
@@ -15,7 +17,7 @@ class SilentHighs(highspy.Highs):
         self.silent()
         super().enableCallbacks()
 
-    def run(self) -> highspy.HighsStatus:
+    def run(self) -> Any:
         """Run, whatever number of threads somebody else's run has left in this thread.
 
         HiGHS keeps the number of the first run and refuses others: the model's status is then *not set*.
