@@ -87,14 +87,18 @@ def slots(asked):
 
 def changes(asked):
     """The same jobs with packets that are late or lost: optima, and ratios of plans to them, means over seeds."""
+    yield from changed(asked, "packets", LEVELS)
+
+
+def changed(asked, extension, levels):
+    """What options of the generator change, beside the first level: also what its best slots are then off by."""
     before: dict[int, tuple[Any, list[float]]] = {}
-    for level, options in LEVELS.items():
+    for level, options in levels.items():
         rows = []
         for seed in range(1, asked.seeds + 1):
             instance = generate("slots", seed, **JOBS | options)
             best = opened().solve(instance, asked.limits)
             found = [SlotRule(rule).solve(instance, asked.limits).objective / best.objective for rule in RULES]
-            # The first level is that of packets on time.
             first, order = before.setdefault(seed, (best, found))
             rows.append(
                 {
@@ -102,7 +106,7 @@ def changes(asked):
                     "fall back": sum(rate is None for rate in best.solution.rates_bytes_per_s),
                     **dict(zip(RULES, found, strict=True)),
                     "slot-prices": PricedSlots().solve(instance, asked.limits).objective / best.objective,
-                    "planned as if on time": unaware(first.solution, instance) / best.objective,
+                    "planned without": unaware(first.solution, instance) / best.objective,
                     "tau": kendalltau(order, found).statistic,
                     "proven": best.status == "optimal",
                 }
@@ -110,11 +114,11 @@ def changes(asked):
         shown = {name: f"{mean(row[name] for row in rows):.3f}" for name in rows[0] if name != "proven"}
         ranks = sorted(RULES, key=lambda rule: mean(row[rule] for row in rows))
         proven = f"{sum(row['proven'] for row in rows)}/{asked.seeds}"
-        yield {"packets": level} | shown | {"proven": proven, "best rules": ", ".join(ranks[:3])}
+        yield {extension: level} | shown | {"proven": proven, "best rules": ", ".join(ranks[:3])}
 
 
 def unaware(plan: SlotPlan, instance: SlotsInstance) -> float:
-    """Objective of the slots of a plan for packets that are on time, at the rates that they then have."""
+    """Objective of the slots of a plan for another instance, at the rates that they then have."""
     arrays = SlotArrays(instance)
     slots = np.zeros_like(arrays.per_slot)
     for j, (job, given) in enumerate(zip(instance.jobs, plan.slots, strict=True)):

@@ -64,6 +64,27 @@ def delivered(instance: SlotsInstance, seed: int) -> SlotsInstance:
     return SlotsInstance.from_data(data)
 
 
+def overlapped(instance: SlotsInstance, seed: int) -> SlotsInstance:
+    """The same with most gradients in buckets, of which some are ready before the computation ends."""
+    rng, data = np.random.default_rng(seed), instance.model_dump(mode="json")
+    for job in data["jobs"]:
+        count = int(rng.integers(0, 5))
+        job["compute_s"] = float(rng.choice([0.1, 2.0, 10.0]))
+        if count:
+            sizes = (rng.dirichlet(np.ones(count)) * job["gradient_bytes"]).tolist()
+            ready = sorted((rng.random(count) * job["compute_s"]).tolist())
+            job["buckets"] = [{"size_bytes": s, "ready_s": r} for s, r in zip(sizes, ready, strict=True)]
+    return SlotsInstance.from_data(data)
+
+
+def iteration_s(job: SlotJob, rate: float) -> float:
+    """Seconds of an iteration, bucket by bucket."""
+    clock = 0.0
+    for bucket in job.buckets:
+        clock = max(clock, bucket.ready_s) + bucket.size_bytes / rate
+    return max(clock, job.compute_s) if job.buckets else job.compute_s + job.gradient_bytes / rate
+
+
 def expected_hold_s(job: SlotJob, number: int) -> float:
     """Seconds for which a packet holds a slot: the maximum is below a time if all workers are, summed over times."""
     if job.delivery is None:
@@ -103,10 +124,10 @@ def optimum_by_enumeration(instance: SlotsInstance) -> float:
             # A slot fewer at some switch would do for the same rate.
             if any(n > 1 and (n - 1) * give >= rate for n, give in zip(slots, gives, strict=True)):
                 continue
-            time = job.weight * job.iterations * (job.compute_s + job.gradient_bytes / rate)
+            time = job.weight * job.iterations * iteration_s(job, rate)
             menu.append((dict(zip(job.switches, slots, strict=True)), time))
         if job.fallback_bytes_per_s is not None:
-            time = job.weight * job.iterations * (job.compute_s + job.gradient_bytes / job.fallback_bytes_per_s)
+            time = job.weight * job.iterations * iteration_s(job, job.fallback_bytes_per_s)
             menu.append(({}, time))
         menus.append(menu)
     best = math.inf

@@ -5,6 +5,7 @@ import math
 import library_cases
 import numpy as np
 import pytest
+from refusals import one_line
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
@@ -15,6 +16,7 @@ from ddlopt.instances.workloads.cluster_models import cluster_model
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.aggregation.registers.batches import heat
 from ddlopt.models.aggregation.table.chain import sum_chain
+from ddlopt.models.errors import OptionError
 from ddlopt.solvers.aggregation.table.heuristics import UniformTables
 from ddlopt.solvers.contracts import Limits
 
@@ -189,6 +191,21 @@ def test_late_packets_come_to_the_same_jobs():
     assert len({job.delivery.loss for job in late.jobs}) == 20
     assert all(job.delivery.delays_s == () for job in generate("slots", 4, loss=0.9).jobs)
     assert max(job.delivery.loss for job in generate("slots", 4, loss=0.9).jobs) == 0.5
+
+
+def test_buckets_come_to_the_same_jobs():
+    plain = generate("slots", 4, jobs=20, servers=0.5, loss=1e-3)
+    sent = generate("slots", 4, jobs=20, servers=0.5, loss=1e-3, bucket_mb=25.0)
+    assert plain.jobs == tuple(job.model_copy(update={"buckets": ()}) for job in sent.jobs)
+    for job in sent.jobs:
+        ready = [bucket.ready_s for bucket in job.buckets]
+        assert len(ready) == math.ceil(job.gradient_bytes / 25e6)
+        assert ready[-1] == job.compute_s
+        assert ready[0] > 0
+        begin = job.compute_s - cluster_model(job.name.rsplit("-", 1)[0]).backward_s
+        assert np.diff(ready, prepend=begin) == pytest.approx(ready[0] - begin)
+    with one_line(OptionError, "bucket_mb is 0.001, 437929 buckets of a job; at most 1000 are made"):
+        generate("slots", 2, jobs=20, bucket_mb=0.001)
 
 
 def test_bundled_slots_have_both_goals():

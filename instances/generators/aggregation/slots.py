@@ -1,5 +1,6 @@
 """Jobs of a cluster that share aggregating switches: kind ``slots``."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ registers of 32 bits in each of 32 arrays.
 """
 TIMEOUT_US, SLOW_US = 1000.0, 100.0
 """SwitchML sends again after a millisecond; ten round trips of this generator, ours."""
+MOST_BUCKETS = 1000
+"""More are of no use to anybody."""
 UNEVEN = 4.0
 """Between the mean and the most or least often that packets of a job are lost or late; ours, so that jobs differ."""
 
@@ -41,6 +44,7 @@ def shared(
     timeout_us: float | None = None,
     slow_chance: float | None = None,
     slow_us: float | None = None,
+    bucket_mb: float | None = None,
 ) -> SlotsInstance:
     """Jobs in racks whose switches aggregate, and where a job has several racks the switch above them too.
 
@@ -72,6 +76,9 @@ def shared(
         over racks.
     timeout_us, slow_us : float, optional
         After which what was lost is sent again, 1000 unless given; by which a packet is late, 100.
+    bucket_mb : float, optional
+        Largest bucket of gradients, in 10^6 bytes; PyTorch's is 25 unless told otherwise. Buckets of a job are equal,
+        and ready one after the other as the backward pass goes on evenly; without, all of it is sent after the pass.
 
     Returns
     -------
@@ -93,12 +100,18 @@ def shared(
         positive(figure, 1.0 if given is None else given)
         if given is not None and often is None:
             raise OptionError(f"{figure} is given without {chance}; say how often that happens")
+    positive("bucket_mb", 1.0 if bucket_mb is None else bucket_mb)
     at_least("servers", servers, 0)
     one_of("hardware", hardware, tuple(HARDWARE))
     one_of("goal", goal, ("total", "slowest"))
     slots, payload = HARDWARE[hardware]
     drawn = [_job(rng, number, racks, workers, spread, nic_gbit_per_s, rtt_us, servers) for number in range(jobs)]
     counts = [job.pop("workers") for job in drawn]
+    backward_s = [job.pop("backward_s") for job in drawn]
+    if bucket_mb is not None:
+        for job, seconds in zip(drawn, backward_s, strict=True):
+            # From 10^6 bytes
+            job["buckets"] = _buckets(job, seconds, 1e6 * bucket_mb)
     if loss is not None or slow_chance is not None:
         chances = (loss or 0.0, slow_chance or 0.0)
         figures_us = (TIMEOUT_US if timeout_us is None else timeout_us, SLOW_US if slow_us is None else slow_us)
@@ -141,6 +154,7 @@ def _job(
     return {
         "name": f"{model.name}-{number}",
         "workers": count,
+        "backward_s": model.backward_s,
         "iterations": round(10 ** rng.uniform(2, 4)),
         "compute_s": _rounded(model.forward_s_per_sample * model.batch_samples + model.backward_s),
         "gradient_bytes": model.gradient_bytes,
@@ -151,6 +165,19 @@ def _job(
         "links": own if wide else [],
         "fallback_bytes_per_s": _rounded(nic / count) if rng.random() < servers else None,
     }
+
+
+def _buckets(job: dict[str, Any], backward_s: float, largest: float) -> list[dict[str, Any]]:
+    count = math.ceil(job["gradient_bytes"] / largest)
+    if count > MOST_BUCKETS:
+        raise OptionError(f"bucket_mb is {largest / 1e6:g}, {count} buckets of a job; at most {MOST_BUCKETS} are made")
+    return [
+        {
+            "size_bytes": job["gradient_bytes"] / count,
+            "ready_s": job["compute_s"] - backward_s * (count - k) / count,
+        }
+        for k in range(1, count + 1)
+    ]
 
 
 def _delivery(

@@ -24,8 +24,15 @@ _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
     "slots-tiny-late-n3": (
         11, {"jobs": 3, "racks": 2, "workers": 4, "memory": 0.001, "spread": 0.7, "whole": True} | _LATE,
     ),
+    "slots-tiny-overlap-n3": (
+        13, {"jobs": 3, "racks": 1, "workers": 4, "memory": 0.01, "whole": True, "bucket_mb": 25.0},
+    ),
     "slots-racks-late-n24": (
         12, {"jobs": 24, "racks": 4, "memory": 0.2, "servers": 0.5, "spread": 0.8, "whole": True} | _LATE,
+    ),
+    "slots-racks-overlap-n24": (
+        14,
+        {"jobs": 24, "racks": 4, "memory": 0.2, "servers": 0.5, "spread": 0.8, "whole": True, "bucket_mb": 25.0},
     ),
 }  # fmt: skip
 """Seed and options of kind ``slots`` by name."""

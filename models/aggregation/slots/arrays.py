@@ -1,11 +1,13 @@
 """An instance of ``slots`` as arrays: rates of jobs under rows that are linear in them."""
 
+from copy import copy
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.aggregation.slots.instance import SlotJob, SlotPlan, SlotsInstance
 from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +29,12 @@ class SlotArrays:
         Rate that a slot gives; 0 where the switch does not aggregate for the job.
     cap : (n,) array
         The largest rate that the network card and each row by itself allow.
+    costs, hidden : (m, n) arrays
+        Weighted bytes from a bucket on, and weighted seconds that are left of the computation when that is ready: the
+        job takes as much longer than it computes as the largest of ``costs / rate - hidden``. Those that are never the
+        largest are left out; they are in their order, and zeros stand for the computation.
+    begins, ends : (m, n) arrays
+        Rates between which each is the largest; infinite where there are fewer.
     """
 
     def __init__(self, instance: SlotsInstance) -> None:
@@ -56,6 +64,7 @@ class SlotArrays:
             *(f"aggregation rate of {instance.switches[s].name}" for s in limited),
         )
         self.cap: Floats = self._caps()
+        self._set_lines()
 
     def _caps(self) -> Floats:
         nic = np.array([job.nic_bytes_per_s * float(job.sent_once) for job in self.instance.jobs])
@@ -67,6 +76,18 @@ class SlotArrays:
         found: Floats = np.minimum(nic, each.min(axis=0))
         return found
 
+    def _set_lines(self) -> None:
+        lines = [_largest(job, weight) for job, weight in zip(self.instance.jobs, self.weight.tolist(), strict=True)]
+        shape = (max(map(len, lines)), self.count)
+        self.costs: Floats = np.zeros(shape)
+        self.hidden: Floats = np.zeros(shape)
+        self.begins: Floats = np.full(shape, np.inf)
+        self.ends: Floats = np.full(shape, np.inf)
+        for j, own in enumerate(lines):
+            for k, line in enumerate(own):
+                self.costs[k, j], self.hidden[k, j], self.begins[k, j] = line
+            self.ends[: len(own) - 1, j] = [line.begin for line in own[1:]]
+
     @property
     def count(self) -> int:
         """Number of jobs."""
@@ -74,8 +95,47 @@ class SlotArrays:
 
     @cached_property
     def cost(self) -> Floats:
-        """(n,) weighted gradient bytes: over the rate, the weighted seconds of communication."""
+        """(n,) weighted gradient bytes: over the rate, the weighted seconds of communication, hidden ones included."""
         return self.weight * self.gradient_bytes
+
+    def only(self, chosen: npt.NDArray[np.bool_], cap: Floats, rows: Floats, limits: Floats) -> "SlotArrays":
+        """The same for (n,) chosen jobs that cannot fall back, with other caps (n,), rows (k, n) and limits (k,)."""
+        found = copy(self)
+        found.__dict__.pop("cost", None)
+        found.__dict__.pop("lost_back", None)
+        for name in ("weight", "compute_s", "gradient_bytes"):
+            setattr(found, name, getattr(self, name)[chosen])
+        for name in ("per_slot", "memory", "costs", "hidden", "begins", "ends"):
+            setattr(found, name, getattr(self, name)[:, chosen])
+        found.fallback = np.zeros(int(chosen.sum()))
+        found.cap, found.rows, found.limits = cap[chosen], rows[:, chosen], limits
+        return found
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a job sends while it computes."""
+        return bool(self.hidden.any())
+
+    def lost(self, rates: Floats) -> Floats:
+        """(n,) weighted seconds that jobs take at (n,) rates beyond computation; infinite at rate 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(self.costs > 0, self.costs / rates, 0.0) - self.hidden
+        found: Floats = each.max(axis=0)
+        return found
+
+    @cached_property
+    def lost_back(self) -> Floats:
+        """(n,) the same for jobs that fall back; infinite for those that cannot."""
+        return self.lost(self.fallback)
+
+    def best_rates(self, asked: Floats) -> Floats:
+        """(n,) rates up to the caps with the least of what is lost and ``asked`` (n,) for each byte per second."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            free = np.where(self.costs > 0, np.sqrt(self.costs / asked), 0.0)
+        # What is lost falls ever slower: the first rate at which more is not worth what is asked.
+        reached = np.maximum(free, self.begins)
+        found: Floats = np.minimum(self.cap, np.where(reached <= self.ends, reached, np.inf).min(axis=0))
+        return found
 
     @cached_property
     def compute_total_s(self) -> float:
@@ -108,6 +168,31 @@ class SlotArrays:
 
     def objective(self, rates: Floats, aggregated: npt.NDArray[np.bool_]) -> float:
         """As ``evaluate`` has it, up to rounding."""
-        with np.errstate(divide="ignore"):
-            times = self.weight * (self.compute_s + self.gradient_bytes / np.where(aggregated, rates, self.fallback))
+        times = self.weight * self.compute_s + self.lost(np.where(aggregated, rates, self.fallback))
         return float(times.sum() if self.instance.goal == "total" else times.max())
+
+
+class _Line(NamedTuple):
+    cost: float
+    hidden: float
+    begin: float
+
+
+def _largest(job: SlotJob, weight: float) -> list[_Line]:
+    """The lines of a job that are the largest at some rate, from the lowest rate on."""
+    if not job.buckets:
+        return [_Line(weight * job.gradient_bytes, 0.0, 0.0)]
+    found: list[_Line] = []
+    given = [(weight * float(left), weight * (job.compute_s - ready)) for ready, left in job.left_to_send]
+    for cost, hidden in [*given, (0.0, 0.0)]:
+        begin = 0.0
+        while found:
+            last = found[-1]
+            begin = (last.cost - cost) / (last.hidden - hidden) if last.hidden > hidden else np.inf
+            if begin > last.begin:
+                break
+            found.pop()
+            begin = 0.0
+        if begin < np.inf:
+            found.append(_Line(cost, hidden, begin))
+    return found

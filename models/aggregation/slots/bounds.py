@@ -10,6 +10,8 @@ from ddlopt.models.tolerances import ROUNDING
 
 _MOST = 20
 """Rows that are tried."""
+_PARTS = tuple(0.5**k for k in range(8))
+"""Of such a price, where jobs send while they compute, which makes rates worth less."""
 _ROUNDING = 10 * ROUNDING
 """Relative margin for what floats make of the rows."""
 
@@ -18,6 +20,7 @@ def slots_bound(instance: SlotsInstance) -> float:
     r"""Goal ``slowest``: the optimum. Goal ``total``: the best bound of a price for a single row.
 
     Were row k all there is, its price would be :math:`(\sum_j \sqrt{W_j g_j a_{kj}} / b_k)^2` (Cauchy and Schwarz).
+    That is too high for jobs that send while they compute; parts of it are tried for them.
     """
     arrays = SlotArrays(instance)
     if instance.goal == "slowest":
@@ -26,7 +29,8 @@ def slots_bound(instance: SlotsInstance) -> float:
     prices = (sums / arrays.limits) ** 2
     found = price_bound(arrays, np.zeros(len(prices)))
     for row in np.argsort(-prices * arrays.limits)[:_MOST]:
-        single = np.zeros(len(prices))
-        single[row] = prices[row]
-        found = max(found, price_bound(arrays, single))
+        for part in _PARTS if arrays.overlaps else (1.0,):
+            single = np.zeros(len(prices))
+            single[row] = part * prices[row]
+            found = max(found, price_bound(arrays, single))
     return found

@@ -72,8 +72,8 @@ class _Check:
         number, found = self._number, []
         for job, rate in zip(self._instance.jobs, self._solution.rates_bytes_per_s, strict=True):
             used = job.fallback_bytes_per_s if rate is None else rate
-            iteration = number(job.compute_s) + number(job.gradient_bytes) / number(used or 0)
-            found.append(number(job.weight) * number(job.iterations) * iteration)
+            ends = [number(ready) + number(left) / number(used or 0) for ready, left in job.left_to_send]
+            found.append(number(job.weight) * number(job.iterations) * max(number(job.compute_s), *ends))
         return found
 
     def jobs(self) -> list[Violation]:

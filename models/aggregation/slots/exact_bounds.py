@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import ceil
 
-from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.aggregation.slots.instance import SlotJob, SlotsInstance
 from ddlopt.models.errors import NotApplicableError
 
 _HALVINGS = 60
@@ -17,7 +17,8 @@ _RATE_BITS = 40
 def exact_slots_bound(instance: SlotsInstance) -> Fraction:
     """Seconds that some job takes in every plan.
 
-    A job that takes less than t sends at a rate of more than :math:`g / (t / W - c)`, and so all of these together must
+    A job that takes less than t sends at a rate of more than :math:`g / (t / W - c)`, with buckets of more than each of
+    them asks for, and so all of these together must
     fit into memory, links and aggregation rates, but for jobs whose fallback is as fast. Where they do not, t is a
     bound; the largest is found by bisection.
 
@@ -44,16 +45,27 @@ def exact_slots_bound(instance: SlotsInstance) -> Fraction:
     return low
 
 
+def _needed(job: SlotJob, iteration: Fraction) -> Fraction | None:
+    """Rate for an iteration of so many seconds, rounded down; None where none is enough."""
+    rate = Fraction(0)
+    for ready, size in job.left_to_send:
+        left = iteration - Fraction(ready)
+        if left <= 0 or iteration <= Fraction(job.compute_s):
+            return None
+        rate = max(rate, size / left)
+    return Fraction(int(rate * 2**_RATE_BITS), 2**_RATE_BITS)
+
+
 def _is_passed(instance: SlotsInstance, limit: Fraction) -> bool:
     """Whether in no plan all jobs take less than ``limit`` seconds."""
     slots = [Fraction(0)] * len(instance.switches)
     sums = [Fraction(0)] * len(instance.switches)
     links = [Fraction(0)] * len(instance.links)
     for job in instance.jobs:
-        left = limit / (Fraction(job.weight) * Fraction(job.iterations)) - Fraction(job.compute_s)
-        if left <= 0:
+        iteration = limit / (Fraction(job.weight) * Fraction(job.iterations))
+        rate = _needed(job, iteration)
+        if rate is None:
             return True
-        rate = Fraction(int(Fraction(job.gradient_bytes) / left * 2**_RATE_BITS), 2**_RATE_BITS)
         if job.fallback_bytes_per_s is not None and rate <= Fraction(job.fallback_bytes_per_s):
             continue
         if rate > Fraction(job.nic_bytes_per_s) * job.sent_once:

@@ -1,6 +1,8 @@
 """Memory of aggregating switches, in slots, and rates, shared among training jobs."""
 
+import math
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -8,6 +10,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
 from ddlopt.models.aggregation.slots.delivery import Delivery, wait_exact, wait_s
 from ddlopt.models.contracts import Part, without
+from ddlopt.models.tolerances import ROUNDING
 
 SlotGoal = Literal["total", "slowest"]
 
@@ -39,6 +42,20 @@ class SlotLink(Part):
     bandwidth_bytes_per_s: float = Field(gt=0)
 
 
+class Bucket(Part):
+    """Gradients that are sent one after the other, as soon as they are ready.
+
+    Parameters
+    ----------
+    size_bytes : float
+    ready_s : float
+        After the iteration has begun; the backward pass goes on behind it.
+    """
+
+    size_bytes: float = Field(gt=0)
+    ready_s: float = Field(ge=0)
+
+
 class SlotJob(Part):
     """A training job whose workers all stream their gradients at one rate.
 
@@ -50,7 +67,7 @@ class SlotJob(Part):
     iterations : float
         That are left.
     compute_s : float
-        Of an iteration, before the gradient is sent.
+        Of an iteration; without ``buckets`` the gradient is sent after it.
     gradient_bytes : float
         What each worker sends in an iteration.
     nic_bytes_per_s : float
@@ -65,6 +82,9 @@ class SlotJob(Part):
         Rate at which a parameter server adds the gradients up, over other routes, if the job is given no slots.
     delivery : Delivery, optional
         Packets that are late or lost; without, all are on time.
+    buckets : tuple of Bucket
+        Of which the gradient consists, in the order in which they are sent, none ready before the one ahead of it. The
+        first ones are sent while the backward pass goes on.
     """
 
     name: str
@@ -78,10 +98,29 @@ class SlotJob(Part):
     links: tuple[int, ...] = ()
     fallback_bytes_per_s: float | None = Field(default=None, gt=0)
     delivery: Delivery | None = None
+    buckets: tuple[Bucket, ...] = ()
+
+    @model_validator(mode="after")
+    def _buckets_are_the_gradient(self) -> Self:
+        if not self.buckets:
+            return self
+        size = math.fsum(bucket.size_bytes for bucket in self.buckets)
+        if abs(size - self.gradient_bytes) > ROUNDING * self.gradient_bytes:
+            raise ValueError(
+                f"'{self.name}': buckets have {size:.10g} bytes together, but gradient_bytes is "
+                f"{self.gradient_bytes:.10g}"
+            )
+        ready = [bucket.ready_s for bucket in self.buckets]
+        for place, (before, after) in enumerate(zip(ready, [*ready[1:], self.compute_s], strict=True)):
+            if before > after:
+                last = place == len(ready) - 1
+                than = f"compute_s, {after:.10g}" if last else f"buckets[{place + 1}], which is sent behind it"
+                raise ValueError(f"'{self.name}': buckets[{place}] is ready at {before:.10g} s, later than {than}")
+        return self
 
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "delivery")
+        return without(self, data_of(self), "delivery", "buckets")
 
     def hold_s(self, number: int) -> float:
         """Expected seconds for which a packet holds a slot, at the switch of that number in ``switches``."""
@@ -91,6 +130,14 @@ class SlotJob(Part):
         """The same without rounding but that of :func:`~ddlopt.models.aggregation.slots.delivery.wait_exact`."""
         wait = wait_exact(self.delivery, self.delivery.workers[number], up) if self.delivery else 0
         return Fraction(self.rtt_s) + wait
+
+    @cached_property
+    def left_to_send(self) -> tuple[tuple[float, Fraction], ...]:
+        """When each bucket is ready, and the bytes from it on; without buckets the whole gradient after computation."""
+        if not self.buckets:
+            return ((self.compute_s, Fraction(self.gradient_bytes)),)
+        sizes = [Fraction(bucket.size_bytes) for bucket in self.buckets]
+        return tuple((bucket.ready_s, sum(sizes[k:], Fraction(0))) for k, bucket in enumerate(self.buckets))
 
     @property
     def sent_once(self) -> Fraction:
@@ -115,6 +162,10 @@ class SlotsInstance(AggregationProblem):
     :math:`f_j`. With :math:`W_j` the product of weight and iterations, minimised is the sum over jobs of
     :math:`W_j (c_j + g_j / \lambda_j)` (goal ``total``) or the largest of these (``slowest``): compute and
     communication follow each other.
+
+    A job with ``buckets`` sends while it computes: bucket k is ready at :math:`r_{jk}`, and :math:`g_{jk}` bytes are
+    those from it on. Its time is :math:`\max\{c_j, \max_k r_{jk} + g_{jk} / \lambda_j\}` in place of
+    :math:`c_j + g_j / \lambda_j`, which is convex in the rate, too.
 
     Where packets are late or lost (``delivery``), a slot is held for :math:`H_{js} = \mathrm{RTT}_j + \mathbb{E}
     \max_{i \le n_{js}} X_{ji}` seconds in place of :math:`\mathrm{RTT}_j`, until the last of the :math:`n_{js}`

@@ -8,7 +8,8 @@ With prices :math:`\mu_k \ge 0` of the rows :math:`\sum_j a_{kj} \lambda_j \le b
     \qquad q_j = \sum_k \mu_k a_{kj},
 
 whatever the prices are (Lagrangian duality). The minimum is at
-:math:`\lambda = \min(u_j, \sqrt{W_j g_j / q_j})`. Where job j may fall back it is not above
+:math:`\lambda = \min(u_j, \sqrt{W_j g_j / q_j})`; with buckets at such a root of one of them, or where another becomes
+the one that decides. Where job j may fall back it is not above
 :math:`W_j g_j / f_j`. Where slots are whole, the job pays for the slots it takes: with r bytes per second for each,
 the function of the number of slots is convex, so its minimum is at one of the whole numbers beside that of
 :math:`\lambda / r`. Of switches with different payloads only those count whole that give the most for a slot.
@@ -32,7 +33,7 @@ def price_bound(arrays: SlotArrays, prices: Floats, whole: bool = True) -> float
     """
     prices = np.maximum(0.0, np.nan_to_num(prices, posinf=0.0))
     counted = whole and arrays.instance.whole
-    least = np.minimum(_least_whole(arrays, prices) if counted else _least(arrays, prices), _back(arrays))
+    least = np.minimum(_least_whole(arrays, prices) if counted else _least(arrays, prices), arrays.lost_back)
     paid = prices * arrays.limits
     terms = [arrays.compute_total_s, *least.tolist(), *(-paid).tolist()]
     return math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
@@ -41,18 +42,12 @@ def price_bound(arrays: SlotArrays, prices: Floats, whole: bool = True) -> float
 def rates_at(arrays: SlotArrays, prices: Floats) -> Floats:
     """(n,) rates that are best for each job at (k,) prices, were slots not whole and nobody fell back."""
     asked: Floats = prices @ arrays.rows
-    with np.errstate(divide="ignore"):
-        return np.minimum(arrays.cap, np.sqrt(arrays.cost / asked))
-
-
-def _back(arrays: SlotArrays) -> Floats:
-    with np.errstate(divide="ignore"):
-        return arrays.cost / arrays.fallback
+    return arrays.best_rates(asked)
 
 
 def _least(arrays: SlotArrays, prices: Floats) -> Floats:
     rates = rates_at(arrays, prices)
-    return arrays.cost / rates + (prices @ arrays.rows) * rates
+    return arrays.lost(rates) + (prices @ arrays.rows) * rates
 
 
 def _least_whole(arrays: SlotArrays, prices: Floats) -> Floats:
@@ -64,10 +59,9 @@ def _least_whole(arrays: SlotArrays, prices: Floats) -> Floats:
     unit = np.where(most > 0, most, np.inf)
     wanted = rates_at(arrays, prices) / unit
     found = np.full(arrays.count, np.inf)
-    with np.errstate(divide="ignore"):
-        free = np.minimum(arrays.cap, np.sqrt(arrays.cost / np.maximum(other, 0.0)))
+    free = arrays.best_rates(np.maximum(other, 0.0))
     for slots in (np.floor(wanted), np.floor(wanted) + 1):
         taken = np.where(most > 0, np.maximum(1.0, slots), 0.0)
         rates = np.where(most > 0, np.minimum(free, taken * most), free)
-        found = np.minimum(found, arrays.cost / rates + np.maximum(other, 0.0) * rates + for_slot * taken)
+        found = np.minimum(found, arrays.lost(rates) + np.maximum(other, 0.0) * rates + for_slot * taken)
     return found

@@ -17,9 +17,10 @@ class Needed(NamedTuple):
 
 def needed_for(arrays: SlotArrays, time_s: float) -> Needed:
     """Rates of jobs that must not take longer than ``time_s``; infinite where no rate does."""
-    left = time_s / arrays.weight - arrays.compute_s
-    with np.errstate(divide="ignore"):
-        rates = np.where(left > 0, arrays.gradient_bytes / np.where(left > 0, left, 1.0), np.inf)
+    left = time_s - arrays.weight * arrays.compute_s + arrays.hidden
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(left > 0, arrays.costs / np.where(left > 0, left, 1.0), np.inf)
+    rates = np.where(arrays.costs > 0, each, np.where(left >= 0, 0.0, np.inf)).max(axis=0)
     return Needed(rates, rates > arrays.fallback)
 
 

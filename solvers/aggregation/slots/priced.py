@@ -14,8 +14,8 @@ from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.aggregation.slots.slowest import least_slowest_s, needed_for
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
-from ddlopt.solvers.aggregation.slots.interior_point import Rates, best_rates
-from ddlopt.solvers.aggregation.slots.rates import Flags
+from ddlopt.solvers.aggregation.slots.interior_point import Rates
+from ddlopt.solvers.aggregation.slots.rates import Flags, least_lost
 from ddlopt.solvers.aggregation.slots.rounding import Rounding
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
@@ -50,7 +50,8 @@ class PricedSlots(CertifiedMethod, uses=()):
     Parameters
     ----------
     solver : {"interior", "clarabel", "scs"}
-        Our method, or CVXPY's program :class:`~ddlopt.models.aggregation.slots.formulations.slot_shares.SlotShares`.
+        Our method, or CVXPY's program :class:`~ddlopt.models.aggregation.slots.formulations.slot_shares.SlotShares`,
+        which is taken in any case where jobs send while they compute.
     """
 
     solver: str = "interior"
@@ -90,7 +91,7 @@ class PricedSlots(CertifiedMethod, uses=()):
 
     def _relaxed(self, arrays: SlotArrays, clock: Clock) -> tuple[Rates, str]:
         if self.solver == "interior":
-            return relaxation(arrays), "ddlopt"
+            return relaxation(arrays), "clarabel" if arrays.overlaps else "ddlopt"
         from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
         from ddlopt.solvers.backends.convex import Convex
 
@@ -134,9 +135,9 @@ def relaxation(arrays: SlotArrays) -> Rates:
     inside = arrays.fallback < arrays.cap
     rates, prices = np.zeros(arrays.count), np.zeros(len(arrays.limits))
     if inside.any():
-        cost, cap, rows = arrays.cost[inside], arrays.cap[inside], arrays.rows[:, inside]
-        found = best_rates(cost, cap, rows, arrays.limits, arrays.fallback[inside])
-        rates[inside], prices = found.rates, found.prices
+        part = arrays.only(inside, arrays.cap, arrays.rows, arrays.limits)
+        part.fallback = arrays.fallback[inside]
+        rates[inside], prices = least_lost(part)
     return Rates(rates, prices)
 
 
@@ -197,8 +198,7 @@ class _Choice:
 
     def __init__(self, arrays: SlotArrays, relaxed: Rates, clock: Clock) -> None:
         self._arrays, self._relaxed, self._clock = arrays, relaxed, clock
-        with np.errstate(divide="ignore"):
-            self._back: Floats = arrays.cost / arrays.fallback
+        self._back: Floats = arrays.lost_back
 
     def best(self) -> _Plan:
         """The best plan found."""
@@ -259,13 +259,12 @@ class _Choice:
         if rates is None:
             rates = np.zeros(arrays.count)
             if chosen.any():
-                cost, cap, rows = arrays.cost[chosen], arrays.cap[chosen], arrays.rows[:, chosen]
-                rates[chosen], prices = best_rates(cost, cap, rows, arrays.limits, np.zeros(len(cost)))
+                rates[chosen], prices = least_lost(arrays.only(chosen, arrays.cap, arrays.rows, arrays.limits))
         slots = None
         if arrays.instance.whole and chosen.any():
             rounded = Rounding(arrays, chosen, prices, self._clock).round(rates, exchange)
             if rounded is None:
                 return None
             rates, slots = rounded
-        cost = (arrays.cost[chosen] / rates[chosen]).sum() + self._back[~chosen].sum()
+        cost = arrays.lost(rates)[chosen].sum() + self._back[~chosen].sum()
         return _Plan(float(cost), rates, chosen, slots)

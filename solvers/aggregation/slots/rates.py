@@ -4,8 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
+from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.aggregation.slots.interior_point import best_rates
+from ddlopt.solvers.aggregation.slots.interior_point import Rates, best_rates
+from ddlopt.solvers.contracts import Limits, Status
 
 Flags = npt.NDArray[np.bool_]
 
@@ -50,11 +52,30 @@ def cheapest_rates(arrays: SlotArrays, slots: Floats, aggregated: Flags) -> Floa
     rates = np.where(aggregated, caps, 0.0)
     if (rows @ rates <= limits).all():
         return rates
-    found = best_rates(
-        arrays.cost[aggregated], caps[aggregated], rows[:, aggregated], limits, np.zeros(int(aggregated.sum()))
-    )
-    rates[aggregated] = found.rates
+    rates[aggregated] = least_lost(arrays.only(aggregated, caps, rows, limits)).rates
     return rates
+
+
+def least_lost(arrays: SlotArrays, solver: str = "clarabel") -> Rates:
+    """Rates and prices of the relaxation, by our method; of jobs that send while they compute, by a conic solver.
+
+    What these lose has kinks, at which our method's steps would be no longer than the distance to the next.
+
+    Raises
+    ------
+    NoSolutionError
+        If the conic solver breaks down.
+    """
+    if not arrays.overlaps:
+        return best_rates(arrays.cost, arrays.cap, arrays.rows, arrays.limits, arrays.fallback)
+    from ddlopt.models.aggregation.slots.formulations.slot_shares import prices_of, rates_of, shares
+    from ddlopt.solvers.backends.convex import Convex
+
+    problem = shares(arrays)
+    outcome = Convex(solver).solve(problem, Limits())
+    if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
+        raise NoSolutionError(outcome.message)
+    return Rates(rates_of(problem, arrays), prices_of(problem, arrays))
 
 
 def whole_shares(shares: Floats, slots: float) -> Floats:

@@ -62,7 +62,7 @@ class Rounding:
             rates = np.where(can, held(arrays, slots), 1.0)
             fewer = np.where(can, np.minimum(rates, arrays.per_slot[s] * (slots[s] - 1)), 1.0)
             left = np.where(can, self._needed(fewer), slots)
-            lost = arrays.cost / fewer - arrays.cost / rates
+            lost = arrays.lost(fewer) - arrays.lost(rates)
             worth = np.divide(lost, self._price @ (slots - left), out=np.full(arrays.count, np.inf), where=can)
             j = int(np.argmin(worth))
             slots = np.where(np.arange(arrays.count) == j, left, slots)
@@ -78,9 +78,10 @@ class Rounding:
             extra = np.where(self._on, np.maximum(self._needed(target) - slots, 0.0), 0.0)
             fits = (slots.sum(axis=1)[:, None] + extra <= arrays.slots[:, None]).all(axis=0)
             gains = able & fits & (target > rates * (1 + IMPROVEMENT_TOL))
+            gain = arrays.lost(np.where(gains, rates, 1.0)) - arrays.lost(np.where(gains, target, 1.0))
+            gains = gains & (gain > 0)
             if not gains.any():
                 break
-            gain = arrays.cost / np.where(gains, rates, 1.0) - arrays.cost / np.where(gains, target, 1.0)
             worth = np.where(gains, gain / (self._price @ extra + ROUNDING * self._price.min()), -np.inf)
             j = int(np.argmax(worth))
             rates[j], slots = target[j], slots + np.where(np.arange(arrays.count) == j, extra, 0.0)
@@ -94,7 +95,7 @@ class Rounding:
         return room
 
     def _cost(self, rates: Floats) -> float:
-        return float((self._arrays.cost[self._aggregated] / rates[self._aggregated]).sum())
+        return float(self._arrays.lost(rates)[self._aggregated].sum())
 
     def _exchanged(self, start: Rounded) -> Rounded:
         """Take one step from a job and give what it frees to others, while that helps."""

@@ -26,7 +26,8 @@ class SlotShares:
 
     with y = 0 for jobs that cannot fall back: the cones are second-order ones. The perspective :math:`(1-y)^2/z` makes
     the relaxation of the choice as tight as it can be for each job by itself: at a given rate its cost is the largest
-    convex function below that of both. For goal ``slowest`` the largest of :math:`W_j c_j` plus the job's term is
+    convex function below that of both. With buckets, :math:`\alpha_j t_j` is the largest of :math:`\alpha_{jk} t_j -
+    W_j (c_j - r_{jk}) (1 - y_j)` and 0. For goal ``slowest`` the largest of :math:`W_j c_j` plus the job's term is
     minimised. Times are counted in :math:`\sum_j \alpha_j`.
 
     Without fallback and with ``whole`` false the optimum is that of the instance. The multiplier of a row is the price
@@ -60,37 +61,11 @@ class SlotShares:
 
     def problem(self, instance: SlotsInstance) -> cp.Problem:
         """The program; see the class for its ports."""
-        arrays = SlotArrays(instance)
-        count, unit = arrays.count, unit_s(arrays)
-        part, inverse = cp.Variable(count, name="part"), cp.Variable(count, name="inverse")
-        back = cp.Variable(count, name="back")
-        may = arrays.fallback > 0
-        sending = arrays.cost / arrays.cap / unit
-        falling = np.divide(arrays.cost, arrays.fallback, out=np.zeros(count), where=may) / unit
-        rows = arrays.rows * arrays.cap / arrays.limits[:, None]
-        constraints = [
-            rows @ part <= 1,
-            part >= 0,
-            part + back <= 1,
-            back >= 0,
-            back <= may.astype(float),
-            cp.SOC(inverse + part, cp.vstack([inverse - part, 2 * (1 - back)])),
-        ]
-        lost = cp.multiply(sending, inverse) + cp.multiply(falling, back)
-        if instance.goal == "slowest":
-            return cp.Problem(cp.Minimize(cp.max(lost + arrays.weight * arrays.compute_s / unit)), constraints)
-        return cp.Problem(cp.Minimize(cp.sum(lost)), constraints)
+        return shares(SlotArrays(instance), instance.goal == "slowest")
 
     def read(self, problem: cp.Problem, instance: SlotsInstance) -> Floats:
         """(n,) rates of a solved ``problem``, shrunk together where a row is passed by a solver's tolerance."""
-        value = problem.var_dict["part"].value
-        if value is None:
-            raise SolverError("the problem has no values; solve it first")
-        arrays = SlotArrays(instance)
-        # A solver may end at 0 or just below, where the time has no value.
-        rates: Floats = np.clip(np.nan_to_num(value), 1e-9, 1.0) * arrays.cap
-        used = arrays.rows @ rates / arrays.limits
-        return rates / max(1.0, float(used.max()))
+        return rates_of(problem, SlotArrays(instance))
 
     def value(self, problem: cp.Problem, instance: SlotsInstance) -> float:
         """The objective of a solved ``problem`` in seconds, right up to the solver's tolerances."""
@@ -100,12 +75,54 @@ class SlotShares:
 
     def prices(self, problem: cp.Problem, instance: SlotsInstance) -> Floats:
         """(k,) seconds that one more slot, or byte per second of a link, would save; zeros if unsolved."""
-        arrays = SlotArrays(instance)
-        found = problem.constraints[0].dual_value
-        if found is None:
-            return np.zeros(len(arrays.limits))
-        prices: Floats = np.maximum(0.0, np.nan_to_num(found)) * unit_s(arrays) / arrays.limits
-        return prices
+        return prices_of(problem, SlotArrays(instance))
+
+
+def shares(arrays: SlotArrays, slowest: bool = False) -> cp.Problem:
+    """The program of some jobs and rows; see :class:`SlotShares`."""
+    count, unit = arrays.count, unit_s(arrays)
+    part, inverse = cp.Variable(count, name="part"), cp.Variable(count, name="inverse")
+    back = cp.Variable(count, name="back")
+    may = arrays.fallback > 0
+    falling = np.where(may, arrays.lost_back, 0.0) / unit
+    rows = arrays.rows * arrays.cap / arrays.limits[:, None]
+    constraints = [
+        rows @ part <= 1,
+        part >= 0,
+        part + back <= 1,
+        back >= 0,
+        back <= may.astype(float),
+        cp.SOC(inverse + part, cp.vstack([inverse - part, 2 * (1 - back)])),
+    ]
+    # One after each bucket that may decide; at least the computation, which has neither bytes nor anything hidden.
+    sending = [
+        cp.multiply(costs / arrays.cap / unit, inverse) - cp.multiply(hidden / unit, 1 - back)
+        for costs, hidden in zip(arrays.costs, arrays.hidden, strict=True)
+    ]
+    lost = (cp.maximum(*sending) if len(sending) > 1 else sending[0]) + cp.multiply(falling, back)
+    if slowest:
+        return cp.Problem(cp.Minimize(cp.max(lost + arrays.weight * arrays.compute_s / unit)), constraints)
+    return cp.Problem(cp.Minimize(cp.sum(lost)), constraints)
+
+
+def rates_of(problem: cp.Problem, arrays: SlotArrays) -> Floats:
+    """See :meth:`SlotShares.read`."""
+    value = problem.var_dict["part"].value
+    if value is None:
+        raise SolverError("the problem has no values; solve it first")
+    # A solver may end at 0 or just below, where the time has no value.
+    rates: Floats = np.clip(np.nan_to_num(value), 1e-9, 1.0) * arrays.cap
+    used = arrays.rows @ rates / arrays.limits
+    return rates / max(1.0, float(used.max(initial=0.0)))
+
+
+def prices_of(problem: cp.Problem, arrays: SlotArrays) -> Floats:
+    """See :meth:`SlotShares.prices`."""
+    found = problem.constraints[0].dual_value
+    if found is None:
+        return np.zeros(len(arrays.limits))
+    prices: Floats = np.maximum(0.0, np.nan_to_num(found)) * unit_s(arrays) / arrays.limits
+    return prices
 
 
 def unit_s(arrays: SlotArrays) -> float:

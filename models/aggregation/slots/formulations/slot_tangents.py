@@ -47,10 +47,12 @@ class SlotTangents:
           \ \text{(whole)} \\
         & \textstyle\sum_j x_{js} \le M_s, \qquad \sum_j a_{kj} u_j z_j \le b_k .
 
-    Each tangent is multiplied by 1 - y (its perspective), so no big-M is needed. Points are so dense that times
-    are right up to ``tolerance``, which makes the model an outer approximation: its bound holds, and the rates read are
-    as good up to that. They lie where the rate of a better plan can be: with ``prices``, a rate at which the job by
-    itself takes the bound of the prices above ``limit_s`` is of no use.
+    Each tangent is multiplied by 1 - y (its perspective), so no big-M is needed. A job with buckets has tangents to the
+    time after the bucket that decides at :math:`\zeta`, less what is hidden behind its computation, and to two where
+    another becomes the one that decides; :math:`g_j / f_j` is then what it takes on its server beyond computation.
+    Points are so dense that times are right up to ``tolerance``, which makes the model an outer approximation: its
+    bound holds, and the rates read are as good up to that. They lie where the rate of a better plan can be: with
+    ``prices``, a rate at which the job by itself takes the bound of the prices above ``limit_s`` is of no use.
 
     Parameters
     ----------
@@ -118,16 +120,17 @@ class SlotTangents:
             rows["rows_hold"][k] = weighted((a, block.rate[j]) for j, a in enumerate(used) if a) <= 1.0
         rows.add_to(block, **_ROWS)
         terms = [(1.0, time) for time in block.time.values()]
-        terms += [(float(arrays.cost[j] / arrays.fallback[j] / unit), block.back[j]) for j in may]
+        terms += [(float(arrays.lost_back[j] / unit), block.back[j]) for j in may]
         block.objective = pyo.Expression(expr=linear(terms))
 
     def _add_times(self, rows: Rows, block: pyo.Block, arrays: SlotArrays, unit: float) -> None:
         for j, points in enumerate(self.points(arrays)):
-            weight = float(arrays.cost[j] / arrays.cap[j] / unit)
             time, rate = term(block.time[j]), term(block.rate[j])
             sends = 1 - term(block.back[j]) if j in block.back else 1
-            for place, point in enumerate(points):
-                rows["times_are_taken"][j, place] = time >= 2 * weight / point * sends - weight / point**2 * rate
+            for place, (point, k) in enumerate(_with_kinks(arrays, j, points)):
+                weight = float(arrays.costs[k, j] / arrays.cap[j] / unit)
+                at_none = 2 * weight / point - float(arrays.hidden[k, j]) / unit
+                rows["times_are_taken"][j, place] = time >= at_none * sends - weight / point**2 * rate
             if j in block.back:
                 rows["rates_need_switches"][j] = rate <= sends
 
@@ -159,21 +162,19 @@ class SlotTangents:
         prices[: len(self.prices)] = np.maximum(0.0, self.prices)
         limit_s = math.inf if self.limit_s is None else self.limit_s
         asked = prices @ arrays.rows
-        with np.errstate(divide="ignore"):
-            best = np.minimum(arrays.cap, np.sqrt(arrays.cost / asked))
-        least = arrays.cost / best + asked * best
+        best = arrays.best_rates(asked)
+        least = arrays.lost(best) + asked * best
         room = max(0.0, limit_s - price_bound(arrays, prices, whole=False)) * (1 + BOUND_MARGIN) + BOUND_MARGIN * least
         if math.isinf(limit_s):
             return arrays.cap / _WIDEST, arrays.cap
-        back = np.divide(arrays.cost, arrays.fallback, out=np.full(arrays.count, np.inf), where=arrays.fallback > 0)
-        worst = np.minimum(least, back) + room
+        worst = np.minimum(least, arrays.lost_back) + room
 
         def end(outside: Floats) -> Floats:
             """Where the job begins to be too dear, between its best rate and one that is."""
             inside = best
             for _ in range(_BISECTIONS):
                 middle = np.sqrt(inside * outside)
-                dear = arrays.cost / middle + asked * middle > worst
+                dear = arrays.lost(middle) + asked * middle > worst
                 inside, outside = np.where(dear, inside, middle), np.where(dear, middle, outside)
             return outside
 
@@ -221,3 +222,16 @@ class SlotTangents:
         """Weighted seconds, computation included."""
         arrays = SlotArrays(instance)
         return value * unit_s(arrays) + arrays.compute_total_s
+
+
+def _with_kinks(arrays: SlotArrays, j: int, points: list[float]) -> list[tuple[float, int]]:
+    """Points of a job with the bucket that decides there, and points where another begins to, with both."""
+    begins = (arrays.begins[:, j] / arrays.cap[j]).tolist()
+    found = []
+    for k, begin in enumerate(begins):
+        end = begins[k + 1] if k + 1 < len(begins) else math.inf
+        if arrays.costs[k, j]:
+            kinks = {each for each in (begin, end) if points[0] < each < points[-1]}
+            own = {point for point in points if begin <= point < end}
+            found += [(point, k) for point in sorted(own | kinks)]
+    return found

@@ -1,11 +1,12 @@
 """Methods for jobs that share switches: rules, prices, rounding and the integer program."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import get_args
 
 import numpy as np
 import pytest
-from slots_cases import delivered, optimum_by_enumeration, slots_instance
+from slots_cases import delivered, optimum_by_enumeration, overlapped, slots_instance
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
@@ -15,7 +16,7 @@ from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.aggregation.slots.exact import opened
+from ddlopt.solvers.aggregation.slots.exact import Tangents, opened
 from ddlopt.solvers.aggregation.slots.interior_point import Costs, best_rates
 from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots, SlowestSlots, relaxation
@@ -25,6 +26,7 @@ from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 
 RULES = get_args(RuleName)
+Extended = Callable[[SlotsInstance, int], SlotsInstance]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -38,9 +40,9 @@ def test_exact_is_what_enumeration_finds(seed: int) -> None:
     assert result.bound <= optimum * (1 + 1e-9)
 
 
-@for_each(("seed", "goal"), product(range(3), ("total", "slowest")))
-def test_late_packets_are_known_to_every_method(seed: int, goal: str) -> None:
-    instance = delivered(slots_instance(seed, back=0.35 * (seed % 4), goal=goal), seed)
+@for_each(("extended", "seed", "goal"), product((delivered, overlapped), range(3), ("total", "slowest")))
+def test_late_packets_and_buckets_are_known_to_every_method(extended: Extended, seed: int, goal: str) -> None:
+    instance = extended(slots_instance(seed, back=0.35 * (seed % 4), goal=goal), seed)
     result = best(instance, "highs").solve(instance, Limits(gap=1e-5))
     optimum = optimum_by_enumeration(instance)
     assert result.status is Status.OPTIMAL
@@ -54,10 +56,20 @@ def test_late_packets_are_known_to_every_method(seed: int, goal: str) -> None:
         assert found.objective >= optimum * (1 - 1e-9)
 
 
-def test_the_bundled_tiny_one_with_late_packets_is_what_enumeration_finds() -> None:
-    instance = load("aggregation/slots-tiny-late-n3")
+@pytest.mark.parametrize("name", ["late", "overlap"])
+def test_the_bundled_tiny_ones_are_what_enumeration_finds(name: str) -> None:
+    instance = load(f"aggregation/slots-tiny-{name}-n3")
     result = opened().solve(instance, Limits(gap=1e-6))
     assert result.objective == pytest.approx(optimum_by_enumeration(instance), rel=1.1e-6)
+
+
+@for_each("seed", range(6))
+def test_prices_and_tangents_agree_about_buckets(seed: int) -> None:
+    instance = overlapped(slots_instance(seed, jobs=8, links=2, whole=False, slots=(8, 30)), seed)
+    conic, tangents = PricedSlots().solve(instance, Limits()), Tangents().solve(instance, Limits(gap=1e-6))
+    assert conic.gap is not None
+    assert conic.gap < 1e-7
+    assert tangents.objective == pytest.approx(conic.objective, rel=2e-6)
 
 
 @for_each("seed", range(3))
