@@ -12,6 +12,7 @@ from volume import for_each, slow
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
+from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts, server_classes
@@ -109,6 +110,23 @@ def test_a_better_design_for_the_incumbent_is_noticed():
     search.exhausted = True
     assert search._update(candidate, replace(candidate.answer, busiest_bytes=8.0, method="another"))
     assert not search.exhausted
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+def test_choices_that_suit_whole_ports_are_better_to_begin_with(seed, monkeypatch):
+    instance = random_job(np.random.default_rng(seed), servers=8, degree=3, layers=4, strategies=4)
+
+    def opened():
+        search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
+        search.floor_s = lower_bound(instance)
+        search._open()
+        return search
+
+    fitted = opened()
+    # With longer detours the program is none on all plans, so it must not bound them.
+    assert fitted.proposals[-1].bound_s == 0.0
+    monkeypatch.setattr(Search, "_fit_ports", lambda self: None)
+    assert fitted.best_s < 0.97 * opened().best_s
 
 
 @pytest.mark.parametrize("seed", range(4))
