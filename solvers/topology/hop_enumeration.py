@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
-from math import ceil, comb, inf
+from math import ceil, inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,26 +11,16 @@ from scipy.sparse.csgraph import floyd_warshall
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.evaluate import evaluate
+from ddlopt.models.topology.hops.listing import KERNELS, Ints, Listing, least_hops, not_listed
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.path_kernels import capacities
-from ddlopt.solvers.topology.branch_and_bound.symmetry import canonical_order
-from ddlopt.solvers.topology.hop_enumeration_kernel import DEPTH, DONE, FOUND, NODES, Ints, list_digraphs
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
-_BUDGET = 2_000_000
-"""Sets tried between looks at the clock: about a second."""
-# Digraphs taken over from the kernel at a time.
-_ROOM = 4096
-# Combinations of neighbours beyond which a search ends in no time that anybody has.
-_MOST_SETS = 2000
-_MOST_SERVERS = 32
-"""Sets of servers are bits of a number, and so few servers are far beyond what can be listed."""
 _STEP = 2
 """By how much more than before hops may exceed the least in the next list, so that there is always a bound."""
 _QUICK = Effort(sweeps=30, sharpest=500.0, kicks=0, columns=1, tolerance=1e-4)
@@ -68,10 +57,7 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
 
     opening: float = 0.3
 
-    kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.solvers.topology.hop_enumeration_kernel",
-        "ddlopt.solvers.topology.branch_and_bound.symmetry",
-    )
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     def __post_init__(self) -> None:
         if not self.opening > 0:
@@ -88,15 +74,7 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Anything but all-to-all traffic over one-way links with forwarding, and too many sets of neighbours."""
-        n, d = instance.servers, instance.degree
-        if instance.optics != "one_way" or not instance.host_forwarding:
-            return "it lists one-way links, over which servers forward"
-        if instance.allreduce_groups or len(np.unique(instance.traffic_bytes[~np.eye(n, dtype=np.bool_)])) > 1:
-            return "the traffic is not the same for all pairs"
-        many = comb(n + d - 1, d)
-        if n > _MOST_SERVERS or many > _MOST_SETS:
-            return f"{n} servers have {many} sets of {d} neighbours; at most {_MOST_SETS}, and {_MOST_SERVERS} servers"
-        return None
+        return not_listed(instance)
 
     def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best design and the bound; details: excess hops that are listed, digraphs, sets tried."""
@@ -122,8 +100,7 @@ class _Search:
         self.instance, self.clock, self.job = instance, clock, Job(instance)
         self.n, self.d = instance.servers, instance.degree
         self.unit = float(instance.traffic_bytes.max())
-        levels = list(level_sizes(self.n - 1, self.d, False))
-        self.least_hops = self.n * sum(h * size for h, size in enumerate(levels, 1))
+        self.least_hops = least_hops(self.n, self.d)
         self.best: TopologyDesign | None = None
         self.best_bytes = inf
         self.least_listed = inf
@@ -169,53 +146,44 @@ class _Search:
 
     def _digraphs(self, most: int) -> Iterator[Ints]:
         """Those with at most so many excess hops that were not met before, as servers that each server leads to."""
-        n, d = self.n, self.d
-        chosen = list(combinations_with_replacement(range(n), d))
-        sets = np.array([sum(1 << w for w in set(each)) for each in chosen], dtype=np.int64)
-        copies = np.array([[each.count(w) for w in range(n)] for each in chosen], dtype=np.int64)
-        table, state = np.zeros((8, n + 1), dtype=np.int64), np.zeros(4, dtype=np.int64)
-        table[0] = -1
-        found = np.zeros((_ROOM, n), dtype=np.int64)
-        before = 0
-        while not state[DONE] and not self.clock.expired:
-            list_digraphs(n, d, most, sets, copies, table, state, _BUDGET, found)
-            for places in found[: state[FOUND]]:
-                arcs = np.ascontiguousarray(copies[places])
-                order = canonical_order(np.zeros(n, np.uint64), arcs)
-                key = arcs[np.ix_(order, order)].astype(np.int8).tobytes()
-                if key not in self.known:
-                    self.known.add(key)
-                    yield np.array([chosen[place] for place in places], dtype=np.int64)
-                if self.clock.expired:
-                    return
-            state[FOUND] = 0
-            self.sets_tried += int(state[NODES]) - before
-            before = int(state[NODES])
-        assert self.clock.expired or state[DEPTH] < 0
+        listing = Listing(self.n, self.d, most)
+        for key, heads in listing.digraphs(lambda: self.clock.expired):
+            if key not in self.known:
+                self.known.add(key)
+                yield heads
+        self.sets_tried += listing.sets_tried
 
     def _load(self, heads: Ints) -> float:
         """A bound on the load of these links, which is their load unless it is above the target."""
+        return self.proof(heads)[0]
+
+    def proof(self, heads: Ints) -> tuple[float, Ints]:
+        """The same, with (n, d) whole lengths of links that prove it."""
         found = balance(self.job, heads, None, _QUICK)
-        bound = self._metric_bound(found)
-        if bound < self.target_bytes:
+        proven = self._metric_bound(found)
+        if proven[0] < self.target_bytes:
             found = polish(found)
-            bound = self._metric_bound(found)
+            proven = self._metric_bound(found)
         if found.congestion_bytes < self.best_bytes:
             self.offer(found.design())
-        return bound
+        return proven
 
-    def _metric_bound(self, found: Balance) -> float:
+    def _metric_bound(self, found: Balance) -> tuple[float, Ints]:
         """Bytes times length of the shortest paths over the length of all links, for the better of two lengths.
 
-        Parallel links are one arc, the length of which counts as often as there are links.
+        Parallel links are one arc, and each of them has its length.
         """
         n, d = self.n, self.d
-        best, links = 0.0, capacities(found.heads)
-        arcs = np.flatnonzero(links)
-        ends, links = (arcs // d, found.heads.ravel()[arcs]), links[arcs]
-        longest = max(TINY, float(found.length[arcs].max()))
-        for length in (np.maximum(1, np.rint(found.length[arcs] / longest * _LENGTHS)), np.ones(len(arcs))):
+        ends = np.repeat(np.arange(n), d), found.heads.ravel()
+        own = np.where(capacities(found.heads) > 0, found.length, 0.0)
+        total = np.zeros(n * n)
+        np.maximum.at(total, ends[0] * n + ends[1], own)
+        each = total[ends[0] * n + ends[1]]
+        best, lengths = 0.0, np.ones((n, d), dtype=np.int64)
+        for tried in (np.maximum(1, np.rint(each / max(TINY, float(each.max())) * _LENGTHS)), np.ones(n * d)):
             table = np.full((n, n), inf)
-            np.minimum.at(table, ends, length)
-            best = max(best, float(floyd_warshall(table).sum() * self.unit / (links * length).sum()))
-        return best
+            np.minimum.at(table, ends, tried)
+            bound = float(floyd_warshall(table).sum() * self.unit / tried.sum())
+            if bound > best:
+                best, lengths = bound, tried.astype(np.int64).reshape(n, d)
+        return best, lengths

@@ -68,7 +68,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
 
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.branch_and_bound.tree",
-        "ddlopt.solvers.topology.branch_and_bound.symmetry",
+        "ddlopt.models.topology.symmetry.canonical_kernel",
     )
 
     def __post_init__(self) -> None:
