@@ -263,6 +263,7 @@ def prove(
     time_limit: float | None,
     method: str | None = None,
     known: CombinatorialCertificate | None = None,
+    trees: bool = True,
 ) -> tuple[Certificate | None, bool]:
     """The best certificate for what a solution has, and whether it closes the gap.
 
@@ -272,6 +273,8 @@ def prove(
         ``combinatorial``, or a method whose formulation is to be taken; None tries one after the other.
     known : CombinatorialCertificate, optional
         What the combinatorial bound says, where it has been calculated already.
+    trees : bool
+        Whether trees over formulations are looked for, too.
     """
     from ddlopt.solvers.linear_proof.tree import prove as search
 
@@ -296,7 +299,7 @@ def prove(
             best = found.claim, found
         if best is not None and sign * best[0] >= sign * target:
             return best[1], True
-    names = [] if method == COMBINATORIAL_METHOD else [method] if method else list(formulations(instance))
+    names = [] if method == COMBINATORIAL_METHOD or not trees else [method] if method else list(formulations(instance))
     for place, name in enumerate(names):
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:

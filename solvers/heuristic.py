@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
@@ -89,6 +89,24 @@ class Clock:
         self.trace.append(point)
         if self._progress is not None:
             self._progress(point)
+
+
+class Asked(Clock):
+    """A clock that asks somebody else whether the time is up."""
+
+    def __init__(self, asked: Callable[[], bool]) -> None:
+        super().__init__(Limits(), None)
+        self._asked = asked
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self.interrupted or self._asked()
+
+    @property
+    def left_s(self) -> float:
+        """All or nothing."""
+        return 0.0 if self.expired else math.inf
 
 
 class CertifiedMethod(ABC):

@@ -11,8 +11,7 @@ from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.certificate import PriceCertificate
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.prices.job_plans import PlanPricing
-from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, best_prices
 
 _UNITS = 2**44
@@ -34,7 +33,7 @@ def prove(
     if instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
         return None
     if JobPlans().refuses(instance) is None:
-        prices = best_prices(instance, solution, _Asked(expired))
+        prices = best_prices(instance, solution, Asked(expired))
     else:
         prices = clearing_prices(instance).prices
     if expired():
@@ -56,21 +55,3 @@ def prove(
     except (NotApplicableError, RefutedError):
         return None
     return None if expired() else certificate
-
-
-class _Asked(Clock):
-    """A clock that asks somebody else whether the time is up."""
-
-    def __init__(self, asked: Callable[[], bool]) -> None:
-        super().__init__(Limits(), None)
-        self._asked = asked
-
-    @property
-    def expired(self) -> bool:
-        """Whether the time is up."""
-        return self.interrupted or self._asked()
-
-    @property
-    def left_s(self) -> float:
-        """All or nothing."""
-        return 0.0 if self.expired else math.inf

@@ -12,6 +12,7 @@ from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.evaluate import evaluate
+from ddlopt.models.topology.hops.certificate import LONGEST
 from ddlopt.models.topology.hops.listing import KERNELS, Ints, Listing, least_hops, not_listed
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
@@ -24,8 +25,6 @@ from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 _STEP = 2
 """By how much more than before hops may exceed the least in the next list, so that there is always a bound."""
 _QUICK = Effort(sweeps=30, sharpest=500.0, kicks=0, columns=1, tolerance=1e-4)
-_LENGTHS = 2**20
-"""Arc lengths are whole numbers up to this, so that their bound has no rounding."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
 
     def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best design and the bound; details: excess hops that are listed, digraphs, sets tried."""
-        search = _Search(instance, clock)
+        search = Search(instance, clock)
         if start is not None:
             search.offer(start)
         else:
@@ -93,8 +92,14 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
         return MethodOutput(search.best, details, instance.iteration_time_s(search.proven_bytes))
 
 
-class _Search:
-    """The incumbent, and what is proven."""
+class Search:
+    """The incumbent, and what is proven.
+
+    Parameters
+    ----------
+    instance : TopologyInstance
+    clock : Clock
+    """
 
     def __init__(self, instance: TopologyInstance, clock: Clock) -> None:
         self.instance, self.clock, self.job = instance, clock, Job(instance)
@@ -180,7 +185,7 @@ class _Search:
         np.maximum.at(total, ends[0] * n + ends[1], own)
         each = total[ends[0] * n + ends[1]]
         best, lengths = 0.0, np.ones((n, d), dtype=np.int64)
-        for tried in (np.maximum(1, np.rint(each / max(TINY, float(each.max())) * _LENGTHS)), np.ones(n * d)):
+        for tried in (np.maximum(1, np.rint(each / max(TINY, float(each.max())) * LONGEST)), np.ones(n * d)):
             table = np.full((n, n), inf)
             np.minimum.at(table, ends, tried)
             bound = float(floyd_warshall(table).sum() * self.unit / tried.sum())

@@ -102,7 +102,7 @@ def test_figures_for_other_networks_are_finite(figure):
 
 
 def test_bounds_of_certificates_say_so(tmp_path):
-    result, certificate = ddlopt.certify("topology/all-to-all-n6-d2", out=tmp_path / "proof")
+    result, certificate = ddlopt.certify("topology/all-to-all-n6-d2", "branch-and-bound", out=tmp_path / "proof")
     exact = ddlopt.check_certificate("topology/all-to-all-n6-d2", certificate).bound_s
     assert result.evidence is Evidence.CERTIFICATE
     assert Fraction(result.bound) <= exact

@@ -86,4 +86,4 @@ def key_of(arcs: Ints) -> bytes:
     """The (n, n) table of links in canonical numbering: equal keys are copies, as they are the whole table."""
     arcs = np.ascontiguousarray(arcs)
     order = canonical_order(np.zeros(len(arcs), np.uint64), arcs)
-    return arcs[np.ix_(order, order)].astype(np.int8).tobytes()
+    return arcs[np.ix_(order, order)].astype(np.int16).tobytes()

@@ -13,7 +13,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import balance
 from ddlopt.solvers.topology.balance.exact import polish
-from ddlopt.solvers.topology.hop_enumeration import _QUICK, HopEnumeration, _Search
+from ddlopt.solvers.topology.hop_enumeration import _QUICK, HopEnumeration, Search
 
 
 def regular_digraphs(n, degree):
@@ -57,7 +57,7 @@ def orders_of(table):
 
 @pytest.mark.parametrize(("n", "degree", "most"), [(4, 2, 9), (5, 2, 5), slow(5, 2, 12), slow(5, 3, 6)])
 def test_lists_each_digraph_with_few_hops_once(n, degree, most):
-    search = _Search(all_to_all(n, degree), Clock(Limits(), None))
+    search = Search(all_to_all(n, degree), Clock(Limits(), None))
     listed = [np.array([np.bincount(row, minlength=n) for row in heads]) for heads in search._digraphs(most)]
     wanted = {orders_of(table) for table in regular_digraphs(n, degree) if hops(table) - search.least_hops <= most}
     assert len(listed) == len(wanted)
@@ -118,7 +118,7 @@ def test_refuses_other_traffic():
 
 
 def test_bounds_count_parallel_links_as_one_arc():
-    search = _Search(all_to_all(4, 2), Clock(Limits(), None))
+    search = Search(all_to_all(4, 2), Clock(Limits(), None))
     heads = np.array([[1, 1], [2, 3], [3, 0], [0, 2]])
     found = polish(balance(search.job, heads, None, _QUICK))
     assert np.isinf(found.length).any()
