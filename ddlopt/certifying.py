@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,9 @@ def certified(
         half = None if time_limit is None else time_limit / 2
         certificate, closed = proofs.prove(problem, solution, gap, half, trees=False)
         if not closed and own.refuses(problem) is None:
+            if time_limit is not None:
+                # A limit is positive; proofs that are late leave next to nothing.
+                limits = replace(limits, time_s=max(0.01, time_limit - (time.perf_counter() - began)))
             return _own_certificate(problem, CERTIFYING, own, out, limits, seed, progress)
     if not closed:
         left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
