@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.prices.lagrangian import Answer, quick_bound
+from ddlopt.models.scheduling.types import at_their_fastest
 
 _PLANS_SLACK, _PLANS_ROOM = 1e-5, 300
 """How near to the best its plans must be, and how many beginnings of one are kept: the bound allows for both."""
@@ -24,11 +25,11 @@ _KNOWN: dict[int, tuple[weakref.ref[SchedulingInstance], _Found]] = {}
 def bound(instance: SchedulingInstance) -> float:
     """Bound on the objective of every schedule: from above for utility and fairness, from below for times.
 
-    Placement, rings and contention are relaxed to the resources of all servers together, with the fastest progress that
-    any placement allows. Utilities are bounded by prices (:mod:`~ddlopt.models.scheduling.prices.lagrangian`), at which
-    jobs then choose among whole widths if there are not too many
-    (:class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`). It is calculated once for an instance; with 200
-    jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots some ten seconds.
+    Placement, rings, contention and types of accelerators are relaxed to the resources of all servers together, with
+    the fastest progress that any placement allows. Utilities are bounded by prices
+    (:mod:`~ddlopt.models.scheduling.prices.lagrangian`), at which jobs then choose among whole widths if there are not
+    too many (:class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`). It is calculated once for an instance;
+    with 200 jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots some ten seconds.
 
     Raises
     ------
@@ -57,6 +58,7 @@ def _known(instance: SchedulingInstance) -> _Found:
 
 
 def _bound(instance: SchedulingInstance) -> _Found:
+    instance = at_their_fastest(instance)
     match instance.objective:
         case "makespan":
             from ddlopt.models.scheduling.makespan.bounds import makespan_bound

@@ -119,6 +119,7 @@ class _Checker:
             last_end[run.job] = max(run.end, last_end.get(run.job, 0))
             times[run.job] += 1
             self._bandwidth(run, where)
+            self._types(run, where)
         if not self.instance.preemptive:
             for number, count in sorted(times.items()):
                 if count > 1:
@@ -135,6 +136,17 @@ class _Checker:
         distinct = len({server for server, _ in run.workers})
         if distinct < len(run.workers):
             self.fail("server_is_named_once", where, len(run.workers), distinct, breaks=True)
+
+    def _types(self, run: Run, where: str) -> None:
+        speeds = self.instance.jobs[run.job].speeds
+        here = {self.instance.types[server] for server, _ in run.workers if 0 <= server < self.instance.server_count}
+        if not speeds:
+            return
+        for name in sorted(here):
+            if not speeds[name]:
+                self.fail("type_suits_the_job", f"{where}, type '{name}'", 0, 1)
+        if len(here) > 1 and not self.instance.mixed_types:
+            self.fail("workers_are_of_one_type", where, len(here), 1)
 
     def _bandwidth(self, run: Run, where: str) -> None:
         given = run.bandwidth_bytes_per_s is not None
@@ -197,14 +209,16 @@ def _outcomes(instance: SchedulingInstance, schedule: Schedule, number: type[Fra
     """What becomes of every job."""
     pieces: dict[int, list[Piece]] = defaultdict(list)
     slot_s = number(instance.slot_s)
-    rates: dict[tuple[int, int, float | None], Number] = {}
+    rates: dict[tuple[int, int, float | None, float], Number] = {}
     changed = _changes(instance, schedule)
     for run, start, slots, competitors in contention_levels(instance, schedule):
         if instance.contention is None:
-            key = run.job, run.width, run.bandwidth_bytes_per_s if len(run.workers) > 1 else None
+            own = run.bandwidth_bytes_per_s if len(run.workers) > 1 else None
+            key = run.job, run.width, own, _pace(instance, run)
             if key not in rates:
-                bandwidth = None if key[2] is None else number(key[2])
-                rates[key] = instance.jobs[run.job].timing.minibatches_per_s(run.width, bandwidth, number) * slot_s
+                bandwidth = None if own is None else number(own)
+                rate = instance.jobs[run.job].timing.minibatches_per_s(run.width, bandwidth, number) * slot_s
+                rates[key] = rate * number(key[3])
             rate = rates[key]
         else:
             rate = run.width / _contended_s(instance, run, competitors, number) * slot_s
@@ -215,6 +229,12 @@ def _outcomes(instance: SchedulingInstance, schedule: Schedule, number: type[Fra
         if slots:
             pieces[run.job].append(Piece(start, slots, rate))
     return [_outcome(number(job.minibatches), sorted(pieces[i])) for i, job in enumerate(instance.jobs)]
+
+
+def _pace(instance: SchedulingInstance, run: Run) -> float:
+    """How fast a job is on the slowest type of accelerators that it is on, relative to its timing."""
+    speeds = instance.jobs[run.job].speeds
+    return min(speeds[instance.types[server]] for server, _ in run.workers) if speeds else 1.0
 
 
 def _changes(instance: SchedulingInstance, schedule: Schedule) -> set[tuple[int, int]]:

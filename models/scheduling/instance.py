@@ -29,12 +29,19 @@ class ServerGroup(Part):
         Resource (``"gpu"``, ``"cpu"``, …) -> amount of it in each server.
     idle_w, worker_w : float
         Power of a server while at least one worker is on it, and of each worker besides.
+    type : str
+        Of the accelerators, such as ``"v100"``; jobs with ``speeds`` have one for each.
     """
 
     count: int = Field(default=1, ge=1)
     capacity: dict[str, float]
     idle_w: float = Field(default=0.0, ge=0)
     worker_w: float = Field(default=0.0, ge=0)
+    type: str = ""
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "type")
 
 
 class Network(Part):
@@ -148,6 +155,10 @@ class Job(Part):
         Seconds of a slot that are lost when it changes: it goes on after a pause, with another number of workers or on
         other servers. Its first start is no change, nor is another ring or bandwidth. At most a slot: that then does
         nothing. Jobs in one piece never change.
+    speeds : mapping
+        Type of accelerator -> how fast the job is there, times the mini-batches of its ``timing``: throughputs, as in
+        Gavel, so that all of the iteration is scaled, its communication too. Workers on several types all wait for the
+        slowest. It has every type of the cluster; 0: the job cannot run there. Empty: types make no difference to it.
     """
 
     name: str
@@ -160,10 +171,11 @@ class Job(Part):
     demand: dict[str, float] = Field(default_factory=lambda: {"gpu": 1.0})
     utility: Utility = Capped()
     change_s: float = Field(default=0.0, ge=0)
+    speeds: dict[str, float] = Field(default={})
 
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "change_s")
+        return without(self, data_of(self), "change_s", "speeds")
 
     @property
     def widths(self) -> range:
@@ -200,6 +212,8 @@ class SchedulingInstance(Instance):
         If not, a job runs in one piece: consecutive slots, with the same workers and ring throughout.
     bandwidth : {"reserved", "shared"}
         ``reserved``: a ring has the bandwidth of the job's timing. ``shared``: the schedule chooses it for each run.
+    mixed_types : bool
+        Whether the workers of a job with ``speeds`` may be on several types of accelerators in one slot.
     """
 
     kind: ClassVar[str] = "scheduling instance"
@@ -215,6 +229,11 @@ class SchedulingInstance(Instance):
     energy_price_per_j: float = Field(default=0.0, ge=0)
     preemptive: bool = True
     bandwidth: Literal["reserved", "shared"] = "reserved"
+    mixed_types: bool = True
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "mixed_types")
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -299,8 +318,26 @@ class SchedulingInstance(Instance):
         return self.slots if deadline is None else deadline
 
     def progress(self, job: int, workers: int) -> float:
-        """Mini-batches that a job does in one slot at a width, with its own bandwidth; 0 without workers."""
+        """Mini-batches that a job does in one slot at a width, with its own bandwidth; 0 without workers.
+
+        Where types of accelerators matter to it, at pace 1.
+        """
         return float(self.jobs[job].timing.minibatches_per_s(workers)) * self.slot_s
+
+    @property
+    def typed(self) -> bool:
+        """Whether the speed of some job depends on the type of the accelerators that it is on."""
+        return any(job.speeds for job in self.jobs)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """(S,) type of the accelerators of each server."""
+        return tuple(group.type for group in self.servers for _ in range(group.count))
+
+    @cached_property
+    def paces(self) -> npt.NDArray[np.float64]:
+        """(I, S) how fast each job is on each server, relative to its timing; 0: it cannot run there."""
+        return np.array([[job.speeds.get(name, 1.0) for name in self.types] for job in self.jobs])
 
     @property
     def changes_cost(self) -> bool:
@@ -356,9 +393,11 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
             known = ", ".join(sorted({name for group in instance.servers for name in group.capacity}))
             raise ValueError(f"{place}: demand names '{name}', but the servers have {known}")
     room = instance.widest.get(tuple(sorted(job.demand.items())))
+    row = np.array([job.demand.get(name, 0.0) for name in instance.resources])
     if room is None:
-        row = np.array([job.demand.get(name, 0.0) for name in instance.resources])
         room = instance.widest[tuple(sorted(job.demand.items()))] = int(most_workers(instance.capacity, row).sum())
+    if job.speeds:
+        room = _check_speeds(instance, job, place, most_workers(instance.capacity, row))
     if job.max_workers > room:
         raise ValueError(
             f"{place}: max_workers is {job.max_workers}, but the cluster holds {room} of its workers; lower it or add "
@@ -368,6 +407,26 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
         raise ValueError(f"{place}: timing is '{job.timing.kind}', but contention needs 'ring' timing")
     if instance.bandwidth == "shared" and job.timing.kind != "ring":
         raise ValueError(f"{place}: timing is '{job.timing.kind}', but shared bandwidth needs 'ring' timing")
+
+
+def _check_speeds(instance: SchedulingInstance, job: Job, place: str, held: npt.NDArray[np.int64]) -> int:
+    """The most workers of a job with speeds, of those ``held`` by each server."""
+    if instance.contention is not None or instance.bandwidth == "shared":
+        also = "contention" if instance.contention is not None else "shared bandwidth"
+        raise ValueError(f"{place}: there are both speeds and {also}, which are not modelled together; remove one")
+    known = set(instance.types)
+    for name in sorted(known - set(job.speeds)):
+        raise ValueError(f"{place}: speeds has no type '{name}', but servers have it; add it, 0 if it cannot run there")
+    for name in sorted(set(job.speeds) - known):
+        raise ValueError(f"{place}: speeds names type '{name}', but the servers have {', '.join(sorted(known))}")
+    for name, speed in job.speeds.items():
+        if not (math.isfinite(speed) and speed >= 0):
+            raise ValueError(f"{place}: speeds['{name}'] is {speed}; it must be finite and >= 0")
+    of_type = {name: sum(int(n) for n, own in zip(held, instance.types, strict=True) if own == name) for name in known}
+    rooms = [of_type[name] for name, speed in job.speeds.items() if speed]
+    if not rooms:
+        raise ValueError(f"{place}: speeds are all 0; it can run nowhere")
+    return sum(rooms) if instance.mixed_types else max(rooms)
 
 
 def _check_network(instance: SchedulingInstance, network: Network) -> None:

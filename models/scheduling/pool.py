@@ -38,13 +38,14 @@ def pool(instance: SchedulingInstance) -> Pool:
     """The cluster as one pool of resources.
 
     It is exact for a single server, and where every worker takes the same: a server then has a whole number of places,
-    and any workers can take any places. A network, contention and the power of idle servers make places matter;
+    and any workers can take any places. A network, contention, types and the power of idle servers make places matter;
     contention does so even on a single server, where a job's ring has another bandwidth than its own.
     """
     demand, capacity = instance.demand, instance.capacity
     matters = (
         instance.needs_rings
         or instance.contention is not None
+        or instance.typed
         or bool(
             instance.energy_price_per_j
             and (np.ptp(instance.worker_w) or instance.idle_w.any())
@@ -54,7 +55,7 @@ def pool(instance: SchedulingInstance) -> Pool:
     if instance.server_count > 1 and (demand == demand[0]).all():
         places = float(most_workers(capacity, demand[0]).sum())
         return Pool(np.ones((len(instance.jobs), 1)), np.array([places]), not matters)
-    return Pool(demand, capacity.sum(axis=0), instance.server_count == 1 and instance.contention is None)
+    return Pool(demand, capacity.sum(axis=0), instance.server_count == 1 and not matters)
 
 
 class _Shelves:

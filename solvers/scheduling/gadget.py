@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.contracts import best_bound
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -68,6 +69,8 @@ class Gadget(Heuristic, uses=("seed",)):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the oracle does not cover."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if self.oracle == "knapsack":
             return knapsack_is_exact(instance)
         return _model(self.oracle).refuses(instance) if self.oracle in ("embedding", "rounding") else None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.pool import schedule_of_widths
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
@@ -61,6 +62,8 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Instances in which changes cost nothing, and those of which the knapsack of widths is no model."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if not instance.changes_cost:
             return "changes cost nothing, so that there is nothing to keep; use lp-guided"
         if instance.objective != "utility":

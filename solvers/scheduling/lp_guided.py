@@ -9,6 +9,7 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.pool import schedule_of_widths
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
@@ -63,6 +64,8 @@ class LpGuided(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.objective != "utility":
             return f"the objective is {instance.objective!r}, not 'utility'"
         if not instance.preemptive:

@@ -1,6 +1,7 @@
 """The optimum of tiny scheduling instances by trying everything, slot after slot, and random tiny instances.
 
-It knows the problem statement only: progress, contention, energy, rings and changes are calculated here once more.
+It knows the problem statement only: progress, contention, energy, rings, changes and types are all
+calculated here once more.
 """
 
 import itertools
@@ -138,11 +139,20 @@ def choices(instance, job):
     for counts in itertools.product(range(widths[-1] + 1), repeat=instance.server_count):
         if sum(counts) in widths:
             workers = tuple((server, count) for server, count in enumerate(counts) if count)
+            if not suits(instance, job, workers):
+                continue
             if instance.needs_rings and len(workers) > 1:
                 for ring, passes in least_rings(instance.network, [server for server, _ in workers]):
                     yield Choice(workers, ring), passes
             else:
                 yield Choice(workers), Counter()
+
+
+def suits(instance, job, workers):
+    """Whether a job may be on the types of these servers together."""
+    speeds = instance.jobs[job].speeds
+    types = {instance.types[server] for server, _ in workers}
+    return not speeds or (all(speeds[one] > 0 for one in types) and (instance.mixed_types or len(types) == 1))
 
 
 def least_rings(network, servers):
@@ -185,7 +195,8 @@ def job_rates(instance, chosen):
             if len(choice.workers) > 1:
                 k = max(1.0, rules.share * max(split[server] for server, _ in choice.workers))
                 bandwidth = rules.between_servers_bytes_per_s / (k + rules.degradation * (k - 1))
-        rates.append(width * instance.slot_s / (iteration_s(job.timing, width, bandwidth) + extra))
+        pace = min(job.speeds.get(instance.types[server], 1.0) for server, _ in choice.workers)
+        rates.append(pace * width * instance.slot_s / (iteration_s(job.timing, width, bandwidth) + extra))
     return rates
 
 
@@ -290,13 +301,15 @@ def random_instance(
     contention=False,
     preemptive=True,
     change=False,
+    types=None,
 ):
     """A tiny random instance.
 
     ``places`` are the GPUs of each server; ``network`` is None, ``"star"``, ``"tree"`` (two switches) or ``"mesh"``
     (directed links between servers, not symmetric); with ``uneven`` workers take one or two GPUs; with ``energy`` it
     has a price and servers differ; with ``change`` most jobs lose a part of a slot when they change, or all of it. Jobs
-    that have to finish get few mini-batches, but some still cannot.
+    that have to finish get few mini-batches, but some still cannot. ``types`` is ``"mixed"`` or ``"apart"``: servers
+    are of two types in turn, most jobs have speeds, and some cannot run on one type.
     """
     slot_s = 10.0
     must = objective in ("makespan", "completion")
@@ -343,6 +356,9 @@ def random_instance(
         )
         for room in places
     )
+    if types:
+        servers = tuple(one.model_copy(update={"type": "ab"[place % 2]}) for place, one in enumerate(servers))
+        made = [_with_speeds(rng, one, places, types) for one in made]
     return SchedulingInstance(
         name=f"{objective}-{int(rng.integers(10**6))}",
         slots=slots,
@@ -354,7 +370,19 @@ def random_instance(
         objective=objective,
         energy_price_per_j=float(rng.choice([1e-5, 1e-4, 5e-4])) if energy and objective == "utility" else 0.0,
         preemptive=preemptive,
+        mixed_types=types != "apart",
     )
+
+
+def _with_speeds(rng, job, places, types):
+    speeds = {"a": _round(rng.uniform(0.5, 2)), "b": _round(rng.choice([0.0, 0.3, 0.5, 1.0]))}
+    if rng.random() < 0.3 or len(places) < 2:
+        return job
+    per_worker = job.demand["gpu"]
+    rooms = [sum(room // per_worker for room in places[one::2]) for one in (0, 1)]
+    room = int(sum(rooms) if types == "mixed" and speeds["b"] else max(rooms) if speeds["b"] else rooms[0])
+    most = min(job.max_workers, max(1, room))
+    return job.model_copy(update={"speeds": speeds, "max_workers": most, "min_workers": min(most, job.min_workers)})
 
 
 def _network(rng, servers, shape):

@@ -95,6 +95,8 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
     """
     if instance.contention is not None or instance.bandwidth == "shared":
         raise NotApplicableError("prices say nothing where bandwidth depends on other jobs or is chosen")
+    if instance.typed:
+        raise NotApplicableError("prices of places say nothing where the speed of jobs depends on their type")
     job = instance.jobs[place]
     widest = min(job.max_workers, _workers(cluster.capacity, cluster.demand[place]))
     if widest - job.min_workers >= _MOST_WIDTHS:

@@ -16,6 +16,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool, schedule_of_widths
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Pattern = tuple[tuple[int, int], ...]
@@ -95,6 +96,8 @@ def _costs(instance: SchedulingInstance) -> Any:
 
 def why_no_patterns(instance: SchedulingInstance) -> str | None:
     """Why patterns of widths do not cover an instance; None if they do."""
+    if (reason := refusal(instance)) is not None:
+        return reason
     if instance.sense == "minimize":
         return f"the objective is {instance.objective!r}, and where a pattern is within its interval does not count"
     if not instance.preemptive:

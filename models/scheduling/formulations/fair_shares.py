@@ -15,6 +15,7 @@ from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, uppe
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
 
@@ -74,6 +75,8 @@ class FairShares:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Times: a job that must finish has no concave utility."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.sense != "maximize":
             return f"objective '{instance.objective}' is no concave function of progress"
         return None

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance
+from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.scheduling.utility import DONE
 
 
@@ -24,6 +25,7 @@ def exact_makespan_bound(instance: SchedulingInstance) -> Fraction:
     """
     if instance.objective != "makespan" or instance.bandwidth == "shared":
         raise NotApplicableError("bounds on schedules are recomputed in rational numbers for makespans only")
+    instance = at_their_fastest(instance)
     rates = [dict(_rates(instance, job)) for job in instance.jobs]
     wanted = [Fraction(job.minibatches) * DONE for job in instance.jobs]
     slots = [max(1, math.ceil(each / max(rate.values()))) for each, rate in zip(wanted, rates, strict=True)]

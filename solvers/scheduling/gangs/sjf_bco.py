@@ -12,6 +12,7 @@ from ddlopt.models.scheduling.evaluate import evaluate
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.contracts import better
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.gangs.list_scheduling import FixedWidths, lengths
@@ -62,6 +63,10 @@ class SjfBco(Heuristic, uses=()):
     def name(self) -> str:
         """``sjf-bco``."""
         return "sjf-bco"
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Types of accelerators."""
+        return refusal(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best over all kappa; details: schedules simulated."""

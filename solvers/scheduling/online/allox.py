@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
@@ -41,6 +42,8 @@ class AlloX(Online, uses=()):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Jobs that cannot run on one worker; workers that take different amounts."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         wide = next((job for job in instance.jobs if job.min_workers > 1), None)
         if wide is not None:
             return f"it gives every job one worker, but job '{wide.name}' needs {wide.min_workers}"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State, simulate
 from ddlopt.solvers.scheduling.slot.rates import Floats
@@ -14,6 +15,10 @@ from ddlopt.solvers.scheduling.slot.rates import Floats
 
 class Online(Heuristic):
     """A heuristic that is a policy, asked slot by slot."""
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """Types of accelerators: the simulation places workers anywhere."""
+        return refusal(instance)
 
     @abstractmethod
     def policy(self, instance: SchedulingInstance) -> Policy:

@@ -9,6 +9,7 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, TINY
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -55,6 +56,8 @@ class PrimalDual(Heuristic, uses=()):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Objectives that are no sum of utilities: it turns jobs away."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.objective != "utility":
             return f"the objective is {instance.objective!r}, but it weighs utilities and turns jobs away"
         return None

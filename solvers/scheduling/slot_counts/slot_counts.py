@@ -12,6 +12,7 @@ from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.rings.rings import Ring
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -71,6 +72,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the model of a slot does not cover, and objectives that are no sums over jobs."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.objective != "utility":
             return f"the objective is {instance.objective!r}, not 'utility'"
         if not instance.preemptive:

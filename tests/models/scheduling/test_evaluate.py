@@ -142,6 +142,27 @@ def test_jobs_in_one_piece_lose_nothing():
     assert "changes" not in evaluation.details
 
 
+TYPES = {
+    "fast": (((0, 1),), 50, []),
+    "slow": (((1, 1),), 25, []),
+    "the slowest": (((0, 2), (1, 2)), 0.25 * 160, []),
+    "nowhere": (((2, 1),), 0, ["type_suits_the_job"]),
+    "apart": (((0, 2), (1, 2)), 0.25 * 160, ["workers_are_of_one_type"]),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_types_by_hand(case):
+    workers, done, wrong = TYPES[case]
+    servers = tuple(ServerGroup(capacity={"gpu": 4.0}, type=name) for name in ("v100", "k80", "cpu"))
+    fast = job("a", speeds={"v100": 0.5, "k80": 0.25, "cpu": 0})
+    asked = instance(servers=servers, jobs=(fast, job("b")), mixed_types=case != "apart")
+    for exact in (False, True):
+        evaluation = evaluate(asked, schedule(run(0, 0, 1, *workers), run(1, 0, 1, (2, 1))), exact)
+        assert kinds(evaluation) == wrong
+        assert float(evaluation.objective) == pytest.approx(done / 200 + 100 / 200)
+
+
 def test_energy_of_overlapping_runs_by_hand():
     servers = (ServerGroup(capacity={"gpu": 4.0}, idle_w=100, worker_w=50), ServerGroup(capacity={"gpu": 4}, idle_w=7))
     runs = (

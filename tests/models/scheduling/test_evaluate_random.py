@@ -26,6 +26,9 @@ SHAPES = {
     "change": {"change": True, "places": (2, 2)},
     "change-contention": {"change": True, "places": (2, 2), "contention": True, "objective": "max_min"},
     "change-one-piece": {"change": True, "preemptive": False, "places": (4, 4)},
+    "types": {"types": "mixed", "places": (3, 2, 2), "energy": True},
+    "types-apart": {"types": "apart", "places": (2, 2, 3), "change": True},
+    "types-makespan": {"types": "mixed", "objective": "makespan", "places": (4, 4)},
 }
 
 
@@ -73,6 +76,11 @@ def slow_check(asked, answer):
                 wrong.add("width_is_allowed")
             for server, count in one.workers:
                 used[server] += count * asked.demand[one.job]
+            types = {asked.types[server] for server, _ in one.workers}
+            if data.speeds and not all(data.speeds[name] for name in types):
+                wrong.add("type_suits_the_job")
+            if data.speeds and len(types) > 1 and not asked.mixed_types:
+                wrong.add("workers_are_of_one_type")
             if one.ring:
                 for arc in pairwise((*one.ring, one.ring[0])):
                     loads[arc] += data.timing.bandwidth_bytes_per_s
@@ -136,7 +144,7 @@ def test_a_slow_second_implementation_agrees(shape):
             assert isinstance(exact.objective, Fraction)
             assert float(exact.objective) == pytest.approx(floats.objective, rel=1e-9, abs=1e-12)
     assert seen["right"], seen
-    assert seen["capacity"] or shape in ("makespan", "completion", "max_min"), seen
+    assert seen["capacity"] or shape in ("makespan", "types-makespan", "completion", "max_min"), seen
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -126,6 +126,29 @@ def test_without_a_cost_of_change_a_file_is_as_it_was():
     assert not costly.model_copy(update={"preemptive": False}).changes_cost
 
 
+TYPED = {
+    "jobs.0.max_workers": 9,
+    "servers.0.type": "v100",
+    "servers.1.type": "k80",
+    "jobs.0.speeds": {"v100": 1.0, "k80": 0.25},
+}
+
+
+def test_without_types_a_file_is_as_it_was():
+    plain = SchedulingInstance.from_data(GOOD)
+    told = with_changes({"servers.0.type": "", "jobs.0.speeds": {}}) | {"mixed_types": True}
+    typed = SchedulingInstance.from_data(with_changes(TYPED))
+    apart = SchedulingInstance.from_data(with_changes({**TYPED, "jobs.0.max_workers": 8}) | {"mixed_types": False})
+    assert not {"type", "speeds", "mixed_types"} & set(plain.to_json().split('"'))
+    assert SchedulingInstance.from_data(told).digest == plain.digest
+    assert len({plain.digest, typed.digest, apart.digest}) == 3
+    for one in (typed, apart):
+        assert SchedulingInstance.from_json(one.to_json()) == one
+    assert (plain.typed, typed.typed) == (False, True)
+    assert typed.types == ("v100", "v100", "k80")
+    assert typed.paces.tolist() == [[1, 1, 0.25], [1, 1, 1]]
+
+
 def test_round_trip_of_a_schedule():
     runs = (
         Run(job=0, start=1, slots=2, workers=((0, 1), (2, 1)), ring=(0, 3, 2, 3), bandwidth_bytes_per_s=5e8),
@@ -230,6 +253,28 @@ BAD = {
     "misspelt": ({"jobs.0.min_worker": 2}, "jobs[0].min_worker", "there is no such field"),
     "unknown-objective": ({"objective": "utilty"}, "objective", "'utility', 'max_min'", "utilty"),
     "infinite": ({"slot_s": float("inf")}, "slot_s", "finite"),
+    "type-without-a-speed": (
+        {**TYPED, "jobs.0.speeds": {"v100": 1.0}},
+        "jobs[0] 'a': speeds has no type 'k80', but servers have it; add it, 0 if it cannot run there",
+    ),
+    "speed-of-no-type": (
+        {**TYPED, "servers.1.type": "v100"},
+        "jobs[0] 'a'",
+        "speeds names type 'k80', but the servers have v100",
+    ),
+    "negative-speed": ({**TYPED, "jobs.0.speeds": {"v100": 1.0, "k80": -1}}, "jobs[0] 'a'", "speeds['k80'] is -1.0"),
+    "no-speed": ({**TYPED, "jobs.0.speeds": {"v100": 0, "k80": 0}}, "jobs[0] 'a'", "speeds are all 0"),
+    "too-wide-for-the-type": (
+        {**TYPED, "jobs.0.speeds": {"v100": 1, "k80": 0}},
+        "jobs[0] 'a'",
+        "max_workers is 9, but the cluster holds 8",
+    ),
+    "too-wide-for-one-type": (
+        {**TYPED, "mixed_types": False},
+        "jobs[0] 'a'",
+        "max_workers is 9, but the cluster holds 8",
+    ),
+    "speeds-and-shares": ({**TYPED, "bandwidth": "shared"}, "jobs[0] 'a'", "speeds and shared bandwidth"),
     "change-of-nan": ({"jobs.1.change_s": float("nan")}, "jobs[1].change_s", "finite"),
     "negative-change": ({"jobs.1.change_s": -1}, "jobs[1].change_s", "greater than or equal to 0", "got -1"),
     "long-change": (

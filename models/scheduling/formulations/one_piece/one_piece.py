@@ -17,6 +17,7 @@ from ddlopt.models.scheduling.formulations.time_indexed.runs import Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
@@ -83,6 +84,8 @@ class OnePiece:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Preemptive jobs, bandwidth that is shared out, and too many plans."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.preemptive:
             return "jobs are preemptive, but it runs each in one piece; use slot-patterns or time-indexed"
         if instance.bandwidth == "shared" and instance.server_count > 1:

@@ -10,6 +10,7 @@ from ddlopt.models.scheduling.formulations.rigid_gangs import starts as rigid_st
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.types import refusal
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class RigidGangs:
 
 def not_gangs(instance: SchedulingInstance) -> str | None:
     """Why the jobs of an instance are no gangs to be finished, each of one width; None if they are."""
+    if (reason := refusal(instance)) is not None:
+        return reason
     if instance.objective not in ("makespan", "completion"):
         return f"the objective is '{instance.objective}', but it finishes all jobs; use time-indexed or gadget"
     for place, job in enumerate(instance.jobs):

@@ -15,6 +15,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.scheduling.types import refusal
 
 # Gains of up to a hundred units keep a solver's absolute tolerances far below the gaps asked for.
 _LARGEST_GAIN = 100.0
@@ -132,6 +133,8 @@ class SlotEmbedding:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """More than one slot, and what is not in the model."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.slots != 1:
             return f"it models one slot, but there are {instance.slots}"
         if instance.objective not in ("utility", "max_min") and self.gains is None:

@@ -19,6 +19,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
@@ -85,6 +86,8 @@ class SlotPatterns:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Jobs in one piece, changes that cost time, bandwidth that is shared out, and too many patterns."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if not instance.preemptive:
             return "jobs run in one piece, but its slots come in any order; use one-piece"
         if instance.changes_cost:

@@ -26,6 +26,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Pool, Workers, pool, schedule_of_places, schedule_of_widths
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.types import refusal
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,8 @@ class TimeIndexed:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Speeds that depend on other jobs, networks that are no trees, and a pool that is not exact."""
+        if (reason := refusal(instance)) is not None:
+            return reason
         if instance.contention is not None:
             return "with contention the speed of a job depends on the others; use rigid-gangs"
         if instance.bandwidth == "shared" and instance.server_count > 1:
