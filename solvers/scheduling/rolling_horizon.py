@@ -12,6 +12,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import AllOrNothing, Capped, Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import Job
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -77,7 +78,7 @@ class RollingHorizon(Heuristic, uses=("seed",)):
             return f"the objective is {instance.objective!r}, but not all jobs have an end within a window"
         if instance.changes_cost:
             return "changes cost time, but a window does not know how jobs ran before it; use kept-runs or gadget"
-        return TimeIndexed().refuses(instance)
+        return refusal(instance) or TimeIndexed().refuses(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate; how many windows were planned, and how many of them proven optimal."""

@@ -8,7 +8,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.methods import ENTRIES
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
-KNOW = {"exact", "time-indexed", "rolling-horizon"}
+KNOW = {"exact", "time-indexed"}
 
 
 def typed(objective="utility", preemptive=True, **job):

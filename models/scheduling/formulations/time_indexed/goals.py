@@ -68,7 +68,7 @@ class TotalUtility(Goal):
         high = min(1.0, low + c.reach * c.unit / job.minibatches)
         utility = job.utility
         assert utility.kind != "all_or_nothing"
-        return outer_pieces(utility, low, high, c.gains[0] * c.unit / job.minibatches, self._tangents)
+        return outer_pieces(utility, low, high, min(c.gains) * c.unit / job.minibatches, self._tangents)
 
     def add_variables(self, block: pyo.Block) -> None:
         """See :class:`Goal`."""

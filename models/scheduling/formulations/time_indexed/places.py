@@ -1,13 +1,16 @@
 """Where the workers of each job are in each slot, and which links of a tree network their rings cross."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
+from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.formulations.time_indexed.rings import TreeRings
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, begin_terms, end_terms, width_terms
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
@@ -25,13 +28,17 @@ class Places:
         self.room: dict[int, list[int]] = {}
         for c in jobs:
             room = most_workers(instance.capacity, instance.demand[c.job])
-            self.room[c.job] = [min(int(count), c.widths[-1]) for count in room]
+            self.room[c.job] = [min(int(count), c.widest) if pace else 0 for count, pace in self._paced(c, room)]
         self.price = instance.energy_price_per_j * instance.slot_s
         self.present: dict[int, list[int]] = defaultdict(list)
         for c in jobs:
             for t in range(c.first, c.last):
                 self.present[t].append(c.job)
         self.rings = TreeRings(instance, jobs, self.room, self.present) if instance.needs_rings else None
+
+    def _paced(self, c: Choices, room: npt.NDArray[np.int64]) -> Iterable[tuple[int, float]]:
+        paces = self.instance.paces[c.job].tolist() if c.stride else [1.0] * len(room)
+        return zip(room.tolist(), paces, strict=True)
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
@@ -67,6 +74,33 @@ class Places:
         def workers_have_places(b: Any, i: int, t: int) -> Any:
             row = [(1.0, b.workers[i, s, t]) for s, room in enumerate(self.room[i]) if room]
             return linear(row + width_terms(b, self.by_job[i], t, -1.0)) == 0
+
+        self._add_classes(block)
+
+    def _add_classes(self, block: pyo.Block) -> None:
+        """Workers are on servers of the class that their job goes in, where types make a difference to it."""
+        typed = {c.job: classes(self.instance, c.job) for c in self.jobs if c.stride}
+        index = [
+            (c.job, k, t)
+            for c in self.jobs
+            if c.stride
+            for k in range(1, len(typed[c.job]))
+            for t in range(c.first, c.last)
+        ]
+        if not index:
+            return
+        mixed = self.instance.mixed_types
+
+        @block.Constraint(index, doc="workers are on types that are fast enough")
+        def workers_are_fast_enough(b: Any, i: int, k: int, t: int) -> Any:
+            c, faster = self.by_job[i], set(typed[i][k - 1].servers) if mixed else set()
+            chosen = [w for w in c.widths if c.at_least(w, k) and (mixed or not c.at_least(w, k + 1))]
+            servers = range(len(self.room[i])) if mixed else typed[i][k].servers
+            row = [(1.0, b.workers[i, s, t]) for s in servers if self.room[i][s] and s not in faster]
+            row += [(-float(c.workers(w)), b.running[i, w, t]) for w in chosen]
+            if not row:
+                return pyo.Constraint.Skip
+            return linear(row) <= 0 if mixed else linear(row) == 0
 
     def _add_energy(self, block: pyo.Block) -> Terms:
         """``on[s, t]`` where a server's own power has a price; gives what energy costs."""
@@ -171,7 +205,7 @@ class Places:
                 found[i, t].append((s, round(value)))
         by_slot: list[dict[int, Workers]] = [{} for _ in range(self.instance.slots)]
         for (i, t), width in sorted(widths.items()):
-            placed = sum(count for _, count in found[i, t])
+            placed, width = sum(count for _, count in found[i, t]), self.by_job[i].workers(width)
             if placed != width:
                 raise SolverError(f"job {i} has width {width} in slot {t}, but {placed} workers somewhere")
             by_slot[t][i] = tuple(sorted(found[i, t]))

@@ -10,7 +10,8 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.envelope import envelope_widths
-from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
+from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL, ROUNDING
 
@@ -37,6 +38,21 @@ class Choices:
     """Whether its progress counts only once it is finished."""
     changed_gains: tuple[float, ...] = ()
     """Gains of a slot in which it changes; () if they are the same."""
+    stride: int = 0
+    """Where types matter: choice ``width + stride * k`` is a width in class k of servers, see :mod:`.classes`."""
+
+    @property
+    def widest(self) -> int:
+        """The most workers that it may have."""
+        return max(self.workers(choice) for choice in self.widths)
+
+    def workers(self, choice: int) -> int:
+        """How many workers a choice has."""
+        return choice % self.stride if self.stride else choice
+
+    def at_least(self, choice: int, k: int) -> bool:
+        """Whether a choice is of class k or one after it."""
+        return choice >= self.stride * k
 
     @property
     def reach(self) -> float:
@@ -56,9 +72,10 @@ class Choices:
         """Slots that it takes at one width."""
         return max(1, math.ceil(self.wanted / gain))
 
-    def at(self, width: int) -> tuple[int, float]:
-        """The widest choice that is no wider, which makes no less progress, and its gain; (0, 0) if there is none."""
-        found = [pair for pair in zip(self.widths, self.gains, strict=True) if pair[0] <= width]
+    def at(self, width: int, k: int = 0) -> tuple[int, float]:
+        """The widest choice of class k that is no wider, which makes no less progress, and its gain; else (0, 0)."""
+        first = self.stride * k
+        found = [pair for pair in zip(self.widths, self.gains, strict=True) if first <= pair[0] <= first + width]
         return found[-1] if found else (0, 0.0)
 
 
@@ -74,12 +91,15 @@ def choices(instance: SchedulingInstance, widths: Widths, done: Sequence[float])
         left = job.minibatches * (float(DONE) if finishing else 1.0) - before
         if left <= 0:
             continue
+        stride = job.max_workers + 1 if job.speeds else 0
         rates: dict[int, tuple[float, float]] = {}
-        for width in _widths(instance, i, widths):
-            rate = instance.progress(i, width)
-            both = min(rate, left), min(rate * instance.part_after_change(i), left)
-            if both > max(rates.values(), default=(0.0, 0.0)):
-                rates[width] = both
+        for k, (pace, room) in enumerate(_classes(instance, i)):
+            best = 0.0, 0.0
+            for width in _widths(instance, i, widths):
+                rate = instance.progress(i, width) * pace
+                both = min(rate, left), min(rate * instance.part_after_change(i), left)
+                if width <= room and both > best:
+                    rates[width + stride * k] = best = both
         unit, _ = max(rates.values())
         gains, changed_gains = zip(*((one / unit, other / unit) for one, other in rates.values()), strict=True)
         found.append(
@@ -93,9 +113,18 @@ def choices(instance: SchedulingInstance, widths: Widths, done: Sequence[float])
                 wanted=left / unit,
                 finishing=finishing,
                 changed_gains=() if changed_gains == gains else changed_gains,
+                stride=stride,
             )
         )
     return found
+
+
+def _classes(instance: SchedulingInstance, job: int) -> list[tuple[float, int]]:
+    """(pace, workers that fit) of every class of servers; one without a limit where types make no difference."""
+    if not instance.jobs[job].speeds:
+        return [(1.0, instance.jobs[job].max_workers)]
+    held = most_workers(instance.capacity, instance.demand[job])
+    return [(each.pace, int(held[list(each.servers)].sum())) for each in classes(instance, job)]
 
 
 def _is_finishing(instance: SchedulingInstance, job: int) -> bool:
@@ -200,7 +229,7 @@ def slot_progress_terms(block: pyo.Block, c: Choices, slot: int) -> Terms:
 
 def width_terms(block: pyo.Block, c: Choices, slot: int, factor: float = 1.0) -> Terms:
     """Workers of a job in a slot, times a factor."""
-    return [(factor * w, block.running[c.job, w, slot]) for w in c.widths]
+    return [(factor * c.workers(w), block.running[c.job, w, slot]) for w in c.widths]
 
 
 def begin_terms(block: pyo.Block, c: Choices, slot: int) -> Terms:

@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.changes import add_changes, gains_of, set_changes
+from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.goals import Goal, goal
 from ddlopt.models.scheduling.formulations.time_indexed.places import Places
 from ddlopt.models.scheduling.formulations.time_indexed.runs import (
@@ -26,7 +27,6 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Pool, Workers, pool, schedule_of_places, schedule_of_widths
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.types import refusal
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,15 @@ class TimeIndexed:
 
     Where x is whole, k and a are of themselves; on servers k is binary, as only a job whose workers all stay is kept.
 
+    **Types** of accelerators, for a job with speeds: :math:`x_{iwkt}` in place of :math:`x_{iwt}`, at the pace
+    :math:`s_{ik}` of class k, :math:`s_{i1} > s_{i2} > \dots`, and its workers are on servers that are fast enough:
+
+    .. math::
+        \varphi_{ik}(w) = s_{ik}\, \varphi_i(w),\qquad
+        \textstyle\sum_{s:\, s_{is} < s_{i,k-1}} y_{ist} \le \sum_{w,\, k' \ge k} w\, x_{iwk't} .
+
+    Where types do not mix, a class is a type, and its servers have as many workers as its widths say.
+
     **Servers.** Where widths alone do not decide what fits: :math:`y_{ist} \in \mathbb{Z}`,
     :math:`\sum_s y_{ist} = \sum_w w\, x_{iwt}` and capacities on every server. Servers that consume power by
     themselves have a binary :math:`y_{ist} \le Y_{is}\, \mathrm{on}_{st}`. On a tree network the ring of a job takes
@@ -112,7 +121,7 @@ class TimeIndexed:
     Ports
     -----
     ``running[i, w, t]``
-        1 if job i has w workers in slot t.
+        1 if job i has w workers in slot t; with speeds, ``w + k * (N + 1)`` is w of at most N workers in class k.
     ``workers[i, s, t]`` : servers form
         Workers of job i on server s in slot t.
     ``fill[i, k]`` : objective ``utility``
@@ -153,8 +162,6 @@ class TimeIndexed:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Speeds that depend on other jobs, networks that are no trees, and a pool that is not exact."""
-        if (reason := refusal(instance)) is not None:
-            return reason
         if instance.contention is not None:
             return "with contention the speed of a job depends on the others; use rigid-gangs"
         if instance.bandwidth == "shared" and instance.server_count > 1:
@@ -162,6 +169,8 @@ class TimeIndexed:
         if self.places == "pool" and not _pool_suits(instance):
             return "widths alone do not decide what fits or costs, so that a pool is no model; use places='servers'"
         if instance.needs_rings:
+            if instance.typed:
+                return "the speed of jobs depends on the type of accelerators, which rings on links do not know"
             assert instance.network is not None
             if not instance.network.is_tree(instance.server_count):
                 return "the network is no tree; slot-embedding routes rings through any network, one slot at a time"
@@ -210,8 +219,11 @@ class TimeIndexed:
         places: dict[tuple[int, int], Mapping[int, int]] = {}
         gains: dict[int, dict[int, float]] = {}
         for c in jobs:
-            chosen = {t: c.at(sum(count for _, count in workers))[0] for t, workers in given[c.job].items()}
-            fewer = {t: _fewer(given[c.job][t], width) for t, width in chosen.items()}
+            chosen = {
+                t: c.at(sum(count for _, count in workers), class_of(instance, c.job, workers))[0]
+                for t, workers in given[c.job].items()
+            }
+            fewer = {t: _fewer(given[c.job][t], c.workers(width)) for t, width in chosen.items()}
             where = fewer if self._on_servers(instance) else dict.fromkeys(chosen)
             gains[c.job] = useful_slots(c, gains_of(c, chosen, where))
             used = {t: chosen[t] for t in gains[c.job]}

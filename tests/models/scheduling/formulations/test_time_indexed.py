@@ -45,6 +45,10 @@ FEATURES = {
     "deep-tree": {"jobs": 2, "places": (1, 2, 1, 2), "network": "tree"},
     "change": {"change": True, "slots": 4, "places": (3,)},
     "change-places": {"change": True, "slots": 3, "places": (2, 1), "energy": True},
+    "types": {"types": "mixed", "places": (2, 2)},
+    "types-finishing": {"types": "mixed", "places": (2, 1, 1), "utilities": ("all_or_nothing",), "energy": True},
+    "types-apart": {"types": "apart", "places": (2, 2), "min_workers": True, "uneven": True},
+    "types-change": {"types": "mixed", "change": True, "jobs": 2, "places": (2, 1)},
     "change-star": {"change": True, "slots": 3, "places": (2, 1), "network": "star"},
 }
 OBJECTIVES = ("utility", "max_min", "makespan", "completion")
