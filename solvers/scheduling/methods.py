@@ -35,12 +35,14 @@ _job_plans = heuristic(ROOM, "job_plans.job_plans:JobPlans")
 _slot_counts = heuristic(ROOM, "slot_counts.slot_counts:SlotCounts")
 _lp_guided = heuristic(ROOM, "lp_guided:LpGuided")
 _kept_runs = heuristic(ROOM, "kept_runs:KeptRuns")
+_type_windows = heuristic(ROOM, "type_windows:TypeWindows")
 
 _OPENINGS = {
     "gang-search": _gang_search,
     "job-plans": _job_plans,
     "lp-guided": _lp_guided,
     "kept-runs": _kept_runs,
+    "type-windows": _type_windows,
     "slot-counts": _slot_counts,
     "fair-shares": _fair_shares,
     "gadget": _gadget,
@@ -132,6 +134,7 @@ ENTRIES = entries(
     ("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", "job_plans.job_plans:JobPlans"),
     ("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", "lp_guided:LpGuided"),
     ("kept-runs", "heuristic", "changes cost time: widths of blocks of slots, shorter and shorter", "kept_runs:KeptRuns"),
+    ("type-windows", "heuristic", "types of accelerators: a greedy that chooses them, then windows solved exactly", "type_windows:TypeWindows"),
     ("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", "gadget:Gadget"),
     ("rolling-horizon", "heuristic", "an exact model of the next slots, again and again", "rolling_horizon:RollingHorizon"),
     ("primal-dual", "heuristic", "plans each job at arrival, at prices that rise with use", "online.primal_dual:PrimalDual"),

@@ -1,14 +1,18 @@
 """Every method of the family on an instance with types: it is right about them, or refuses in a line."""
 
+import numpy as np
 import pytest
+from scheduling_brute_force import brute_force, random_instance
+from volume import for_each, seeds
 
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.methods import ENTRIES
+from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
-KNOW = {"exact", "time-indexed"}
+KNOW = {"exact", "time-indexed", "type-windows"}
 
 
 def typed(objective="utility", preemptive=True, **job):
@@ -50,3 +54,36 @@ def test_a_method_knows_types_or_refuses(entry, case):
     evaluation = evaluate(asked, result.solution)
     assert evaluation.feasible
     assert float(evaluation.objective) == pytest.approx(float(result.objective))
+
+
+@pytest.mark.parametrize("objective", ["utility", "max_min"])
+@for_each("seed", seeds(4, 30))
+def test_windows_never_beat_the_optimum_and_a_window_of_everything_has_it(objective, seed):
+    asked = random_instance(
+        np.random.default_rng(seed),
+        objective=objective,
+        types=("mixed", "apart")[seed % 2],
+        places=(2, 2),
+        energy=seed % 3 == 0,
+        min_workers=seed % 4 == 0,
+    )
+    if not asked.typed:
+        return
+    best = brute_force(asked).objective
+    worth = [
+        float(method.solve(asked, Limits()).objective)
+        for method in (TypeWindows(slots=0, ignore=True), TypeWindows(slots=0), TypeWindows(slots=asked.slots))
+    ]
+    assert max(worth) <= best + 1e-9
+    assert worth[2] >= worth[1] - 1e-9
+    assert worth[2] == pytest.approx(best, rel=3e-5, abs=1e-9)
+
+
+def test_the_greedy_gives_fast_types_to_those_whom_they_help():
+    # 100 mini-batches in a slot at pace 1: with one slot the first job is alone on the V100.
+    asked = typed(max_workers=1).model_copy(update={"slots": 1, "jobs": typed(max_workers=1).jobs[:2]})
+    asked = SchedulingInstance.from_json(asked.to_json())
+    best = TypeWindows().solve(asked, Limits()).objective
+    assert best == pytest.approx(0.5 + 0.5)  # both fit on the V100 server
+    blind = TypeWindows(slots=0, ignore=True).solve(asked, Limits()).objective
+    assert blind == pytest.approx(0.05 + 0.45)
