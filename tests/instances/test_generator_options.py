@@ -221,6 +221,9 @@ REFUSED = {
         ({"axes": 1}, "axes is 1; it must be at least 2"),
     ],
     "scheduling elastic": [
+        ({"types": "v100"}, "types has 'v100'; write a name and a speed, such as 'v100:1,k80:0.2'"),
+        ({"types": "v100:0"}, "types, speed of 'v100', is 0"),
+        ({"types": "a:1,b:1", "gpus": 1}, "types has 2 types, but there are 1 GPUs"),
         ({"servers": 3}, "kind 'elastic' takes no option 'servers'; it takes: arrival_part, "),
         ({"jobs": 0}, "jobs is 0; it must be at least 1"),
         ({"jobs": 2.5}, "jobs is 2.5; it must be a whole number"),

@@ -33,25 +33,67 @@ _NOTE = "Networks and iteration times are those of ddlopt's cluster models, a ro
 
 @dataclass(frozen=True)
 class Elastic(ElasticJobs):
-    """Equal GPUs, bandwidth no limit."""
+    """Equal GPUs, bandwidth no limit; with ``types`` GPUs of several types, and jobs that differ in what they gain.
+
+    Types are written ``"v100:1,p100:0.45,k80:0.2"``, with the speed of a middling job on each; GPUs are split evenly
+    among them. Of a speed s a job has :math:`s^x`, x uniform between 1/4 and 7/4, the same on all types: some jobs are
+    nearly as fast on old accelerators, others hardly run there. The range is ours.
+    """
 
     gpus: int = 16
     gpus_per_server: int = 8
     idle_w: float = 0.0
     worker_w: float = 0.0
+    types: str | None = None
 
     def fields(self, rng: np.random.Generator) -> Fields:
         """See the class."""
         check_sizes(gpus=self.gpus)
         at_least("idle_w", self.idle_w, 0)
         at_least("worker_w", self.worker_w, 0)
+        jobs = self.draw(rng, self.gpus)
+        servers = gpu_servers(self.gpus, self.gpus_per_server, self.idle_w, self.worker_w)
+        if self.types is not None:
+            speeds = _speeds_of(self.types, self.gpus)
+            servers = tuple(
+                group.model_copy(update={"type": name})
+                for place, name in enumerate(speeds)
+                for group in gpu_servers(
+                    self.gpus // len(speeds) + (place < self.gpus % len(speeds)),
+                    self.gpus_per_server,
+                    self.idle_w,
+                    self.worker_w,
+                )
+            )
+            powers = rng.uniform(0.25, 1.75, len(jobs))
+            jobs = [
+                job.model_copy(update={"speeds": {name: figure(speed**power) for name, speed in speeds.items()}})
+                for job, power in zip(jobs, powers.tolist(), strict=True)
+            ]
         return {
-            "jobs": self.draw(rng, self.gpus),
+            "jobs": jobs,
             "slots": self.slots,
             "slot_s": self.slot_s,
-            "servers": gpu_servers(self.gpus, self.gpus_per_server, self.idle_w, self.worker_w),
+            "servers": servers,
             "note": _NOTE,
         }
+
+
+def _speeds_of(types: str, gpus: int) -> dict[str, float]:
+    """Speed by type."""
+    speeds: dict[str, float] = {}
+    for each in types.split(","):
+        name, _, speed = each.strip().partition(":")
+        try:
+            speeds[name] = float(speed)
+        except ValueError:
+            raise OptionError(
+                f"types has '{each.strip()}'; write a name and a speed, such as 'v100:1,k80:0.2'"
+            ) from None
+        positive(f"types, speed of '{name}',", speeds[name])
+    if len(speeds) > gpus:
+        raise OptionError(f"types has {len(speeds)} types, but there are {gpus} GPUs; use at most one for each GPU")
+    return speeds
 
 
 @dataclass(frozen=True)

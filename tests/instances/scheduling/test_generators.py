@@ -33,6 +33,17 @@ def test_fields_of_the_instance_can_be_given():
     assert generate("sjf-bco", jobs=5, gpus=32, objective="completion").objective == "completion"
 
 
+def test_types_add_to_what_is_drawn_without_them():
+    plain, typed = generate("elastic", 3), generate("elastic", 3, types="v100:1,p100:0.45,k80:0.2")
+    assert [group.type for group in typed.servers] == ["v100", "p100", "k80"]
+    assert typed.capacity.sum() == plain.capacity.sum() == 16
+    assert tuple(job.model_copy(update={"speeds": {}}) for job in typed.jobs) == plain.jobs
+    for job in typed.jobs:
+        power = math.log(job.speeds["k80"]) / math.log(0.2)
+        assert 0.249 < power < 1.751
+        assert job.speeds == pytest.approx({"v100": 1, "p100": 0.45**power, "k80": 0.2**power}, rel=1e-3)
+
+
 @for_each("kind", KINDS)
 def test_where_all_jobs_have_to_finish_they_can(kind):
     objective = ("makespan", "completion")[KINDS.index(kind) % 2]
