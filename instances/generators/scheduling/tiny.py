@@ -88,7 +88,7 @@ def _servers(feature: str) -> list[ServerGroup]:
     if feature == "unequal_servers":
         return [ServerGroup(capacity={"gpu": 3}), ServerGroup(capacity={"gpu": 1})]
     capacity = {"gpu": 2.0, "cpu": 3.0} if feature == "resources" else {"gpu": 2.0}
-    power = {"idle_w": 1.0, "worker_w": 2.0} if feature == "energy" else {}
+    power: Fields = {"idle_w": 1.0, "worker_w": 2.0} if feature == "energy" else {}
     return [ServerGroup(count=2, capacity=capacity, **power)]
 
 
