@@ -222,6 +222,7 @@ REFUSED = {
     ],
     "scheduling elastic": [
         ({"types": "v100"}, "types has 'v100'; write a name and a speed, such as 'v100:1,k80:0.2'"),
+        ({"types": "v100:1,v100:2"}, "types has 'v100' twice"),
         ({"types": "v100:0"}, "types, speed of 'v100', is 0"),
         ({"types": "a:1,b:1", "gpus": 1}, "types has 2 types, but there are 1 GPUs"),
         ({"servers": 3}, "kind 'elastic' takes no option 'servers'; it takes: arrival_part, "),

@@ -84,6 +84,8 @@ def _speeds_of(types: str, gpus: int) -> dict[str, float]:
     speeds: dict[str, float] = {}
     for each in types.split(","):
         name, _, speed = each.strip().partition(":")
+        if name in speeds:
+            raise OptionError(f"types has '{name}' twice; give each type one speed")
         try:
             speeds[name] = float(speed)
         except ValueError:

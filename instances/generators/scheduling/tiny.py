@@ -38,13 +38,14 @@ FEATURES = (
     "pollux",
     *_PLACED,
     "change",
+    "types",
 )
 """What a tiny instance can be about: a utility, or …
 
 ``energy`` has a price and servers that idle; ``gangs`` run in one piece at one width, ``contention`` likewise, with
 rings that slow each other down; ``resources`` are GPUs and CPUs; ``star``, ``tree``, ``general`` and ``directed`` are
 networks that carry one ring on a link; with ``shared`` the schedule chooses the bandwidths on a star; with ``change``
-a job loses half a slot when it changes.
+a job loses half a slot when it changes; with ``types`` one server is slower, to some jobs more than to others.
 """
 
 
@@ -87,6 +88,8 @@ def _servers(feature: str) -> list[ServerGroup]:
         return [ServerGroup(count=3, capacity={"gpu": 2})]
     if feature == "unequal_servers":
         return [ServerGroup(capacity={"gpu": 3}), ServerGroup(capacity={"gpu": 1})]
+    if feature == "types":
+        return [ServerGroup(capacity={"gpu": 2}, type=name) for name in ("fast", "slow")]
     capacity = {"gpu": 2.0, "cpu": 3.0} if feature == "resources" else {"gpu": 2.0}
     power: Fields = {"idle_w": 1.0, "worker_w": 2.0} if feature == "energy" else {}
     return [ServerGroup(count=2, capacity=capacity, **power)]
@@ -144,6 +147,8 @@ def _job(feature: str, rng: np.random.Generator, place: int, slots: int) -> Job:
         fields["min_workers"] = width if feature != "min_workers" else 2
     if feature == "change":
         fields["change_s"] = 0.5
+    if feature == "types":
+        fields["speeds"] = {"fast": 1.0, "slow": (0.25, 0.75, 0.5)[place % 3]}
     if feature == "deadlines":
         fields["deadline"] = min(due, slots)
     if feature == "resources":
