@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from ddlopt.analysis.simulation.fair_flows import finish_times
 from ddlopt.analysis.simulation.replay import Replay, Task
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.models.scheduling.instance import Contention, SchedulingInstance
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.network import Contention
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.timing import RingTiming
 

@@ -2,7 +2,8 @@
 
 from ddlopt.models.problem import Family
 from ddlopt.models.scheduling.evaluate import evaluate
-from ddlopt.models.scheduling.instance import Contention, Job, Network, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling.instance import Job, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling.network import Contention, Network
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.timing import PolluxTiming, RingTiming

@@ -1,7 +1,6 @@
 """The data of one scheduling problem."""
 
 import math
-from collections import defaultdict
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ddlopt.models.contracts import Instance, Part, without
+from ddlopt.models.scheduling.network import Contention, Network, check_network
 from ddlopt.models.scheduling.timing import Timing
 from ddlopt.models.scheduling.utility import Capped, Utility
 from ddlopt.models.sizes import require_memory
@@ -42,93 +42,6 @@ class ServerGroup(Part):
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without(self, data_of(self), "type")
-
-
-class Network(Part):
-    """Links between servers (nodes 0..S-1 in the order of the groups) and switches (S, S+1, …).
-
-    Parameters
-    ----------
-    switches : int
-        Nodes of the network besides servers.
-    links : tuple of (int, int, float)
-        (u, v, bandwidth in bytes/s); with ``duplex`` the link has that bandwidth in each direction.
-    duplex : bool
-        Whether a link carries its bandwidth in each direction at once.
-    """
-
-    switches: int = Field(default=0, ge=0)
-    links: tuple[tuple[int, int, float], ...]
-    duplex: bool = True
-
-    @cached_property
-    def arcs(self) -> dict[tuple[int, int], float]:
-        """Bandwidth by directed pair of nodes, bytes/s; parallel links add up."""
-        bandwidth: dict[tuple[int, int], float] = defaultdict(float)
-        for u, v, rate in self.links:
-            bandwidth[u, v] += rate
-            if self.duplex:
-                bandwidth[v, u] += rate
-        return dict(bandwidth)
-
-    @cached_property
-    def neighbours(self) -> dict[int, tuple[int, ...]]:
-        """Nodes that a node has an arc to, in increasing order."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for u, v in self.arcs:
-            found[u].add(v)
-        return {node: tuple(sorted(targets)) for node, targets in found.items()}
-
-    def is_tree(self, servers: int) -> bool:
-        """Whether every link has both directions and the links form a tree over all nodes."""
-        nodes = servers + self.switches
-        pairs = {(u, v) for u, v in self.arcs if u < v}
-        both = all((v, u) in self.arcs for u, v in self.arcs)
-        return both and len(pairs) == nodes - 1 and not self.unreachable(servers)
-
-    def unreachable(self, servers: int) -> list[int]:
-        """Servers that node 0 does not reach, or that do not reach node 0."""
-        lost: set[int] = set()
-        for reverse in (False, True):
-            following: dict[int, list[int]] = defaultdict(list)
-            for u, v in self.arcs:
-                following[v if reverse else u].append(u if reverse else v)
-            seen, stack = {0}, [0]
-            while stack:
-                for node in following[stack.pop()]:
-                    if node not in seen:
-                        seen.add(node)
-                        stack.append(node)
-            lost |= set(range(servers)) - seen
-        return sorted(lost)
-
-
-class Contention(Part):
-    r"""Ring bandwidth that depends on who else uses a server's network card.
-
-    A job whose workers are on several servers is *split*. Let p be the number of split jobs, itself included, on the
-    most crowded of its servers; :math:`k = \max(1, \xi_1 p)` of them compete at once, and its ring has bandwidth
-    :math:`b^e / (k + \alpha (k - 1))`. A job on one server has :math:`b^i`. Every server of a job adds
-    :math:`\xi_2` seconds to its iteration. The form is that of SJF-BCO; that progress is not rounded down to whole
-    iterations in each slot is ours.
-
-    Parameters
-    ----------
-    between_servers_bytes_per_s, within_server_bytes_per_s : float
-        b^e, b^i.
-    degradation : float
-        alpha.
-    share : float
-        xi_1, the part of the competing jobs that send at the same time.
-    server_overhead_s : float
-        xi_2.
-    """
-
-    between_servers_bytes_per_s: float = Field(gt=0)
-    within_server_bytes_per_s: float = Field(gt=0)
-    degradation: float = Field(default=0.0, ge=0)
-    share: float = Field(default=1.0, gt=0, le=1)
-    server_overhead_s: float = Field(default=0.0, ge=0)
 
 
 class Job(Part):
@@ -252,7 +165,9 @@ class SchedulingInstance(Instance):
         for place, job in enumerate(self.jobs):
             _check_job(self, job, f"jobs[{place}] '{job.name}'")
         if self.network is not None:
-            _check_network(self, self.network)
+            if self.contention is not None:
+                raise ValueError("there are both a network and contention; give the one that limits bandwidth")
+            check_network(self.network, self.server_count)
         if self.bandwidth == "shared" and self.network is None:
             raise ValueError("bandwidth is 'shared', but there is no network to share; give one")
         if self.energy_price_per_j and self.objective != "utility":
@@ -427,26 +342,3 @@ def _check_speeds(instance: SchedulingInstance, job: Job, place: str, held: npt.
     if not rooms:
         raise ValueError(f"{place}: speeds are all 0; it can run nowhere")
     return sum(rooms) if instance.mixed_types else max(rooms)
-
-
-def _check_network(instance: SchedulingInstance, network: Network) -> None:
-    if instance.contention is not None:
-        raise ValueError("there are both a network and contention; give the one that limits bandwidth")
-    nodes = instance.server_count + network.switches
-    for place, (u, v, rate) in enumerate(network.links):
-        for end in (u, v):
-            if not 0 <= end < nodes:
-                raise ValueError(
-                    f"network.links[{place}] ends at node {end}, but there are {instance.server_count} servers and "
-                    f"{network.switches} switches (0..{nodes - 1})"
-                )
-        if u == v:
-            raise ValueError(f"network.links[{place}] leads from node {u} to itself; remove it")
-        if not (math.isfinite(rate) and rate > 0):
-            raise ValueError(f"network.links[{place}] has bandwidth {rate}; it must be finite and > 0")
-    lost = network.unreachable(instance.server_count)
-    if lost:
-        raise ValueError(
-            f"network does not connect server {lost[0]} with server 0 in both directions ({len(lost)} such servers); "
-            "add links"
-        )

@@ -27,7 +27,8 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.models.scheduling.instance import Job, Network, SchedulingInstance
+from ddlopt.models.scheduling.instance import Job, SchedulingInstance
+from ddlopt.models.scheduling.network import Network
 
 Arc = tuple[int, int]
 Ring = tuple[int, ...]

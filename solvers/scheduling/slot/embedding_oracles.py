@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import width_gains
-from ddlopt.models.scheduling.instance import Network, SchedulingInstance, ServerGroup, most_workers
+from ddlopt.models.scheduling.instance import SchedulingInstance, ServerGroup, most_workers
+from ddlopt.models.scheduling.network import Network
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring, ring_rate
 from ddlopt.models.scheduling.solution import Run, Schedule

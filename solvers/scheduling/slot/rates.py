@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.scheduling.instance import Contention, SchedulingInstance
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.network import Contention
 from ddlopt.models.scheduling.pool import Workers
 
 Floats = npt.NDArray[np.float64]

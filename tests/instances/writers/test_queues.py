@@ -12,7 +12,8 @@ import ddlopt
 from ddlopt import instances
 from ddlopt.instances.writers import export_plan, import_plan
 from ddlopt.models.errors import OptionError, SolutionError
-from ddlopt.models.scheduling.instance import Job, Network, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling.instance import Job, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling.network import Network
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.timing import RingTiming
 

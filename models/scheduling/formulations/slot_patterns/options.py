@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ddlopt.models.scheduling.instance import Network, SchedulingInstance, most_workers
+from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
+from ddlopt.models.scheduling.network import Network
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Arc, Ring, ring_rate
 

@@ -7,7 +7,7 @@ from volume import for_each, some
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.instance import Network
+from ddlopt.models.scheduling.network import Network
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.scheduling.slot_counts.slot_counts import SlotCounts
 
