@@ -49,7 +49,7 @@ def refuse_odd_figures(data: Any, place: str = "") -> None:
             elif type(value) is float:
                 if _is_odd(value):
                     raise ValueError(f"{place}[{number}] is {value:g}; {_EXPECTED}")
-            elif not isinstance(value, str):
+            elif not isinstance(value, str) or _is_odd_text(value):
                 refuse_odd_figures(value, f"{place}[{number}]")
     elif isinstance(data, np.ndarray):
         if data.dtype.kind == "f":
@@ -63,6 +63,16 @@ def refuse_odd_figures(data: Any, place: str = "") -> None:
             raise ValueError(f"{place} is {_shown(data)}; whole numbers go up to {LARGEST_INTEGER}")
     elif isinstance(data, float) and _is_odd(data):
         raise ValueError(f"{place} is {data:g}; {_EXPECTED}")
+    elif isinstance(data, str) and _is_odd_text(data):
+        raise ValueError(f"{place} is '{data[:30]}'; {_EXPECTED}")
+
+
+def _is_odd_text(text: str) -> bool:
+    """Whether a text is, which fields of numbers would take for one."""
+    try:
+        return _is_odd(float(text))
+    except ValueError:
+        return False
 
 
 def _is_odd(value: float) -> bool:

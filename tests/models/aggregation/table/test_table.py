@@ -53,6 +53,8 @@ def answer(*starts: tuple[int, ...], **fields: Any) -> LookupTables:
         (RAMP | {"step": 0}, {}, "tables[0].step"),
         (RAMP | {"step": 1e-90}, {}, "step is 1e-90, and values go up to 7, which is more digits"),
         (RAMP | {"samples": [1e200] * 8}, {}, "samples[0] is 1e+200; figures are 0 or of a size of 1e-100 to 1e+100"),
+        (RAMP | {"samples": ["1e200"] * 8}, {}, "samples[0] is '1e200'; figures are 0 or of a size of"),
+        (RAMP | {"weight": "1e-320"}, {}, "weight is '1e-320'; figures are 0 or of a size of"),
         (RAMP, {"budget_bytes": 10**30}, "budget_bytes"),
         (RAMP, {"goal": "mean"}, "goal"),
     ],
