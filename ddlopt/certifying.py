@@ -111,20 +111,19 @@ def certified(
         raise SolverError(f"no solution of '{problem.name}' is known, so there is no bound to prove")
     certificate: Certificate | None = None
     closed = False
-    if method is None and problem.family == "topology":
-        own: Any = catalogue.method(CERTIFYING, problem.family)
+    own: Any = catalogue.method(CERTIFYING, problem.family) if method is None and problem.family == "topology" else None
+    if own is not None and own.refuses(problem) is None:
         # Listing digraphs with few hops takes a part of the time that branch and bound does, or ends at once.
         half = None if time_limit is None else time_limit / 2
         certificate, closed = proofs.prove(problem, solution, gap, half, trees=False)
-        if not closed and own.refuses(problem) is None:
+        if not closed:
             if time_limit is not None:
                 # A limit is positive; proofs that are late leave next to nothing.
                 limits = replace(limits, time_s=max(0.01, time_limit - (time.perf_counter() - began)))
             return _own_certificate(problem, CERTIFYING, own, out, limits, seed, progress)
     if not closed:
         left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
-        known = certificate if isinstance(certificate, proofs.CombinatorialCertificate) else None
-        certificate, closed = proofs.prove(problem, solution, gap, left, method, known)
+        certificate, closed = proofs.prove(problem, solution, gap, left, method)
     if certificate is None:
         raise SolverError(f"nothing was proven of '{problem.name}' in time, or no formulation of it can be proven")
     proven = proofs.check(problem, certificate)

@@ -262,7 +262,6 @@ def prove(
     gap: float,
     time_limit: float | None,
     method: str | None = None,
-    known: CombinatorialCertificate | None = None,
     trees: bool = True,
 ) -> tuple[Certificate | None, bool]:
     """The best certificate for what a solution has, and whether it closes the gap.
@@ -271,8 +270,6 @@ def prove(
     ----------
     method : str, optional
         ``combinatorial``, or a method whose formulation is to be taken; None tries one after the other.
-    known : CombinatorialCertificate, optional
-        What the combinatorial bound says, where it has been calculated already.
     trees : bool
         Whether trees over formulations are looked for, too.
     """
@@ -285,9 +282,9 @@ def prove(
         raise SolverError(f"the solution of '{instance.name}' fails the check")
     worth = Fraction(objective)
     target = worth - sign * Fraction(gap) * (1 - _SPARE) * abs(worth)
-    if known is None and method in (None, COMBINATORIAL_METHOD):
-        known = _combinatorial_of(instance, asked=method is not None)
     best: tuple[Fraction, Certificate] | None = None
+    combinatorial = method in (None, COMBINATORIAL_METHOD)
+    known = _combinatorial_of(instance, asked=method is not None) if combinatorial else None
     if known is not None:
         best = known.claim, known
         if sign * known.claim >= sign * target:

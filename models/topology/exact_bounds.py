@@ -31,8 +31,12 @@ def exact_lower_bound(instance: TopologyInstance) -> Fraction:
         If the degree leaves some server without a way to all those that it must reach.
     """
     guides = congestion_bounds(instance)
-    busiest = _Exact(instance).busiest_link_bytes(Fraction(guides["multiplicity"]))
-    communication = busiest / Fraction(instance.link_bandwidth_bytes_per_s)
+    return exact_iteration_s(instance, _Exact(instance).busiest_link_bytes(Fraction(guides["multiplicity"])))
+
+
+def exact_iteration_s(instance: TopologyInstance, busiest_bytes: Fraction) -> Fraction:
+    """Time of an iteration where the busiest link carries so many bytes, without any rounding."""
+    communication = busiest_bytes / Fraction(instance.link_bandwidth_bytes_per_s)
     compute = Fraction(instance.compute_s)
     return max(compute, communication) if instance.overlap == "full" else compute + communication
 

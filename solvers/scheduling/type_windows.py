@@ -74,22 +74,23 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The better of the start and the greedy, improved; windows that were solved and those that gained."""
         best = _Greedy(instance, self.ignore).schedule(clock)
-        if isinstance(start, Schedule) and _gain(instance, best, start) > 0:
-            best = start
-        clock.report(_worth(instance, best))
+        worth = _worth(instance, best)
+        if isinstance(start, Schedule) and _worth(instance, start) > worth:
+            best, worth = start, _worth(instance, start)
+        clock.report(worth)
         tried = gained = 0
         improving = self.slots > 0
         while improving:
-            before = _worth(instance, best)
+            before = worth
             for chosen in self._windows(instance):
                 if clock.expired:
                     return best, {"windows": tried, "windows_gained": gained}
                 other = self._replanned(instance, best, chosen, seed, clock)
                 tried += 1
-                if other is not None and _gain(instance, best, other) > 0:
-                    best, gained = other, gained + 1
-                    clock.report(_worth(instance, best))
-            improving = _worth(instance, best) - before > _LEAST_GAIN * max(1.0, abs(before))
+                if other is not None and (found := _worth(instance, other)) > worth:
+                    best, worth, gained = other, found, gained + 1
+                    clock.report(worth)
+            improving = worth - before > _LEAST_GAIN * max(1.0, abs(before))
         return best, {"windows": tried, "windows_gained": gained}
 
     def _windows(self, instance: SchedulingInstance) -> Iterator[range]:
@@ -222,11 +223,6 @@ def _progress(instance: SchedulingInstance, job: int, workers: Workers) -> float
 def _worth(instance: SchedulingInstance, schedule: Schedule) -> float:
     found = evaluate(instance, schedule)
     return float(found.objective) if found.feasible and found.objective is not None else -np.inf
-
-
-def _gain(instance: SchedulingInstance, one: Schedule, other: Schedule) -> float:
-    """By how much another schedule is better."""
-    return _worth(instance, other) - _worth(instance, one)
 
 
 def _joined(instance: SchedulingInstance, runs: list[Run]) -> Schedule:

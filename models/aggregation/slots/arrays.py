@@ -33,8 +33,8 @@ class SlotArrays:
         Weighted bytes from a bucket on, and weighted seconds that are left of the computation when that is ready: the
         job takes as much longer than it computes as the largest of ``costs / rate - hidden``. Those that are never the
         largest are left out; they are in their order, and zeros stand for the computation.
-    begins, ends : (m, n) arrays
-        Rates between which each is the largest; infinite where there are fewer.
+    begins : (m, n) array
+        Rates from which on each is the largest; infinite where there are fewer.
     """
 
     def __init__(self, instance: SlotsInstance) -> None:
@@ -82,11 +82,14 @@ class SlotArrays:
         self.costs: Floats = np.zeros(shape)
         self.hidden: Floats = np.zeros(shape)
         self.begins: Floats = np.full(shape, np.inf)
-        self.ends: Floats = np.full(shape, np.inf)
         for j, own in enumerate(lines):
             for k, line in enumerate(own):
                 self.costs[k, j], self.hidden[k, j], self.begins[k, j] = line
-            self.ends[: len(own) - 1, j] = [line.begin for line in own[1:]]
+
+    @property
+    def ends(self) -> Floats:
+        """(m, n) rates up to which each is the largest: where the next one begins."""
+        return np.vstack([self.begins[1:], np.full(self.count, np.inf)])
 
     @property
     def count(self) -> int:
@@ -98,16 +101,18 @@ class SlotArrays:
         """(n,) weighted gradient bytes: over the rate, the weighted seconds of communication, hidden ones included."""
         return self.weight * self.gradient_bytes
 
-    def only(self, chosen: npt.NDArray[np.bool_], cap: Floats, rows: Floats, limits: Floats) -> "SlotArrays":
-        """The same for (n,) chosen jobs that cannot fall back, with other caps (n,), rows (k, n) and limits (k,)."""
+    def only(
+        self, chosen: npt.NDArray[np.bool_], cap: Floats, rows: Floats, limits: Floats, fallback: Floats | None = None
+    ) -> "SlotArrays":
+        """The same for chosen jobs, with other caps (n,), rows (k, n), limits (k,) and fallback rates (n,), else 0."""
         found = copy(self)
-        found.__dict__.pop("cost", None)
-        found.__dict__.pop("lost_back", None)
+        for name in ("cost", "lost_back", "compute_total_s"):  # calculated anew
+            vars(found).pop(name, None)
         for name in ("weight", "compute_s", "gradient_bytes"):
             setattr(found, name, getattr(self, name)[chosen])
-        for name in ("per_slot", "memory", "costs", "hidden", "begins", "ends"):
+        for name in ("per_slot", "memory", "costs", "hidden", "begins"):
             setattr(found, name, getattr(self, name)[:, chosen])
-        found.fallback = np.zeros(int(chosen.sum()))
+        found.fallback = np.zeros(int(chosen.sum())) if fallback is None else fallback[chosen]
         found.cap, found.rows, found.limits = cap[chosen], rows[:, chosen], limits
         return found
 

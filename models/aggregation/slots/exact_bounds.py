@@ -18,9 +18,8 @@ def exact_slots_bound(instance: SlotsInstance) -> Fraction:
     """Seconds that some job takes in every plan.
 
     A job that takes less than t sends at a rate of more than :math:`g / (t / W - c)`, with buckets of more than each of
-    them asks for, and so all of these together must
-    fit into memory, links and aggregation rates, but for jobs whose fallback is as fast. Where they do not, t is a
-    bound; the largest is found by bisection.
+    them asks for, and so all of these together must fit into memory, links and aggregation rates, but for jobs whose
+    fallback is as fast. Where they do not, t is a bound; the largest is found by bisection.
 
     Raises
     ------
@@ -47,12 +46,10 @@ def exact_slots_bound(instance: SlotsInstance) -> Fraction:
 
 def _needed(job: SlotJob, iteration: Fraction) -> Fraction | None:
     """Rate for an iteration of so many seconds, rounded down; None where none is enough."""
-    rate = Fraction(0)
-    for ready, size in job.left_to_send:
-        left = iteration - Fraction(ready)
-        if left <= 0 or iteration <= Fraction(job.compute_s):
-            return None
-        rate = max(rate, size / left)
+    if iteration <= Fraction(job.compute_s):
+        return None
+    # No bucket is ready after the computation.
+    rate = max(size / (iteration - Fraction(ready)) for ready, size in job.left_to_send)
     return Fraction(int(rate * 2**_RATE_BITS), 2**_RATE_BITS)
 
 

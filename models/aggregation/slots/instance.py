@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -136,8 +137,8 @@ class SlotJob(Part):
         """When each bucket is ready, and the bytes from it on; without buckets the whole gradient after computation."""
         if not self.buckets:
             return ((self.compute_s, Fraction(self.gradient_bytes)),)
-        sizes = [Fraction(bucket.size_bytes) for bucket in self.buckets]
-        return tuple((bucket.ready_s, sum(sizes[k:], Fraction(0))) for k, bucket in enumerate(self.buckets))
+        behind = accumulate(Fraction(bucket.size_bytes) for bucket in reversed(self.buckets))
+        return tuple(zip((bucket.ready_s for bucket in self.buckets), reversed(list(behind)), strict=True))
 
     @property
     def sent_once(self) -> Fraction:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.own_certificate import OwnCertificate
+from ddlopt.models.topology.exact_bounds import exact_iteration_s
 from ddlopt.models.topology.hops.listing import Listing, key_of, least_hops, not_listed
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -85,10 +86,7 @@ class HopCertificate(OwnCertificate):
             key, load = _load(place, heads, lengths)
             known.add(key)
             least = min(least, load)
-        bytes_ = least * size
-        communication = bytes_ / Fraction(instance.link_bandwidth_bytes_per_s)
-        compute = Fraction(instance.compute_s)
-        proven = max(compute, communication) if instance.overlap == "full" else compute + communication
+        proven = exact_iteration_s(instance, least * size)
         if proven < self.claim:
             told = f"{float(proven):.12g} s, less than the claim of {float(self.claim):.12g}"
             raise RefutedError(f"the digraphs prove for '{instance.name}' no more than {told}")

@@ -15,10 +15,10 @@ from ddlopt.models.aggregation.slots.slowest import least_slowest_s, needed_for
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.slots.interior_point import Rates
-from ddlopt.solvers.aggregation.slots.rates import Flags, least_lost
+from ddlopt.solvers.aggregation.slots.rates import Flags, conic, least_lost
 from ddlopt.solvers.aggregation.slots.rounding import Rounding
 from ddlopt.solvers.certify import MethodOutput
-from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.names import spelled
 
@@ -92,16 +92,8 @@ class PricedSlots(CertifiedMethod, uses=()):
     def _relaxed(self, arrays: SlotArrays, clock: Clock) -> tuple[Rates, str]:
         if self.solver == "interior":
             return relaxation(arrays), "clarabel" if arrays.overlaps else "ddlopt"
-        from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
-        from ddlopt.solvers.backends.convex import Convex
-
-        model = SlotShares()
-        problem = model.problem(arrays.instance)
         left = None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3)
-        outcome = Convex(self.solver).solve(problem, Limits(time_s=left))
-        if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
-            raise NoSolutionError(outcome.message)
-        return Rates(model.read(problem, arrays.instance), model.prices(problem, arrays.instance)), outcome.solver
+        return conic(arrays, self.solver, Limits(time_s=left))
 
 
 @dataclass(frozen=True)
@@ -135,9 +127,7 @@ def relaxation(arrays: SlotArrays) -> Rates:
     inside = arrays.fallback < arrays.cap
     rates, prices = np.zeros(arrays.count), np.zeros(len(arrays.limits))
     if inside.any():
-        part = arrays.only(inside, arrays.cap, arrays.rows, arrays.limits)
-        part.fallback = arrays.fallback[inside]
-        rates[inside], prices = least_lost(part)
+        rates[inside], prices = least_lost(arrays.only(inside, arrays.cap, arrays.rows, arrays.limits, arrays.fallback))
     return Rates(rates, prices)
 
 

@@ -56,26 +56,32 @@ def cheapest_rates(arrays: SlotArrays, slots: Floats, aggregated: Flags) -> Floa
     return rates
 
 
-def least_lost(arrays: SlotArrays, solver: str = "clarabel") -> Rates:
+def least_lost(arrays: SlotArrays) -> Rates:
     """Rates and prices of the relaxation, by our method; of jobs that send while they compute, by a conic solver.
 
     What these lose has kinks, at which our method's steps would be no longer than the distance to the next.
+    """
+    if arrays.overlaps:
+        return conic(arrays, "clarabel", Limits())[0]
+    return best_rates(arrays.cost, arrays.cap, arrays.rows, arrays.limits, arrays.fallback)
+
+
+def conic(arrays: SlotArrays, solver: str, limits: Limits) -> tuple[Rates, str]:
+    """Rates and prices of the relaxation by a conic solver, and its version.
 
     Raises
     ------
     NoSolutionError
-        If the conic solver breaks down.
+        If it breaks down.
     """
-    if not arrays.overlaps:
-        return best_rates(arrays.cost, arrays.cap, arrays.rows, arrays.limits, arrays.fallback)
     from ddlopt.models.aggregation.slots.formulations.slot_shares import prices_of, rates_of, shares
     from ddlopt.solvers.backends.convex import Convex
 
     problem = shares(arrays)
-    outcome = Convex(solver).solve(problem, Limits())
+    outcome = Convex(solver).solve(problem, limits)
     if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
         raise NoSolutionError(outcome.message)
-    return Rates(rates_of(problem, arrays), prices_of(problem, arrays))
+    return Rates(rates_of(problem, arrays), prices_of(problem, arrays)), outcome.solver
 
 
 def whole_shares(shares: Floats, slots: float) -> Floats:
