@@ -13,8 +13,10 @@ multipliers y of some rows, with 0 for the others. For any y whatever
 
 with :math:`d = c - y A` and the bounds of the leaf (Neumaier, Shcherbina, 2004). If that with :math:`c_0` is at least
 B, the leaf has no solution below B. If the same with 0 in place of c is positive, the leaf has no solution at all,
-as :math:`0 \ge` a positive number. Where all columns with a cost are whole ones, objectives are
-:math:`c_0` and whole multiples of the common divisor of the costs, and what a leaf proves is rounded up to these.
+as :math:`0 \ge` a positive number. Multipliers that close no leaf may do so wherever a whole column is far enough from
+the bound that it is counted at: such values of it are left out in what follows (reduced cost fixing). Where all columns
+with a cost are whole ones, objectives are :math:`c_0` and whole multiples of the common divisor of the costs, and what
+a leaf proves is rounded up to these.
 
 All numbers are rational; multipliers are whole multiples of a power of two.
 
@@ -28,7 +30,7 @@ Columns that remain without bounds count for nothing in this.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 from ddlopt.models.errors import RefutedError
 
@@ -100,15 +102,29 @@ class Program:
         Fraction or None
             None if a row or column has not the limit that is needed: nothing is proven then.
         """
-        power = 1 << exponent
-        reduced = {} if infeasible else {column: value * power for column, value in self.cost.items()}
+        found, _ = self._combined(exponent, multipliers, lower, upper, infeasible)
+        if found is None:
+            return None
+        proven = Fraction(found, (self.unit * self.grid) << exponent)
+        return proven if infeasible else proven + self.offset - self.lost
+
+    def _combined(
+        self,
+        exponent: int,
+        multipliers: Mapping[int, int],
+        lower: Mapping[int, int],
+        upper: Mapping[int, int],
+        infeasible: bool,
+    ) -> tuple[int | None, dict[int, int]]:
+        """The bound without offset, in multiples of ``1 / (2**exponent unit grid)``, and the reduced costs d."""
+        reduced = {} if infeasible else {column: value << exponent for column, value in self.cost.items()}
         sides = 0
         for row, multiplier in multipliers.items():
             low, terms, high = self.rows[row]
             limit = low if multiplier > 0 else high
             if limit is None:
                 if multiplier:
-                    return None
+                    return None, reduced
                 continue
             sides += multiplier * limit
             for column, coefficient in terms:
@@ -117,16 +133,66 @@ class Program:
         for column, value in reduced.items():
             if not value:
                 continue
-            changed = lower if value > 0 else upper
-            if column in changed:
-                bound: int | None = changed[column] * self.grid
-            else:
-                bound = self.lower[column] if value > 0 else self.upper[column]
+            bound = self._bound(column, 0 if value > 0 else 1, lower, upper)
             if bound is None:
-                return None
+                return None, reduced
             columns += value * bound
-        found = Fraction(sides * self.grid + columns, power * self.unit * self.grid)
-        return found if infeasible else found + self.offset - self.lost
+        return sides * self.grid + columns, reduced
+
+    def _bound(self, column: int, side: int, lower: Mapping[int, int], upper: Mapping[int, int]) -> int | None:
+        """Of a column from below (side 0) or above, at a case, in multiples of ``1 / grid``."""
+        changed = (lower, upper)[side]
+        return changed[column] * self.grid if column in changed else (self.lower, self.upper)[side][column]
+
+    def fixed(
+        self,
+        exponent: int,
+        multipliers: Mapping[int, int],
+        lower: Mapping[int, int],
+        upper: Mapping[int, int],
+        infeasible: bool = False,
+    ) -> list[tuple[int, int, int]]:
+        """Bounds of whole columns beyond which the same multipliers close the case: reduced cost fixing.
+
+        A column with a positive reduced cost that is t above its lower bound adds t times that cost to what is proven.
+
+        Parameters
+        ----------
+        exponent, multipliers, lower, upper, infeasible
+            As of :meth:`value`.
+
+        Returns
+        -------
+        list of (side, column, limit)
+            Side 0 is a bound from below. Only bounds that are tighter than those of the case; none where the
+            multipliers prove nothing.
+        """
+        found, reduced = self._combined(exponent, multipliers, lower, upper, infeasible)
+        if found is None:
+            return []
+        least, strictly = self._needed(infeasible)
+        missing = least * ((self.unit * self.grid) << exponent) - found
+        limits = []
+        for column, value in reduced.items():
+            if not value or not self.integer[column]:
+                continue
+            far = missing / (abs(value) * self.grid)
+            steps = max(1, floor(far) + 1 if strictly else ceil(far))
+            near = self._bound(column, 0 if value > 0 else 1, lower, upper)
+            assert near is not None
+            limit = near // self.grid + (steps - 1 if value > 0 else 1 - steps)
+            before = self._bound(column, 1 if value > 0 else 0, lower, upper)
+            if before is None or (limit * self.grid < before if value > 0 else limit * self.grid > before):
+                limits.append((1 if value > 0 else 0, column, limit))
+        return limits
+
+    def _needed(self, infeasible: bool) -> tuple[Fraction, bool]:
+        """What :meth:`_combined` has to reach to close a case, or (True) to exceed: the same as :meth:`suffices`."""
+        if infeasible:
+            return Fraction(0), True
+        if self.step is None:
+            return self.claim - self.offset + self.lost, False
+        return (ceil((self.claim - self.offset) / self.step) - 1) * self.step + self.lost, True
 
     def suffices(self, value: Fraction | None, infeasible: bool = False) -> bool:
         """Whether what :meth:`value` found closes a leaf."""
@@ -142,8 +208,9 @@ class Program:
 def check_tree(program: Program, nodes: Sequence[Sequence[object]]) -> Iterator[None]:
     """Go through a tree, node by node, in the order in which it is written; it yields after each.
 
-    A node is ``["branch", column, v]``, followed by the tree for at most v and by that for at least v + 1; or
-    ``["dual", exponent, rows, multipliers]`` or ``["farkas", exponent, rows, multipliers]``, a leaf.
+    A node is ``["branch", column, v]``, followed by the tree for at most v and by that for at least v + 1;
+    ``["dual", exponent, rows, multipliers]`` or ``["farkas", exponent, rows, multipliers]``, a leaf; or
+    ``["fix", exponent, rows, multipliers]``, followed by the tree for what :meth:`Program.fixed` leaves.
 
     Raises
     ------
@@ -179,6 +246,12 @@ def check_tree(program: Program, nodes: Sequence[Sequence[object]]) -> Iterator[
                 raise RefutedError(f"node {place} branches on column {branched}, which is not in whole numbers")
             waiting.append((len(changed), (0, branched, split + 1)))
             waiting.append((len(changed), (1, branched, split)))
+        elif node[0] == "fix":
+            exponent, multipliers = _multipliers(program, place, node)
+            for side, column, limit in program.fixed(exponent, multipliers, *limits):
+                changed.append((side, column, limits[side].get(column)))
+                limits[side][column] = limit
+            waiting.append((len(changed), None))
         else:
             _check_leaf(program, place, node, *limits)
         yield
@@ -189,15 +262,20 @@ def check_tree(program: Program, nodes: Sequence[Sequence[object]]) -> Iterator[
 def _check_leaf(
     program: Program, place: int, node: Sequence[object], lower: dict[int, int], upper: dict[int, int]
 ) -> None:
-    kind, exponent, rows, multipliers = node
+    exponent, multipliers = _multipliers(program, place, node)
+    infeasible = node[0] == "farkas"
+    found = program.value(exponent, multipliers, lower, upper, infeasible)
+    if not program.suffices(found, infeasible):
+        says = "nothing" if found is None else f"{float(found):.12g}"
+        needed = "more than 0" if infeasible else f"{float(program.claim):.12g}"
+        raise RefutedError(f"node {place} proves {says} where {needed} is needed")
+
+
+def _multipliers(program: Program, place: int, node: Sequence[object]) -> tuple[int, dict[int, int]]:
+    _, exponent, rows, multipliers = node
     assert isinstance(exponent, int)
     assert isinstance(rows, list)
     assert isinstance(multipliers, list)
     if rows and rows[-1] >= len(program.rows):
         raise RefutedError(f"node {place} names row {rows[-1]}, but there are {len(program.rows)}")
-    infeasible = kind == "farkas"
-    found = program.value(exponent, dict(zip(rows, multipliers, strict=True)), lower, upper, infeasible)
-    if not program.suffices(found, infeasible):
-        says = "nothing" if found is None else f"{float(found):.12g}"
-        needed = "more than 0" if infeasible else f"{float(program.claim):.12g}"
-        raise RefutedError(f"node {place} proves {says} where {needed} is needed")
+    return exponent, dict(zip(rows, multipliers, strict=True))

@@ -12,8 +12,8 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.reading import is_fraction
 
-FORMAT, VERSION = "ddlopt linear certificate", 1
-"""The name of the format, and its first version."""
+FORMAT, VERSIONS = "ddlopt linear certificate", (1, 2)
+"""The name of the format, and its versions: in the first no node fixes columns."""
 _FIELDS = {"format", "version", "instance", "instance_digest", "method", "model_digest", "claim", "nodes"}
 _DIGEST = re.compile("[0-9a-f]{64}")
 # What follows keeps a hostile file from taking all memory or hours; honest ones stay far below.
@@ -60,8 +60,8 @@ class LinearCertificate:
 
         if not isinstance(data, dict) or set(data) != _FIELDS:
             raise refuse(f"is no certificate; expected the fields {', '.join(sorted(_FIELDS))}")
-        if data["format"] != FORMAT or type(data["version"]) is not int or data["version"] != VERSION:
-            raise refuse(f"format and version are not '{FORMAT}' and {VERSION}")
+        if data["format"] != FORMAT or type(data["version"]) is not int or data["version"] not in VERSIONS:
+            raise refuse(f"format and version are not '{FORMAT}' and 1 or 2")
         texts = [data[name] for name in ("instance", "instance_digest", "method", "model_digest", "claim")]
         if not all(isinstance(each, str) for each in texts):
             raise refuse("instance, digests, method and claim are texts")
@@ -73,7 +73,7 @@ class LinearCertificate:
         if not isinstance(nodes, list) or not 1 <= len(nodes) <= _MOST_NODES:
             raise refuse(f"nodes is a list of 1 to {_MOST_NODES}")
         for place, node in enumerate(nodes):
-            wrong = _fault(node)
+            wrong = _fault(node, data["version"])
             if wrong:
                 raise refuse(f"nodes[{place}] {wrong}")
         return cls(
@@ -86,7 +86,7 @@ class LinearCertificate:
         """The file's content."""
         data = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": 2 if any(node[0] == "fix" for node in self.nodes) else 1,
             "instance": self.instance,
             "instance_digest": self.instance_digest,
             "method": self.method,
@@ -102,12 +102,14 @@ class LinearCertificate:
         write_whole_packed(path, self.text)
 
 
-def _fault(node: Any) -> str | None:
+def _fault(node: Any, version: int) -> str | None:
     """What is wrong with the form of a node."""
     match node:
         case ["branch", column, split] if _is_index(column) and _is_whole(split):
             return None
-        case ["dual" | "farkas", exponent, [*rows], [*multipliers]]:
+        case ["fix", *_] if version == 1:
+            return "fixes columns, which only version 2 does"
+        case ["dual" | "farkas" | "fix", exponent, [*rows], [*multipliers]]:
             if type(exponent) is not int or not 0 <= exponent <= _MOST_EXPONENT:
                 return f"has an exponent that is not in 0..{_MOST_EXPONENT}"
             if len(rows) != len(multipliers):
@@ -115,7 +117,7 @@ def _fault(node: Any) -> str | None:
             if not all(map(_is_index, rows)) or any(a >= b for a, b in itertools.pairwise(rows)):
                 return "has rows that are not in increasing order, each once"
             return None if all(map(_is_whole, multipliers)) else "has a multiplier that is no whole number in range"
-    return 'is neither ["branch", column, v] nor ["dual" or "farkas", exponent, rows, multipliers]'
+    return 'is neither ["branch", column, v] nor ["dual", "farkas" or "fix", exponent, rows, multipliers]'
 
 
 def _is_index(value: Any) -> bool:

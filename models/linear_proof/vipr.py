@@ -13,6 +13,7 @@ from math import ceil
 from typing import Any
 
 from ddlopt.models.linear_proof.check import Program
+from ddlopt.models.linear_proof.plain import plain_tree
 from ddlopt.models.linear_proof.program import claim_limit
 
 Bound = tuple[int, int]
@@ -27,7 +28,7 @@ def vipr_text(program: Program, nodes: Sequence[Sequence[Any]], comments: Sequen
     comments : sequence of str
         Lines for people.
     """
-    return _Writer(program).text(nodes, comments)
+    return _Writer(program).text(plain_tree(program, nodes), comments)
 
 
 @dataclass

@@ -34,6 +34,9 @@ _LEAST_GAIN = 1e-9
 _LEAST_WANTED = 1e-6
 """What a pseudo-cost counts at most for an end without a solution, where hardly anything is left to prove."""
 
+_FIXING_MARGIN = 1.0 + 1e-6
+"""Columns whose reduced costs just reach what is missing are not worth a node: whole numbers may say otherwise."""
+
 
 @dataclass
 class _Case:
@@ -44,6 +47,7 @@ class _Case:
     hint: list[Any] | None
     entry: list[Any] | None = None
     children: "list[_Case]" = field(default_factory=list)
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,34 @@ class _Search:
         candidates = self.whole[part > SOLVER_TOL]
         if not len(candidates):
             return False
+        if not case.fixed and self._fix(case, objective):
+            return True
         column = self._chosen(case, candidates, point, objective)
         split = int(np.floor(point[column]))
         case.entry = ["branch", int(column), split]
         below = _Case(case.lower, {**case.upper, int(column): split}, case.hint)
         above = _Case({**case.lower, int(column): split + 1}, case.upper, case.hint)
         case.children = [above, below]
+        return True
+
+    def _fix(self, case: _Case, objective: float) -> bool:
+        """Leave out what reduced costs leave out, if that is anything."""
+        reduced = np.array(self.highs.getSolution().col_dual)[self.whole]
+        low, high = self.now_lower[self.whole], self.now_upper[self.whole]
+        room = max(float(self.program.claim) - objective, 0.0) * _FIXING_MARGIN
+        span = np.where(reduced == 0, 0.0, high - low)
+        if not (np.abs(reduced) * span > room)[high > low].any():
+            return False
+        entry = case.hint
+        assert entry is not None
+        _, exponent, rows, multipliers = entry
+        found = self.program.fixed(exponent, dict(zip(rows, multipliers, strict=True)), case.lower, case.upper)
+        if not found:
+            return False
+        below = {column: limit for side, column, limit in found if side == 0}
+        above = {column: limit for side, column, limit in found if side == 1}
+        case.entry = ["fix", *entry[1:]]
+        case.children = [_Case({**case.lower, **below}, {**case.upper, **above}, case.hint, fixed=True)]
         return True
 
     def _chosen(self, case: _Case, candidates: Any, point: Vector, objective: float) -> int:

@@ -17,6 +17,7 @@ from ddlopt import proofs
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.linear_proof import ExactModel, LinearCertificate, check_tree, exact_model, program_of
 from ddlopt.models.linear_proof.objective import _Rational, bound_of, claim_for
+from ddlopt.models.linear_proof.plain import plain_tree
 from ddlopt.solvers.linear_proof.tree import prove
 
 
@@ -80,7 +81,9 @@ def test_files_are_read_back():
     "changed",
     [
         {"version": True},
-        {"version": 2},
+        {"version": 3},
+        {"version": 2.0},
+        {"nodes": [["fix", 0, [0], [-1]], *GOOD]},
         {"format": "x"},
         {"claim": "1/0"},
         {"claim": "nan"},
@@ -114,6 +117,27 @@ def test_files_are_read_back():
 def test_odd_files_are_refused(changed):
     with pytest.raises(SolutionError):
         LinearCertificate.from_data(data(**changed))
+
+
+def test_reduced_costs_fix_columns():
+    """With the multiplier -1, a and b have the reduced cost -1 and are at 1: where one is 0, 5/2 is left at most."""
+    model, fix = knapsack(), ["fix", 0, [0], [-1]]
+    short = [["dual", 0, [0], [-2]]]
+    claim = Fraction(-5, 2) - Fraction(1, 10**9)
+    program = program_of(model, claim)
+    assert program.fixed(0, {0: -1}, {}, {}) == [(0, 0, 1), (0, 1, 1)]
+    proves(model, claim, [fix, ["farkas", 0, [0], [-1]]])
+    for nodes in ([["farkas", 0, [0], [-1]]], [fix], [fix, *short], [["fix", 0, [0], [1]], ["farkas", 0, [0], [-1]]]):
+        with pytest.raises(RefutedError):
+            proves(model, claim, nodes)
+    with pytest.raises(RefutedError, match="node 0 names row 5"):
+        proves(model, claim, [["fix", 0, [5], [-1]], ["farkas", 0, [0], [-1]]])
+    # Where it is asked for more than there is, 0 is left for both.
+    with pytest.raises(RefutedError):
+        proves(model, Fraction(-249, 100), [fix, ["farkas", 0, [0], [-1]]])
+    assert plain_tree(program, [fix, ["farkas", 0, [0], [-1]]]) == [
+        ["branch", 0, 0], ["dual", 0, [0], [-1]], ["branch", 1, 0], ["dual", 0, [0], [-1]], ["farkas", 0, [0], [-1]],
+    ]  # fmt: skip
 
 
 def on_a_grid(model):

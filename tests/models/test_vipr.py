@@ -82,8 +82,8 @@ def proofs_of(model, rng):
 
 
 def accepted(seeds):
-    """How many trees over random programs there were, and in how many bounds were implied, rounded, split."""
-    counts = [0, 0, 0, 0]
+    """How many trees over random programs there were, and in how many bounds were implied, rounded, split, fixed."""
+    counts = [0, 0, 0, 0, 0]
     for seed in seeds:
         rng = random.Random(seed)
         model = (random_model, open_model)[seed % 2](rng)
@@ -94,7 +94,8 @@ def accepted(seeds):
                 continue
             assert check_vipr(text) == (target, None)
             implied = bool(program_of(model, claim).implied) and " lin " in text
-            for place, holds in enumerate((True, implied, " rnd " in text, " uns " in text)):
+            fixed = any(node[0] == "fix" for node in nodes)
+            for place, holds in enumerate((True, implied, " rnd " in text, " uns " in text, fixed)):
                 counts[place] += holds
     return counts
 
