@@ -13,7 +13,7 @@ from ddlopt.models.linear_proof.check import Program, Row
 from ddlopt.models.linear_proof.rows import ExactModel, Limit, Terms
 
 _ROUNDS = 20
-"""Of looking for bounds of columns that have none."""
+"""Of looking for bounds of columns that have none, in the order of rows, and as many in the opposite order."""
 _ROUNDED_BITS = 40
 """Room for rounding is this power of 1/2: some thousand times the rounding of one operation."""
 _SIZE_BITS = 60
@@ -156,8 +156,10 @@ class _Rows(Sequence[Row]):
             return lower, upper, implied
         first: Row = (None, self.cost, claim_limit(claim, model.offset, lost, self.unit))
         left = [-1, *range(len(model.rows))]
-        for _ in range(_ROUNDS):
+        for number in range(2 * _ROUNDS):
             before = len(implied)
+            if number == _ROUNDS:  # a chain of rows that runs against their order gives one bound a round until then
+                left.reverse()
             left = [row for row in left if self._imply(row, first, lower, upper, implied)]
             if len(implied) == before:
                 break

@@ -72,6 +72,19 @@ def test_rows_that_contradict_each_other_by_rounding_prove_nothing():
     proves(dataclasses.replace(model, rows=apart), 1000, [["farkas", 0, [0, 1], [-1, 1]]])
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_chains_of_rows_imply_bounds_in_either_order(order):
+    one = Fraction(1)
+    rows = [(one, ((number, -one), (number + 1, one)), None) for number in range(200)][::order]
+    free = (None,) * 200
+    model = ExactModel(
+        False, ((200, one),), Fraction(0), tuple(rows), (Fraction(0), *free), (None, *free), (False,) * 201
+    )
+    program = program_of(model, Fraction(200))
+    assert None not in (*program.lower, *program.upper)
+    proves(model, 200, [["dual", 0, list(range(200)), [1] * 200]])
+
+
 def test_files_are_read_back():
     read = LinearCertificate.from_data(data())
     assert (read.nodes, read.claim) == (GOOD, Fraction(-5, 2))
