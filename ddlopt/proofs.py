@@ -34,7 +34,7 @@ from ddlopt.solvers.exact import build_model
 COMBINATORIAL = "ddlopt combinatorial certificate"
 COMBINATORIAL_METHOD = "combinatorial"
 _FIELDS = {"format", "version", "instance", "instance_digest", "claim"}
-_MOST_COLUMNS = 60_000
+_MOST_COLUMNS = 200_000
 """Of a formulation that is proven: reading it in fractions takes some seconds."""
 _SPARE = Fraction(1, 10**6)
 """Part of the gap that is left over, so that a last digit which another processor rounds otherwise does not matter."""

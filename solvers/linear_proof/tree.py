@@ -37,6 +37,10 @@ _LEAST_WANTED = 1e-6
 _FIXING_MARGIN = 1.0 + 1e-6
 """Columns whose reduced costs just reach what is missing are not worth a node: whole numbers may say otherwise."""
 
+_LARGE = 20_000
+"""Columns from which on the first relaxation is solved by an interior-point method: half a minute, where the simplex
+method takes more than six on a network flow of 127 thousand columns."""
+
 
 @dataclass
 class _Case:
@@ -95,6 +99,8 @@ class _Search:
     def run(self) -> Tree:
         root = _Case({}, {}, None)
         waiting, open_cases = [root], []
+        if len(self.model.integer) >= _LARGE and self._begin(root):
+            waiting = []
         while waiting:
             if self.end is not None and time.perf_counter() > self.end:
                 open_cases += waiting
@@ -104,6 +110,26 @@ class _Search:
                 open_cases.append(case)
             waiting += case.children
         return self._told(root, open_cases)
+
+    def _begin(self, root: _Case) -> bool:
+        """Close the root by an interior-point method, or leave its basis to the simplex method."""
+        # Bounds that the claim implies may leave no solution, and then there would be no basis.
+        lower, upper = (
+            np.array([fill if v is None else float(v) for v in bounds])
+            for bounds, fill in ((self.model.lower, -highspy.kHighsInf), (self.model.upper, highspy.kHighsInf))
+        )
+        highs = _relaxation(self.model, lower, upper)
+        highs.setOptionValue("presolve", "on")
+        highs.setOptionValue("solver", "ipm")
+        if self.end is not None:
+            highs.setOptionValue("time_limit", max(self.end - time.perf_counter(), 0.0))
+        highs.run()
+        self.solved += 1
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return False
+        root.entry = self._leaf("dual", np.array(highs.getSolution().row_dual), root)
+        self.highs.setBasis(highs.getBasis())
+        return root.entry is not None
 
     def _told(self, root: _Case, open_cases: list[_Case]) -> Tree:
         claim = self.program.claim

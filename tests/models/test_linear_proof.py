@@ -18,6 +18,7 @@ from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.linear_proof import ExactModel, LinearCertificate, check_tree, exact_model, program_of
 from ddlopt.models.linear_proof.objective import _Rational, bound_of, claim_for
 from ddlopt.models.linear_proof.plain import plain_tree
+from ddlopt.solvers.linear_proof import tree as tree_search
 from ddlopt.solvers.linear_proof.tree import prove
 
 
@@ -227,6 +228,24 @@ def test_nothing_false_is_accepted():
 def test_nothing_false_is_accepted_of_many():
     rng = random.Random(2)
     assert sum(attacks(rng, random_model(rng), 6) for _ in range(600)) > 1000
+
+
+def test_an_interior_point_method_begins_where_programs_are_large(monkeypatch):
+    monkeypatch.setattr(tree_search, "_LARGE", 0)
+    began = []
+    own = tree_search._Search._begin
+    monkeypatch.setattr(tree_search._Search, "_begin", lambda *given: began.append(own(*given)) or began[-1])
+    rng, proven = random.Random(4), 0
+    for _ in range(40):
+        model = random_model(rng)
+        best = min(on_a_grid(model), default=None) if all(model.integer) else None
+        if best is not None:
+            tree = prove(model, best - Fraction(1, 1000))
+            assert tree.complete
+            proves(model, tree.claim, tree.nodes)
+            proven += 1
+    assert proven > 5
+    assert {True, False} == set(began)
 
 
 def test_models_are_read_without_rounding():
