@@ -95,7 +95,7 @@ def through_slots(instance: SlotsInstance, plan: SlotPlan, options: SlotOptions 
     ------
     NotApplicableError
         If a job's switches are neither one without links, nor one for each of its links and one above them; if it has
-        a ``delivery``.
+        a ``delivery``, or comes and goes.
     """
     chosen = options or SlotOptions()
     for place, job in enumerate(instance.jobs):
@@ -109,6 +109,10 @@ def _understood(place: int, job: SlotJob) -> None:
         raise NotApplicableError(
             f"jobs[{place}] ('{job.name}') has a delivery; packets that are late or lost as it says are simulated by "
             "through_holds, and here by options"
+        )
+    if job.stay is not None:
+        raise NotApplicableError(
+            f"jobs[{place}] ('{job.name}') has a stay; simulated are jobs that are all there at the same time"
         )
     if len(job.switches) != (len(job.links) + 1) or len(job.links) == 1:
         raise NotApplicableError(

@@ -120,9 +120,7 @@ def changed(asked, extension, levels):
 def unaware(plan: SlotPlan, instance: SlotsInstance) -> float:
     """Objective of the slots of a plan for another instance, at the rates that they then have."""
     arrays = SlotArrays(instance)
-    slots = np.zeros_like(arrays.per_slot)
-    for j, (job, given) in enumerate(zip(instance.jobs, plan.slots, strict=True)):
-        slots[list(job.switches), j] = given
+    slots = arrays.given(plan.slots)
     wanted = np.array([rate or 0.0 for rate in plan.rates_bytes_per_s])
     rates = np.minimum(held(arrays, slots), wanted)
     aggregated = rates > arrays.fallback

@@ -26,7 +26,7 @@ from gang_brute_force import random_gangs
 from lane_brute_force import bucketings, random_lane_case
 from scheduling_brute_force import Doing, _actions, _after, _may, _schedule
 from scheduling_brute_force import random_instance as random_jobs
-from slots_cases import delivered, overlapped, slots_instance
+from slots_cases import delivered, overlapped, slots_instance, staying
 from strategy_cases import random_case as random_strategies
 from timeline_brute_force import every_plan, random_levels_case, random_timeline_case
 from topology_cases import job
@@ -286,13 +286,15 @@ def graph(seed):
 
 
 def slot_plans(seed):
-    """Pools of slots, whole or not, with links, servers to fall back on, late packets, and buckets."""
+    """Slots, whole or not, with links, servers to fall back on, late packets, buckets, jobs that come and go."""
     goal = ("total", "slowest")[seed % 2]
     instance = slots_instance(seed, links=seed % 3, whole=bool(seed % 4 < 2), back=0.5 * (seed % 5 < 2), goal=goal)
     if seed % 3 == 1:
         instance = delivered(instance, seed)
     if seed % 4 in (1, 2):
         instance = overlapped(instance, seed)
+    if seed % 5 in (1, 2):
+        instance = staying(instance, seed)
     rates = tuple(each.nic_bytes_per_s / 1000 for each in instance.jobs)
     one = SlotPlan(
         instance=instance.name,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.models.aggregation.slots.instance import SlotJob, SlotsInstance
+from ddlopt.models.aggregation.slots.instance import SlotJob, SlotsInstance, Stay
 
 
 def slots_instance(
@@ -77,6 +77,16 @@ def overlapped(instance: SlotsInstance, seed: int) -> SlotsInstance:
     return SlotsInstance.from_data(data)
 
 
+def staying(instance: SlotsInstance, seed: int) -> SlotsInstance:
+    """The same with most jobs there for a time only; some come when others leave."""
+    rng, data = np.random.default_rng(seed), instance.model_dump(mode="json")
+    for job in data["jobs"]:
+        if rng.random() < 0.8:
+            begins_s = int(rng.integers(0, 6))
+            job["stay"] = {"begins_s": begins_s, "ends_s": begins_s + int(rng.integers(1, 5))}
+    return SlotsInstance.from_data(data)
+
+
 def iteration_s(job: SlotJob, rate: float) -> float:
     """Seconds of an iteration, bucket by bucket."""
     clock = 0.0
@@ -131,8 +141,17 @@ def optimum_by_enumeration(instance: SlotsInstance) -> float:
             menu.append(({}, time))
         menus.append(menu)
     best = math.inf
+    always = Stay(begins_s=0.0, ends_s=1e300)
+    stays = [job.stay or always for job in instance.jobs]
+    seconds = [[each.begins_s <= stay.begins_s < each.ends_s for each in stays] for stay in stays]
     for chosen in itertools.product(*menus):
-        used = [sum(slots.get(s, 0) for slots, _ in chosen) for s in range(len(instance.switches))]
+        used = [
+            max(
+                sum(slots.get(s, 0) for (slots, _), here in zip(chosen, there, strict=True) if here)
+                for there in seconds
+            )
+            for s in range(len(instance.switches))
+        ]
         if all(n <= switch.slots for n, switch in zip(used, instance.switches, strict=True)):
             times = [time for _, time in chosen]
             best = min(best, math.fsum(times) if instance.goal == "total" else max(times))

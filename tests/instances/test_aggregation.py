@@ -208,6 +208,21 @@ def test_buckets_come_to_the_same_jobs():
         generate("slots", 2, jobs=20, bucket_mb=0.001)
 
 
+def test_stays_come_to_the_same_jobs():
+    plain = generate("slots", 4, jobs=40)
+    there = generate("slots", 4, jobs=40, at_once=8.0)
+    assert plain.jobs == tuple(job.model_copy(update={"stay": None}) for job in there.jobs)
+    begins = [job.stay.begins_s for job in there.jobs]
+    assert begins == sorted(begins)
+    lasts = [job.stay.ends_s - job.stay.begins_s for job in there.jobs]
+    alone = [job.iterations * (job.compute_s + job.gradient_bytes / job.nic_bytes_per_s) for job in there.jobs]
+    assert lasts == pytest.approx([2 * seconds for seconds in alone], rel=1e-3)
+    # Little's law over the time in which they come; some are there after it.
+    assert max(begins) <= sum(lasts) / 8
+    counts = [sum(job.is_there(time_s) for job in there.jobs) for time_s in np.linspace(0, sum(lasts) / 8, 200)]
+    assert 3 <= np.mean(counts) <= 9
+
+
 def test_bundled_slots_have_both_goals():
     assert {instance.goal for instance in bundled("slots")} == {"total", "slowest"}
 

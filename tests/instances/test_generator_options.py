@@ -58,6 +58,7 @@ REFUSED = {
         ({"slow_us": 10.0}, "slow_us is given without slow_chance"),
         ({"timeout_us": 10.0, "slow_chance": 0.1}, "timeout_us is given without loss"),
         ({"bucket_mb": 0.0}, "bucket_mb is 0.0; it must be positive"),
+        ({"at_once": 0.0}, "at_once is 0.0; it must be positive"),
     ],
     "aggregation table": [
         ({"shape": "floats"}, "shape is 'floats'; use one of: integers, mantissas, random"),

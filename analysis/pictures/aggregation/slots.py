@@ -16,7 +16,8 @@ _COLOURS = [k for k in range(20) if k not in (14, 15)]
 def draw(axes: Any, instance: SlotsInstance, solution: SlotPlan) -> None:
     """One bar a switch, cut into the jobs' parts of its slots, and one a link, cut into their parts of its bandwidth.
 
-    A colour is a job; what is grey is free. Jobs that fall back are named below.
+    A colour is a job; what is grey is free. Jobs that fall back are counted below. Where jobs come and go, each bar is
+    at the time at which most is taken.
     """
     count = len(instance.jobs)
     colours = mpl.colormaps["tab20"]([_COLOURS[j % len(_COLOURS)] for j in range(count)])
@@ -50,7 +51,7 @@ def _memory(instance: SlotsInstance, solution: SlotPlan) -> list[_Row]:
             for j, job in enumerate(instance.jobs)
             if s in job.switches and solution.slots[j][job.switches.index(s)] > 0
         ]
-        rows.append((f"{switch.name}\n{switch.slots} slots", shares))
+        rows.append((f"{switch.name}\n{switch.slots} slots", _fullest(instance, shares)))
     return rows
 
 
@@ -63,5 +64,12 @@ def _links(instance: SlotsInstance, solution: SlotPlan) -> list[_Row]:
             if rate is not None and e in job.links
         ]
         # 8 bits a byte, in giga
-        rows.append((f"{link.name}\n{8e-9 * link.bandwidth_bytes_per_s:.3g} Gb/s", shares))
+        name = f"{link.name}\n{8e-9 * link.bandwidth_bytes_per_s:.3g} Gb/s"
+        rows.append((name, _fullest(instance, shares)))
     return rows
+
+
+def _fullest(instance: SlotsInstance, shares: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Shares of the jobs that are there when these take most together."""
+    at_once = [[(j, share) for j, share in shares if instance.jobs[j].is_there(each)] for each in instance.begins_s]
+    return max(at_once, key=lambda own: sum(share for _, share in own))

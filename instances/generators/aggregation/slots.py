@@ -22,6 +22,8 @@ TIMEOUT_US, SLOW_US = 1000.0, 100.0
 """SwitchML sends again after a millisecond; ten round trips of this generator, ours."""
 MOST_BUCKETS = 1000
 """More are of no use to anybody."""
+LONGER = 2.0
+"""Ours: jobs are expected to be slowed down by others, and reserve time for it."""
 UNEVEN = 4.0
 """Between the mean and the most or least often that packets of a job are lost or late; ours, so that jobs differ."""
 
@@ -45,6 +47,7 @@ def shared(
     slow_chance: float | None = None,
     slow_us: float | None = None,
     bucket_mb: float | None = None,
+    at_once: float | None = None,
 ) -> SlotsInstance:
     """Jobs in racks whose switches aggregate, and where a job has several racks the switch above them too.
 
@@ -79,6 +82,10 @@ def shared(
     bucket_mb : float, optional
         Largest bucket of gradients, in 10^6 bytes; PyTorch's is 25 unless told otherwise. Buckets of a job are equal,
         and ready one after the other as the backward pass goes on evenly; without, all of it is sent after the pass.
+    at_once : float, optional
+        Mean number of jobs that are there at the same time; without, all of them always are. A job stays :data:`LONGER`
+        times as long as its iterations would take by itself. Jobs come at random, in their order, while the first ones
+        could be leaving: over a time of the sum of all stays over this number.
 
     Returns
     -------
@@ -101,6 +108,7 @@ def shared(
         if given is not None and often is None:
             raise OptionError(f"{figure} is given without {chance}; say how often that happens")
     positive("bucket_mb", 1.0 if bucket_mb is None else bucket_mb)
+    positive("at_once", 1.0 if at_once is None else at_once)
     at_least("servers", servers, 0)
     one_of("hardware", hardware, tuple(HARDWARE))
     one_of("goal", goal, ("total", "slowest"))
@@ -118,6 +126,9 @@ def shared(
         # After everything else, so that jobs are those of the same seed without.
         for job, count in zip(drawn, counts, strict=True):
             job["delivery"] = _delivery(rng, job, count, chances, figures_us)
+    if at_once is not None:
+        for job, stay in zip(drawn, _stays(rng, drawn, at_once), strict=True):
+            job["stay"] = stay
     names = [f"rack{k}" for k in range(racks)] + (["spine"] if racks > 1 else [])
     return SlotsInstance.from_data(
         {
@@ -178,6 +189,13 @@ def _buckets(job: dict[str, Any], backward_s: float, largest: float) -> list[dic
         }
         for k in range(1, count + 1)
     ]
+
+
+def _stays(rng: np.random.Generator, jobs: list[dict[str, Any]], at_once: float) -> list[dict[str, float]]:
+    alone = [job["compute_s"] + job["gradient_bytes"] / job["nic_bytes_per_s"] for job in jobs]
+    stays = [LONGER * job["iterations"] * seconds for job, seconds in zip(jobs, alone, strict=True)]
+    begins = sorted((rng.random(len(jobs)) * math.fsum(stays) / at_once).tolist())
+    return [{"begins_s": _rounded(b), "ends_s": _rounded(b) + _rounded(s)} for b, s in zip(begins, stays, strict=True)]
 
 
 def _delivery(

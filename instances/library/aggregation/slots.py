@@ -34,6 +34,13 @@ _INSTANCES: dict[str, tuple[int, dict[str, Any]]] = {
         14,
         {"jobs": 24, "racks": 4, "memory": 0.2, "servers": 0.5, "spread": 0.8, "whole": True, "bucket_mb": 25.0},
     ),
+    "slots-tiny-stays-n4": (
+        15, {"jobs": 4, "racks": 1, "workers": 4, "memory": 0.001, "whole": True, "at_once": 2.0},
+    ),
+    "slots-racks-stays-n48": (
+        16,
+        {"jobs": 48, "racks": 4, "memory": 0.2, "servers": 0.5, "spread": 0.8, "whole": True, "at_once": 24.0},
+    ),
 }  # fmt: skip
 """Seed and options of kind ``slots`` by name."""
 

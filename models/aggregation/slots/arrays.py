@@ -1,5 +1,6 @@
 """An instance of ``slots`` as arrays: rates of jobs under rows that are linear in them."""
 
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +17,9 @@ Floats = npt.NDArray[np.float64]
 class SlotArrays:
     """Figures of an instance; n jobs, k rows: the memory of every switch first, then links, then aggregation rates.
 
+    Where jobs come and go, a switch or a link has a row for each largest set of its jobs that are there at once. A job
+    takes the same of all rows of a switch that it is in.
+
     Attributes
     ----------
     weight, compute_s, gradient_bytes : (n,) arrays
@@ -25,8 +29,13 @@ class SlotArrays:
     rows : (k, n) array
         What a byte per second of each job takes of each row, where slots need not be whole.
     limits : (k,) array
-    per_slot : (switches, n) array
-        Rate that a slot gives; 0 where the switch does not aggregate for the job.
+    per_slot : (m, n) array
+        Rate that a slot gives, by the m rows of memory; 0 where the switch does not aggregate for the job, or the job
+        is not there.
+    slots : (m,) array
+        Of the switch that each row of memory is about.
+    switch_of : (m,) array
+        Which that is.
     cap : (n,) array
         The largest rate that the network card and each row by itself allow.
     costs, hidden : (m, n) arrays
@@ -44,24 +53,30 @@ class SlotArrays:
         self.compute_s: Floats = np.array([job.compute_s for job in jobs])
         self.gradient_bytes: Floats = np.array([job.gradient_bytes for job in jobs])
         self.fallback: Floats = np.array([job.fallback_bytes_per_s or 0.0 for job in jobs])
-        self.per_slot: Floats = np.zeros((len(instance.switches), len(jobs)))
-        links = np.zeros((len(instance.links), len(jobs)))
-        for j, job in enumerate(jobs):
-            for number, s in enumerate(job.switches):
-                self.per_slot[s, j] = instance.switches[s].payload_bytes / job.hold_s(number)
-            for link in job.links:
-                links[link, j] += 1.0
-        self.slots: Floats = np.array([float(switch.slots) for switch in instance.switches])
+        switches, links = range(len(instance.switches)), range(len(instance.links))
+        memory = [(s, own) for s in switches for own in together(jobs, [s in job.switches for job in jobs])]
+        self.switch_of = np.array([s for s, _ in memory])
+        self.per_slot: Floats = np.zeros((len(memory), len(jobs)))
+        for row, (s, own) in enumerate(memory):
+            for j in own:
+                hold_s = jobs[j].hold_s(jobs[j].switches.index(s))
+                self.per_slot[row, j] = instance.switches[s].payload_bytes / hold_s
+        self.slots: Floats = np.array([float(instance.switches[s].slots) for s, _ in memory])
         self.memory: Floats = np.divide(1.0, self.per_slot, out=np.zeros_like(self.per_slot), where=self.per_slot > 0)
-        limited = [s for s, switch in enumerate(instance.switches) if switch.aggregation_bytes_per_s is not None]
-        self.rows: Floats = np.vstack([self.memory, links, (self.per_slot[limited] > 0).astype(float)])
-        bandwidths = [link.bandwidth_bytes_per_s for link in instance.links]
-        rates = [instance.switches[s].aggregation_bytes_per_s or 0.0 for s in limited]
-        self.limits: Floats = np.concatenate([self.slots, bandwidths, rates])
+        crossed = [(e, own) for e in links for own in together(jobs, [e in job.links for job in jobs])]
+        carried = np.zeros((len(crossed), len(jobs)))
+        for row, (e, own) in enumerate(crossed):
+            carried[row, own] = [float(jobs[j].links.count(e)) for j in own]
+        rates = [instance.switches[s].aggregation_bytes_per_s for s, _ in memory]
+        limited = [row for row, rate in enumerate(rates) if rate is not None]
+        self.rows: Floats = np.vstack([self.memory, carried, (self.per_slot[limited] > 0).astype(float)])
+        bandwidths = [instance.links[e].bandwidth_bytes_per_s for e, _ in crossed]
+        self.limits: Floats = np.concatenate([self.slots, bandwidths, [rates[row] or 0.0 for row in limited]])
+        named = [_since(jobs, own) for _, own in memory]
         self.row_names = (
-            *(f"memory of {switch.name}" for switch in instance.switches),
-            *(f"link {link.name}" for link in instance.links),
-            *(f"aggregation rate of {instance.switches[s].name}" for s in limited),
+            *(f"memory of {instance.switches[s].name}{named[row]}" for row, (s, _) in enumerate(memory)),
+            *(f"link {instance.links[e].name}{_since(jobs, own)}" for e, own in crossed),
+            *(f"aggregation rate of {instance.switches[memory[row][0]].name}{named[row]}" for row in limited),
         )
         self.cap: Floats = self._caps()
         self._set_lines()
@@ -147,8 +162,20 @@ class SlotArrays:
         """Weighted seconds of computation, which nobody can change."""
         return float(self.weight @ self.compute_s)
 
+    def given(self, slots: Sequence[Sequence[float]]) -> Floats:
+        """(m, n) slots by rows of memory, of those that a plan gives."""
+        found = np.zeros_like(self.per_slot)
+        for j, own in enumerate(slots):
+            for s, each in zip(self.instance.jobs[j].switches, own, strict=True):
+                found[self.rows_of(j, s), j] = each
+        return found
+
+    def rows_of(self, job: int, switch: int) -> npt.NDArray[np.intp]:
+        """Rows of memory of a switch while the job is there; of all its jobs only in one, unless they come and go."""
+        return np.flatnonzero((self.switch_of == switch) & (self.per_slot[:, job] > 0))
+
     def slots_for(self, rates: Floats) -> Floats:
-        """(switches, n) slots that (n,) rates need at each switch; whole ones where the instance says so."""
+        """(m, n) slots that (n,) rates need at each switch; whole ones where the instance says so."""
         needed = self.memory * rates
         if not self.instance.whole:
             return needed
@@ -166,7 +193,8 @@ class SlotArrays:
         return SlotPlan(
             instance=self.instance.name,
             slots=tuple(
-                tuple(float(given[s, j]) if aggregated[j] else 0.0 for s in job.switches) for j, job in enumerate(jobs)
+                tuple(float(given[self.rows_of(j, s)[0], j]) if aggregated[j] else 0.0 for s in job.switches)
+                for j, job in enumerate(jobs)
             ),
             rates_bytes_per_s=tuple(float(lowered[j]) if aggregated[j] else None for j in range(self.count)),
         )
@@ -175,6 +203,34 @@ class SlotArrays:
         """As ``evaluate`` has it, up to rounding."""
         times = self.weight * self.compute_s + self.lost(np.where(aggregated, rates, self.fallback))
         return float(times.sum() if self.instance.goal == "total" else times.max())
+
+
+def together(jobs: Sequence[SlotJob], chosen: Sequence[bool]) -> list[list[int]]:
+    """The largest sets of chosen jobs that are there at once, by time; one set of all where none comes or goes."""
+    found, there = [], {j for j, job in enumerate(jobs) if chosen[j] and job.stay is None}
+    # Who leaves makes room for who comes at the same time.
+    events = [
+        event
+        for j, job in enumerate(jobs)
+        if chosen[j] and job.stay is not None
+        for event in ((job.stay.begins_s, 1, j), (job.stay.ends_s, 0, j))
+    ]
+    grown = not events
+    for _, comes, j in sorted(events):
+        if comes:
+            there.add(j)
+        else:
+            if grown:
+                found.append(sorted(there))
+            there.remove(j)
+        grown = bool(comes)
+    return found or [sorted(there)]
+
+
+def _since(jobs: Sequence[SlotJob], own: Sequence[int]) -> str:
+    """When the last of some jobs came, in words; nothing where they are always there."""
+    begins_s = [stay.begins_s for stay in (jobs[j].stay for j in own) if stay]
+    return f" at {max(begins_s):.10g} s" if begins_s else ""
 
 
 class _Line(NamedTuple):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
+from ddlopt.models.aggregation.slots.instance import SlotJob, SlotPlan, SlotsInstance
 from ddlopt.models.contracts import Evaluation, Number, Violation
 
 
@@ -106,26 +106,39 @@ class _Check:
         found = []
         plans = list(zip(self._instance.jobs, self._solution.slots, self._solution.rates_bytes_per_s, strict=True))
         for place, switch in enumerate(self._instance.switches):
+            own = [(job, slots[job.switches.index(place)], rate) for job, slots, rate in plans if place in job.switches]
             where = f"switch {place} ('{switch.name}')"
-            own = [(slots[job.switches.index(place)], rate) for job, slots, rate in plans if place in job.switches]
-            given = self.sum(slots for slots, _ in own)
+            given, when = self._most((job, slots) for job, slots, _ in own)
             self.memory_share = max(self.memory_share, given / switch.slots)
             if given > switch.slots:
-                found.append(Violation("switch has the slots", where, given, switch.slots))
-            rate = self.sum(rate for _, rate in own if rate is not None)
-            if switch.aggregation_bytes_per_s is not None and rate > switch.aggregation_bytes_per_s:
-                limit = switch.aggregation_bytes_per_s
-                found.append(Violation("switch aggregates as fast", where, rate, limit))
+                found.append(Violation("switch has the slots", where + when, given, switch.slots))
+            sums, when = self._most((job, rate) for job, _, rate in own if rate is not None)
+            limit = switch.aggregation_bytes_per_s
+            if limit is not None and sums > limit:
+                found.append(Violation("switch aggregates as fast", where + when, sums, limit))
         return found
+
+    def _most(self, taken: Iterable[tuple[SlotJob, float]]) -> tuple[Number, str]:
+        """The largest sum over jobs that are there at once, and since when, in words, where jobs come and go."""
+        uses = list(taken)
+        sums = [
+            (self.sum(use for job, use in uses if job.is_there(time_s)), time_s) for time_s in self._instance.begins_s
+        ]
+        most, time_s = max(sums)
+        stays = any(job.stay for job in self._instance.jobs)
+        return most, f" at {time_s:.10g} s" if stays else ""
 
     def links(self) -> list[Violation]:
         """Links that carry more than their bandwidth."""
         found = []
         rates = list(zip(self._instance.jobs, self._solution.rates_bytes_per_s, strict=True))
         for place, link in enumerate(self._instance.links):
-            load = self.sum(rate for job, rate in rates if rate is not None for each in job.links if each == place)
+            load, when = self._most(
+                (job, rate) for job, rate in rates if rate is not None for each in job.links if each == place
+            )
             bandwidth = self._number(link.bandwidth_bytes_per_s)
             self.link_share = max(self.link_share, load / bandwidth)
             if load > bandwidth:
-                found.append(Violation("link carries the load", f"link {place} ('{link.name}')", load, bandwidth))
+                where = f"link {place} ('{link.name}')" + when
+                found.append(Violation("link carries the load", where, load, bandwidth))
         return found

@@ -55,28 +55,54 @@ def _needed(job: SlotJob, iteration: Fraction) -> Fraction | None:
 
 def _is_passed(instance: SlotsInstance, limit: Fraction) -> bool:
     """Whether in no plan all jobs take less than ``limit`` seconds."""
-    slots = [Fraction(0)] * len(instance.switches)
-    sums = [Fraction(0)] * len(instance.switches)
-    links = [Fraction(0)] * len(instance.links)
+    needs: list[_Needs] = []
     for job in instance.jobs:
         iteration = limit / (Fraction(job.weight) * Fraction(job.iterations))
         rate = _needed(job, iteration)
         if rate is None:
             return True
         if job.fallback_bytes_per_s is not None and rate <= Fraction(job.fallback_bytes_per_s):
+            needs.append([])
             continue
         if rate > Fraction(job.nic_bytes_per_s) * job.sent_once:
             return True
-        for number, s in enumerate(job.switches):
-            flying = rate * job.hold_exact(number, up=False)
-            payload = Fraction(instance.switches[s].payload_bytes)
-            # In bytes, so that nothing is divided by.
-            slots[s] += max(1, ceil(flying / payload)) * payload if instance.whole else flying
-            sums[s] += rate
-        for link in job.links:
-            links[link] += rate
-    return any(
-        used > switch.slots * Fraction(switch.payload_bytes)
-        or (switch.aggregation_bytes_per_s is not None and rates > Fraction(switch.aggregation_bytes_per_s))
-        for switch, used, rates in zip(instance.switches, slots, sums, strict=True)
-    ) or any(used > Fraction(link.bandwidth_bytes_per_s) for link, used in zip(instance.links, links, strict=True))
+        needs.append(_needs(instance, job, rate))
+    limits = _limits(instance)
+    return any(_is_too_much(instance, needs, limits, time_s) for time_s in instance.begins_s)
+
+
+_Resource = tuple[str, int]
+_Needs = list[tuple[_Resource, Fraction]]
+
+
+def _needs(instance: SlotsInstance, job: SlotJob, rate: Fraction) -> _Needs:
+    """What a job takes of slots, in bytes, of aggregation rates and of links."""
+    found: _Needs = []
+    for number, s in enumerate(job.switches):
+        flying = rate * job.hold_exact(number, up=False)
+        payload = Fraction(instance.switches[s].payload_bytes)
+        # In bytes, so that nothing is divided by.
+        found.append((("slots", s), max(1, ceil(flying / payload)) * payload if instance.whole else flying))
+        found.append((("sums", s), rate))
+    return found + [(("link", link), rate) for link in job.links]
+
+
+def _limits(instance: SlotsInstance) -> dict[_Resource, Fraction]:
+    found: dict[_Resource, Fraction] = {}
+    for s, switch in enumerate(instance.switches):
+        found["slots", s] = switch.slots * Fraction(switch.payload_bytes)
+        if switch.aggregation_bytes_per_s is not None:
+            found["sums", s] = Fraction(switch.aggregation_bytes_per_s)
+    return found | {("link", e): Fraction(link.bandwidth_bytes_per_s) for e, link in enumerate(instance.links)}
+
+
+def _is_too_much(
+    instance: SlotsInstance, needs: list[_Needs], limits: dict[_Resource, Fraction], time_s: float
+) -> bool:
+    """Whether jobs that are there at a time need more than there is."""
+    left = dict(limits)
+    for job, own in zip(instance.jobs, needs, strict=True):
+        for resource, need in own if job.is_there(time_s) else []:
+            if resource in left:
+                left[resource] -= need
+    return any(each < 0 for each in left.values())

@@ -57,6 +57,25 @@ class Bucket(Part):
     ready_s: float = Field(ge=0)
 
 
+class Stay(Part):
+    """When a job is in the cluster: from its beginning on, and no longer at its end.
+
+    Parameters
+    ----------
+    begins_s, ends_s : float
+        On a clock that all jobs share.
+    """
+
+    begins_s: float = Field(ge=0)
+    ends_s: float = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _is_some_time(self) -> Self:
+        if self.ends_s <= self.begins_s:
+            raise ValueError(f"ends_s is {self.ends_s:.10g}, not after begins_s, {self.begins_s:.10g}")
+        return self
+
+
 class SlotJob(Part):
     """A training job whose workers all stream their gradients at one rate.
 
@@ -86,6 +105,9 @@ class SlotJob(Part):
     buckets : tuple of Bucket
         Of which the gradient consists, in the order in which they are sent, none ready before the one ahead of it. The
         first ones are sent while the backward pass goes on.
+    stay : Stay, optional
+        When it is there. It has the same slots and the same rate all that time, and none at any other; without, it is
+        always there.
     """
 
     name: str
@@ -100,6 +122,7 @@ class SlotJob(Part):
     fallback_bytes_per_s: float | None = Field(default=None, gt=0)
     delivery: Delivery | None = None
     buckets: tuple[Bucket, ...] = ()
+    stay: Stay | None = None
 
     @model_validator(mode="after")
     def _buckets_are_the_gradient(self) -> Self:
@@ -121,7 +144,11 @@ class SlotJob(Part):
 
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "delivery", "buckets")
+        return without(self, data_of(self), "delivery", "buckets", "stay")
+
+    def is_there(self, time_s: float) -> bool:
+        """Whether the job is in the cluster at that time."""
+        return self.stay is None or self.stay.begins_s <= time_s < self.stay.ends_s
 
     def hold_s(self, number: int) -> float:
         """Expected seconds for which a packet holds a slot, at the switch of that number in ``switches``."""
@@ -174,6 +201,9 @@ class SlotsInstance(AggregationProblem):
     part p of its packets sends at most :math:`(1 - p)\, n_j` that count. By Little's law no plan with fewer slots
     sends as fast on average.
 
+    Where jobs come and go (``stay``), sums over jobs are sums over those that are there at the same time, whenever that
+    is: as the number of slots of a job cannot be changed while packets are under way, it keeps what it was given.
+
     Without fallback and with slots that need not be whole, :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`: the
     constraints are linear in the rates, and both goals convex.
 
@@ -223,7 +253,7 @@ class SlotsInstance(AggregationProblem):
                 twice = next(each for each in job.switches if job.switches.count(each) > 1)
                 raise ValueError(f"{where} names switches[{twice}] twice; each switch aggregates once for a job")
         for place, switch in enumerate(self.switches):
-            needed = self.jobs_without_fallback(place)
+            needed = max(self.jobs_without_fallback(place, time_s) for time_s in self.begins_s)
             if self.whole and needed > switch.slots:
                 raise ValueError(
                     f"switches[{place}] ('{switch.name}') has {switch.slots} slots, but {needed} jobs without "
@@ -236,9 +266,15 @@ class SlotsInstance(AggregationProblem):
         """Number of jobs."""
         return len(self.jobs)
 
-    def jobs_without_fallback(self, switch: int) -> int:
-        """How many jobs cannot do without slots of a switch."""
-        return sum(job.fallback_bytes_per_s is None and switch in job.switches for job in self.jobs)
+    @cached_property
+    def begins_s(self) -> tuple[float, ...]:
+        """Times at which jobs come: nowhere between two of them do as many share anything as at the earlier one."""
+        return tuple(sorted({job.stay.begins_s for job in self.jobs if job.stay})) or (0.0,)
+
+    def jobs_without_fallback(self, switch: int, time_s: float) -> int:
+        """How many jobs that are there at a time cannot do without slots of a switch."""
+        own = (job for job in self.jobs if job.fallback_bytes_per_s is None and switch in job.switches)
+        return sum(job.is_there(time_s) for job in own)
 
 
 class SlotPlan(AggregationAnswer):

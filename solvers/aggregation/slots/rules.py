@@ -22,9 +22,10 @@ class SlotRule(Heuristic, uses=()):
     *equal*: every job of a switch gets as many slots (the static partition of SwitchML); what a job cannot use is lost.
     *gradient*, *demand*, *square-root*: in proportion to gradient bytes, to the slots that the job could fill at most,
     or to :math:`\sqrt{W_j g_j \mathrm{RTT}_j / p_s}`, which would be best were the switch all that is shared; what a
-    job cannot use, the others get. *max-min*: all rates grow together. *first-come*: in the order of jobs everybody
-    takes what it can fill, as far as there is any (the dynamic sharing of ATP, best effort); a slot is left for each
-    later job that has no fallback. Where packets are late or lost, the expected holding time stands for RTT.
+    job cannot use, the others get. *max-min*: all rates grow together. *first-come*: in the order in which jobs come
+    everybody takes what it can fill, as far as there is any (the dynamic sharing of ATP, best effort); a slot is left
+    for each later job that has no fallback. Where jobs come and go, each of them has the least that it would have at
+    any time while it is there. Where packets are late or lost, the expected holding time stands for RTT.
 
     Parameters
     ----------
@@ -104,7 +105,9 @@ def _first_come(arrays: SlotArrays, aggregated: Flags) -> Floats:
     users = (arrays.per_slot > 0) & (aggregated & (arrays.fallback == 0))
     kept = np.minimum(1.0, arrays.slots / np.maximum(users.sum(axis=1), 1))
     reserved = kept * users.sum(axis=1)
-    for j in np.flatnonzero(aggregated).tolist():
+    jobs = arrays.instance.jobs
+    begins_s = np.array([job.stay.begins_s if job.stay else 0.0 for job in jobs])
+    for j in [j for j in np.argsort(begins_s, kind="stable").tolist() if aggregated[j]]:
         own = arrays.per_slot[:, j] > 0
         reserved -= kept * users[:, j]
         free = np.maximum(0.0, left - reserved)

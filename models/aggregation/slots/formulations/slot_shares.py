@@ -17,8 +17,8 @@ class SlotShares:
 
     As :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`, memory is a row that is linear in the rates, like links and
     aggregation rates; with ``delivery`` the expected holding time stands for RTT. With rates :math:`z_j` in parts of
-    their caps :math:`u_j`, rows :math:`B_{kj} = a_{kj} u_j / b_k`, the part :math:`y_j` that falls back, and
-    :math:`\alpha_j = W_j g_j / u_j`,
+    their caps :math:`u_j`, rows :math:`B_{kj} = a_{kj} u_j / b_k` (one for each largest set of jobs that share it at
+    the same time, where they come and go), the part :math:`y_j` that falls back, and :math:`\alpha_j = W_j g_j / u_j`,
 
     .. math::
         \min \sum_j \alpha_j t_j + \frac{W_j g_j}{f_j} y_j \quad\text{s.t.}\quad

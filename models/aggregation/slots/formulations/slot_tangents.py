@@ -51,8 +51,10 @@ class SlotTangents:
     time after the bucket that decides at :math:`\zeta`, less what is hidden behind its computation, and to two where
     another becomes the one that decides; :math:`g_j / f_j` is then what it takes on its server beyond computation.
     Points are so dense that times are right up to ``tolerance``, which makes the model an outer approximation: its
-    bound holds, and the rates read are as good up to that. They lie where the rate of a better plan can be: with
-    ``prices``, a rate at which the job by itself takes the bound of the prices above ``limit_s`` is of no use.
+    bound holds, and the rates read are as good up to that. Where jobs come and go, the last two rows are there for
+    every largest set of jobs that share a switch or a link at the same time. Points lie where the rate of a better plan
+    can be: with ``prices``, a rate at which the job by itself takes the bound of the prices above ``limit_s`` is of no
+    use.
 
     Parameters
     ----------
@@ -136,13 +138,14 @@ class SlotTangents:
 
     def _add_memory(self, rows: Rows, block: pyo.Block, arrays: SlotArrays) -> None:
         for j, s in block.PAIRS:
-            slots, needed = term(block.slots[j, s]), float(arrays.cap[j] * arrays.memory[s, j])
+            row = arrays.rows_of(j, s)[0]
+            slots, needed = term(block.slots[j, s]), float(arrays.cap[j] * arrays.memory[row, j])
             rows["slots_suffice"][j, s] = slots >= needed * term(block.rate[j])
             if arrays.instance.whole:
                 rows["one_slot"][j, s] = slots >= 1 - (term(block.back[j]) if j in block.back else 0)
-        for s, limit in enumerate(arrays.slots.tolist()):
-            own = total(block.slots[j, s] for j in np.flatnonzero(arrays.per_slot[s]).tolist())
-            rows["memory_suffices"][s] = own <= limit
+        for row, (s, limit) in enumerate(zip(arrays.switch_of.tolist(), arrays.slots.tolist(), strict=True)):
+            own = total(block.slots[j, s] for j in np.flatnonzero(arrays.per_slot[row]).tolist())
+            rows["memory_suffices"][row] = own <= limit
 
     def points(self, arrays: SlotArrays) -> list[list[float]]:
         """Where tangents are, of each job, in parts of its cap."""
@@ -209,7 +212,8 @@ class SlotTangents:
         rates = np.array([max(pyo.value(block.rate[j]), 1e-12) for j in range(arrays.count)]) * arrays.cap
         given = np.zeros_like(arrays.per_slot)
         for (j, s), variable in block.slots.items():
-            given[s, j] = round(pyo.value(variable)) if instance.whole else pyo.value(variable)
+            value = pyo.value(variable)
+            given[arrays.rows_of(j, s), j] = round(value) if instance.whole else value
         if instance.whole:
             held = np.where(arrays.per_slot > 0, arrays.per_slot * np.maximum(given, 1.0), np.inf).min(axis=0)
             rates = np.minimum(rates, held)

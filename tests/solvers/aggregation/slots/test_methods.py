@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from slots_cases import delivered, optimum_by_enumeration, overlapped, slots_instance
+from slots_cases import delivered, optimum_by_enumeration, overlapped, slots_instance, staying
 from volume import for_each
 
 from ddlopt.instances.generators.aggregation import generate
@@ -40,8 +40,8 @@ def test_exact_is_what_enumeration_finds(seed: int) -> None:
     assert result.bound <= optimum * (1 + 1e-9)
 
 
-@for_each(("extended", "seed", "goal"), product((delivered, overlapped), range(3), ("total", "slowest")))
-def test_late_packets_and_buckets_are_known_to_every_method(extended: Extended, seed: int, goal: str) -> None:
+@for_each(("extended", "seed", "goal"), product((delivered, overlapped, staying), range(3), ("total", "slowest")))
+def test_late_packets_buckets_and_stays_are_known_to_every_method(extended: Extended, seed: int, goal: str) -> None:
     instance = extended(slots_instance(seed, back=0.35 * (seed % 4), goal=goal), seed)
     result = best(instance, "highs").solve(instance, Limits(gap=1e-5))
     optimum = optimum_by_enumeration(instance)
@@ -56,9 +56,9 @@ def test_late_packets_and_buckets_are_known_to_every_method(extended: Extended, 
         assert found.objective >= optimum * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("name", ["late", "overlap"])
+@pytest.mark.parametrize("name", ["late-n3", "overlap-n3", "stays-n4"])
 def test_the_bundled_tiny_ones_are_what_enumeration_finds(name: str) -> None:
-    instance = load(f"aggregation/slots-tiny-{name}-n3")
+    instance = load(f"aggregation/slots-tiny-{name}")
     result = opened().solve(instance, Limits(gap=1e-6))
     assert result.objective == pytest.approx(optimum_by_enumeration(instance), rel=1.1e-6)
 
@@ -72,9 +72,9 @@ def test_prices_and_tangents_agree_about_buckets(seed: int) -> None:
     assert tangents.objective == pytest.approx(conic.objective, rel=2e-6)
 
 
-@for_each("seed", range(3))
-def test_the_convex_program_knows_late_packets(seed: int) -> None:
-    instance = delivered(slots_instance(seed, jobs=6, links=2, whole=False, slots=(4, 20)), seed)
+@for_each(("extended", "seed"), product((delivered, staying), range(3)))
+def test_the_convex_program_knows_late_packets_and_stays(extended: Extended, seed: int) -> None:
+    instance = extended(slots_instance(seed, jobs=6, links=2, whole=False, slots=(4, 20)), seed)
     ours, conic = (PricedSlots(solver).solve(instance, Limits()) for solver in ("interior", "clarabel"))
     assert ours.gap < 1e-9
     assert conic.objective == pytest.approx(ours.objective, rel=1e-6)
