@@ -68,6 +68,10 @@ def _bound(instance: SchedulingInstance) -> _Found:
             from ddlopt.models.scheduling.makespan.bounds import completion_bound
 
             return _Found(completion_bound(instance), None)
+        case "finish_time_fairness":
+            from ddlopt.models.scheduling.makespan.ratio_bounds import ratio_bound
+
+            return _Found(ratio_bound(instance), None)
         case "utility" if work_of_plans(instance) <= _PLANS_WORK:
             from ddlopt.models.scheduling.prices.job_plans import PlanPricing
 

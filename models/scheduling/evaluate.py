@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.contracts import Evaluation, Number, Violation
+from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.sweep import Peak, contention_levels, energy_j, peaks
@@ -48,7 +49,8 @@ def evaluate(instance: SchedulingInstance, solution: Schedule, exact: bool = Fal
         The objective as the instance has it (None where a run makes no sense, or a job is not finished that must be).
         Details: ``utility``, ``energy_j``, ``finished_jobs``, ``smallest_part`` (of the mini-batches wanted),
         ``makespan_s``, ``mean_jct_s`` (arrival to end, of the finished jobs) and ``busy_part`` (time and space average
-        of the resource used most); ``changes``, of all jobs, where they cost time.
+        of the resource used most); ``changes``, of all jobs, where they cost time; ``unfair_jobs``, which take longer
+        than with their fair share alone, and the ``mean_ratio`` of the two, where that is the objective.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def evaluate(instance: SchedulingInstance, solution: Schedule, exact: bool = Fal
         return Evaluation(None, tuple(checker.violations))
     outcomes = _outcomes(instance, solution, number)
     objective, details = _figures(instance, solution, outcomes, number)
-    if instance.objective in ("makespan", "completion"):
+    if instance.must_finish:
         for job, outcome in enumerate(outcomes):
             if outcome.end is None:
                 wanted = number(instance.jobs[job].minibatches)
@@ -316,6 +318,11 @@ def _figures(
         return None, details
     if instance.objective == "makespan":
         return details["makespan_s"], details
+    if instance.objective == "finish_time_fairness":
+        ratios = [flow * slot_s / fair_s(instance, job, number) for job, (flow, _) in enumerate(flows)]
+        details["unfair_jobs"] = sum(ratio > 1 for ratio in ratios)
+        details["mean_ratio"] = sum(ratios, start=number(0)) / len(ratios)
+        return max(ratios), details
     return sum((number(weight) * flow for flow, weight in flows), start=number(0)) * slot_s, details
 
 

@@ -15,7 +15,7 @@ from ddlopt.models.scheduling.utility import Capped, Utility
 from ddlopt.models.sizes import require_memory
 from ddlopt.models.tolerances import ROUNDING
 
-Objective = Literal["utility", "max_min", "makespan", "completion"]
+Objective = Literal["utility", "max_min", "makespan", "completion", "finish_time_fairness"]
 
 
 class ServerGroup(Part):
@@ -72,6 +72,10 @@ class Job(Part):
         Type of accelerator -> how fast the job is there, times the mini-batches of its ``timing``: throughputs, as in
         Gavel, so that all of the iteration is scaled, its communication too. Workers on several types all wait for the
         slowest. It has every type of the cluster; 0: the job cannot run there. Empty: types make no difference to it.
+    fair_s : float, optional
+        Seconds from its arrival to its end if its fair share of the cluster were its own, for the objective
+        ``finish_time_fairness``. None: with the N-th part of all resources, N the number of jobs
+        (:func:`~ddlopt.models.scheduling.fair_time.fair_s`).
     """
 
     name: str
@@ -85,10 +89,11 @@ class Job(Part):
     utility: Utility = Capped()
     change_s: float = Field(default=0.0, ge=0)
     speeds: dict[str, float] = Field(default={})
+    fair_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "change_s", "speeds")
+        return without(self, data_of(self), "change_s", "speeds", "fair_s")
 
     @property
     def widths(self) -> range:
@@ -115,10 +120,12 @@ class SchedulingInstance(Instance):
         In place of a network: bandwidth is shared, not reserved. Jobs need ``ring`` timing.
     jobs : tuple of Job
         In any order.
-    objective : {"utility", "max_min", "makespan", "completion"}
+    objective : {"utility", "max_min", "makespan", "completion", "finish_time_fairness"}
         ``utility``: maximise the sum of utilities less ``energy_price_per_j`` times the energy. ``max_min``: maximise
-        the smallest part done, min(1, Z/F). ``makespan``, ``completion``: finish every job; minimise the last end, or
-        the weighted sum of the times from arrival to end, in seconds. A job ends with the slot in which it finishes.
+        the smallest part done, min(1, Z/F). The others finish every job: ``makespan``, ``completion`` minimise the last
+        end, or the weighted sum of the times from arrival to end, in seconds; ``finish_time_fairness`` minimises the
+        largest ratio of a job's time from arrival to end to what it would be with its fair share alone (``fair_s``). A
+        job ends with the slot in which it finishes.
     energy_price_per_j : float
         Utility that a joule costs.
     preemptive : bool
@@ -174,7 +181,13 @@ class SchedulingInstance(Instance):
             raise ValueError(
                 f"energy_price_per_j counts in objective 'utility' only, but objective is {self.objective!r}"
             )
+        _check_fair_times(self)
         return self
+
+    @property
+    def must_finish(self) -> bool:
+        """Whether every job has to be finished."""
+        return self.objective in ("makespan", "completion", "finish_time_fairness")
 
     @property
     def sense(self) -> Literal["minimize", "maximize"]:
@@ -183,8 +196,8 @@ class SchedulingInstance(Instance):
 
     @property
     def objective_unit(self) -> str:
-        """Seconds for times; utilities have no unit."""
-        return "" if self.sense == "maximize" else "s"
+        """Seconds for times; utilities and ratios have no unit."""
+        return "s" if self.objective in ("makespan", "completion") else ""
 
     @cached_property
     def server_count(self) -> int:
@@ -271,6 +284,25 @@ def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float
         raise ValueError("a worker that takes nothing")
     held: npt.NDArray[np.float64] = (capacity[:, wanted] / demand[wanted]).min(axis=1)
     return np.floor(held * (1 + ROUNDING)).astype(np.int64)
+
+
+def _check_fair_times(instance: SchedulingInstance) -> None:
+    """Times with a fair share count where they matter, and are given where a share alone does not say them."""
+    given = [place for place, job in enumerate(instance.jobs) if job.fair_s is not None]
+    if instance.objective != "finish_time_fairness":
+        if given:
+            raise ValueError(
+                f"jobs[{given[0]}].fair_s counts in objective 'finish_time_fairness' only, but objective is "
+                f"{instance.objective!r}"
+            )
+        return
+    shared = instance.contention is not None or instance.bandwidth == "shared"
+    for place, job in enumerate(instance.jobs):
+        if job.fair_s is None and (shared or job.speeds):
+            what = "bandwidth is shared" if shared else "its speed depends on the type of accelerators"
+            raise ValueError(
+                f"jobs[{place}] '{job.name}': {what}, so that its time with a fair share is not known; give its fair_s"
+            )
 
 
 def _check_servers(instance: SchedulingInstance) -> None:

@@ -17,6 +17,8 @@ _LARGEST = 150_000
 """Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
 _LARGEST_AFTER_PLANS = 50_000
 """The same where ``job-plans`` is good: in a minute the model adds nothing to it, and takes two thirds of the time."""
+_ASKED_SHARE = 0.9
+"""Part of the time for ``fair-deadlines``: the model of deadlines says more than that of the ratio itself."""
 _COUNTED_SHARE = 0.85
 """Part of the time for ``slot-counts`` where slots are too large to be listed: no other model comes as near."""
 _MOST_PLANS = 20_000_000
@@ -35,9 +37,11 @@ _job_plans = heuristic(ROOM, "job_plans.job_plans:JobPlans")
 _slot_counts = heuristic(ROOM, "slot_counts.slot_counts:SlotCounts")
 _lp_guided = heuristic(ROOM, "lp_guided:LpGuided")
 _kept_runs = heuristic(ROOM, "kept_runs:KeptRuns")
+_fair_deadlines = heuristic(ROOM, "fair_deadlines:FairDeadlines")
 _type_windows = heuristic(ROOM, "type_windows:TypeWindows")
 
 _OPENINGS = {
+    "fair-deadlines": _fair_deadlines,
     "gang-search": _gang_search,
     "job-plans": _job_plans,
     "lp-guided": _lp_guided,
@@ -77,6 +81,8 @@ def _share(instance: SchedulingInstance) -> float:
     many = len(instance.jobs) > _MODELLED_GANGS and _gang_search("").refuses(instance) is None
     if _opening(instance) == "slot-counts":
         return _COUNTED_SHARE
+    if _opening(instance) == "fair-deadlines":
+        return _ASKED_SHARE
     return 0.9 if many else OPENING_SHARE
 
 
@@ -135,6 +141,7 @@ ENTRIES = entries(
     ("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", "lp_guided:LpGuided"),
     ("kept-runs", "heuristic", "changes cost time: widths of blocks of slots, shorter and shorter", "kept_runs:KeptRuns"),
     ("type-windows", "heuristic", "types of accelerators: a greedy that chooses them, then windows solved exactly", "type_windows:TypeWindows"),
+    ("fair-deadlines", "heuristic", "finish-time fairness: a ratio is a deadline for every job", "fair_deadlines:FairDeadlines"),
     ("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", "gadget:Gadget"),
     ("rolling-horizon", "heuristic", "an exact model of the next slots, again and again", "rolling_horizon:RollingHorizon"),
     ("primal-dual", "heuristic", "plans each job at arrival, at prices that rise with use", "online.primal_dual:PrimalDual"),

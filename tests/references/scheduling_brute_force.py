@@ -6,11 +6,13 @@ calculated here once more.
 
 import itertools
 from collections import Counter
-from math import fsum, inf
+from functools import lru_cache
+from math import ceil, fsum, inf
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -253,8 +255,27 @@ def _objective(instance, state, energy):
     ends = [doing.end for doing in state]
     if instance.objective == "makespan":
         return max(ends) * instance.slot_s
+    if instance.objective == "finish_time_fairness":
+        return max(
+            (end - job.arrival) * instance.slot_s / fair_time_s(instance, place)
+            for place, (job, end) in enumerate(zip(instance.jobs, ends, strict=True))
+        )
     pairs = zip(instance.jobs, ends, strict=True)
     return sum(job.utility.value * (end - job.arrival) for job, end in pairs) * instance.slot_s
+
+
+@lru_cache
+def fair_time_s(instance, place):
+    """Seconds of a job that has the N-th part of all workers for itself, by a linear program over shares of time."""
+    job = instance.jobs[place]
+    if job.fair_s is not None:
+        return job.fair_s
+    ((name, each),) = job.demand.items()
+    workers = sum(group.count * group.capacity[name] for group in instance.servers) / each / len(instance.jobs)
+    widths = list(job.widths)
+    rates = [w * instance.slot_s / iteration_s(job.timing, w) for w in widths]
+    found = linprog([-rate for rate in rates], A_ub=[widths, [1.0] * len(widths)], b_ub=[workers, 1.0])
+    return ceil(job.minibatches / -found.fun * (1 - 1e-8)) * instance.slot_s
 
 
 def _schedule(instance, actions):
@@ -312,7 +333,7 @@ def random_instance(
     are of two types in turn, most jobs have speeds, and some cannot run on one type.
     """
     slot_s = 10.0
-    must = objective in ("makespan", "completion")
+    must = objective in ("makespan", "completion", "finish_time_fairness")
     made = []
     for number in range(jobs):
         per_worker = int(rng.integers(1, 3)) if uneven else 1

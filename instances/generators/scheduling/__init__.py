@@ -51,12 +51,12 @@ def generate(kind: str, seed: int = 0, **options: Any) -> SchedulingInstance:
         What the kind takes (:func:`options_of`), and of the fields of
         :class:`~ddlopt.models.scheduling.instance.SchedulingInstance` ``name``, ``objective``,
         ``energy_price_per_j``, ``preemptive`` and ``bandwidth``, which replace what the kind would choose. Where
-        ``objective`` is ``makespan`` or ``completion`` and no ``slots`` are given, every job has to finish: deadlines
-        are left out, and the horizon is as long as that needs.
+        ``objective`` is ``makespan``, ``completion`` or ``finish_time_fairness`` and no ``slots`` are given, every job
+        has to finish: deadlines are left out, and the horizon is as long as that needs.
     """
     own = _own_options(kind, options)
     fields = _KINDS[kind](**own).fields(np.random.default_rng(seed))
-    if options.get("objective") in ("makespan", "completion") and "slots" not in own:
+    if options.get("objective") in ("makespan", "completion", "finish_time_fairness") and "slots" not in own:
         fields |= _until_all_are_done(fields)
     given = {key: value for key, value in options.items() if key in _COMMON}
     everything = options_of(kind) | own | {key: value for key, value in given.items() if key != "name"}

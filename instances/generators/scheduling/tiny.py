@@ -25,6 +25,7 @@ _PLACED = ("star", "tree", "general", "directed", "shared")
 _CROSSING = (*_PLACED, "contention")
 """Here two jobs of three workers on 3 × 2 GPUs cannot help but meet."""
 _TIMED = ("makespan", "completion", "gangs", "contention")
+_FINISHING = (*_TIMED, "finish_time_fairness")
 
 FEATURES = (
     *UTILITIES,
@@ -39,6 +40,7 @@ FEATURES = (
     *_PLACED,
     "change",
     "types",
+    "finish_time_fairness",
 )
 """What a tiny instance can be about: a utility, or …
 
@@ -68,7 +70,7 @@ class Tiny(Kind):
         """See the class."""
         one_of("feature", self.feature, FEATURES)
         jobs = (2 if self.feature in _PLACED else 3) if self.jobs is None else self.jobs
-        slots = (jobs + 1 if self.feature in _TIMED else 3) if self.slots is None else self.slots
+        slots = (jobs + 1 if self.feature in _FINISHING else 3) if self.slots is None else self.slots
         check_sizes(jobs=jobs, slots=slots)
         return {
             "servers": _servers(self.feature),
@@ -114,7 +116,7 @@ def _rules(feature: str) -> Fields:
         return {"energy_price_per_j": 0.1}
     if feature == "shared":
         return {"bandwidth": "shared"}
-    if feature in ("max_min", "makespan", "completion"):
+    if feature in ("max_min", "makespan", "completion", "finish_time_fairness"):
         return {"objective": feature}
     if feature == "gangs":
         return {"objective": "makespan", "preemptive": False}
@@ -141,7 +143,7 @@ def _job(feature: str, rng: np.random.Generator, place: int, slots: int) -> Job:
         width = (3, 3, 2)[place % 3]
     if feature in _PLACED:  # both jobs need all slots
         fields, length = {}, 0.5 * length + 1.75
-    if feature in _TIMED:  # one after the other: two slots for the first job, one for each of the others
+    if feature in _FINISHING:  # one after the other: two slots for the first job, one for each of the others
         fields, length = {}, (1.75 if place == 0 else 0.3 * length)
     if feature in ("gangs", "contention", "min_workers"):
         fields["min_workers"] = width if feature != "min_workers" else 2

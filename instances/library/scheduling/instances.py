@@ -37,6 +37,11 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "types-j20-t20-g16": ("elastic", {"types": "v100:1,p100:0.45,k80:0.2"}),
     "completion-j12-t30-g8": ("elastic", {"jobs": 12, "slots": 30, "gpus": 8, "load": 0.4, "objective": "completion"}),
     "makespan-j12-t30-g8": ("elastic", {"jobs": 12, "slots": 30, "gpus": 8, "load": 0.4, "objective": "makespan"}),
+    "fairness-gangs-j38-g32": (
+        "sjf-bco",
+        {"jobs": 38, "gpus": 32, "slots": 100, "objective": "finish_time_fairness"},
+    ),
+    "fairness-bursty-j40-g16": ("bursty", {"objective": "finish_time_fairness"}),
     "slot-loose": ("contended", _ONE_SLOT | {"gpus_per_server": 8, "rings_per_nic": 8.0}),
     "slot-two-rings": (
         "contended",

@@ -67,6 +67,7 @@ def read_gavel(
     nic_bytes_per_s: float = 50e9,
     objective: str = "utility",
     utility: str = "capped",
+    fair: str = "share",
     name: str | None = None,
 ) -> SchedulingInstance:
     """An instance of the jobs of a trace, all on one type of GPU.
@@ -98,6 +99,9 @@ def read_gavel(
         Fields of the instance.
     utility : str
         Of every job.
+    fair : {"share", "count"}
+        See :class:`~ddlopt.instances.readers.traces.trace_jobs.Setting`; ``count`` is how the simulator of Shockwave
+        reports finish-time fairness, with all jobs of the trace.
     name : str, optional
         None: the file's.
 
@@ -125,6 +129,7 @@ def read_gavel(
         objective=objective,
         utility=utility,
         preemptive=preemptive,
+        fair=fair,
     )
     rows = list(_rows(path))
     table = _table(Path(throughputs), worker_type)

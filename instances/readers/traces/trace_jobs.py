@@ -23,7 +23,7 @@ from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 GPU = {"gpu": 1.0}
 # A definition.
 HOUR_S = 3600.0
-OBJECTIVES = ("utility", "max_min", "makespan", "completion")
+OBJECTIVES = ("utility", "max_min", "makespan", "completion", "finish_time_fairness")
 
 
 class TraceJob(NamedTuple):
@@ -89,6 +89,10 @@ class Setting:
     slack : float, optional
         Jobs that are not due at a time of their own are so many times their recorded duration after their arrival.
         None: at the end of the horizon; over months, nearly any schedule then does nearly everything.
+    fair : {"share", "count"}
+        A job's time with its fair share, for the objective ``finish_time_fairness``. ``share``: that of the instance,
+        of the N-th part of all GPUs. ``count``: its recorded duration times N over the GPUs, at least 1, however wide
+        it is.
     """
 
     path: Path
@@ -107,6 +111,7 @@ class Setting:
     objective: str = "utility"
     utility: str = "capped"
     preemptive: bool = True
+    fair: str = "share"
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -114,6 +119,11 @@ class Setting:
         positive("nic_bytes_per_s", self.nic_bytes_per_s)
         at_least("gpus_per_server", self.gpus_per_server, 1)
         one_of("objective", self.objective, OBJECTIVES)
+        one_of("fair", self.fair, ("share", "count"))
+        if self.fair != "share" and self.objective != "finish_time_fairness":
+            raise OptionError(
+                f"fair is {self.fair!r}, which counts in objective 'finish_time_fairness' only; leave it out"
+            )
         utility_of(self.utility, 1.0)
         if self.hours is not None:
             positive("hours", self.hours)
@@ -171,6 +181,13 @@ class Setting:
         servers = self.servers or self._servers(taken, start_s, slots * self.slot_s)
         held = int(sum(group.count * group.capacity.get("gpu", 0.0) for group in servers))
         made = [self._job(job, arrival, start_s) for job, arrival in zip(taken, arrivals, strict=True)]
+        if self.fair == "count":
+            sharing = max(1.0, len(taken) / held)
+            made = [
+                job.model_copy(update={"fair_s": sharing * each.duration_s})
+                for job, each in zip(made, taken, strict=True)
+            ]
+            self.notes.append(f"with its fair share a job takes {sharing:g} times as long as alone, however wide it is")
         slots += self._tail(made, held)
         if self.slack is not None:
             self.notes.append(f"due {self.slack:g} times its duration after its arrival, which is synthetic")

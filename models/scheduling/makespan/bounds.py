@@ -195,12 +195,31 @@ def _raised(jobs: Needs, views: Sequence[_View], bound: int, most: int) -> int:
     return bound
 
 
+class Deadlines:
+    """Whether all jobs may meet given deadlines, by the arguments of one makespan.
+
+    Parameters
+    ----------
+    instance : SchedulingInstance
+    """
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        self.jobs = needs(instance)
+        self._views = _views(instance, self.jobs)
+
+    def refuted(self, due: Ints) -> bool:
+        """Whether it is proven that not every job is finished before its slot of ``due`` (I,)."""
+        return _dues_refuted(self.jobs, self._views, np.minimum(self.jobs.last, due))
+
+
+def _dues_refuted(jobs: Needs, views: Sequence[_View], due: Ints) -> bool:
+    short = bool((due - jobs.arrival < jobs.slots).any())
+    return short or any(_intervals_refute(jobs, view, due) for view in views)
+
+
 def _refuted(jobs: Needs, views: Sequence[_View], makespan: int) -> bool:
     """Whether it is proven that not all jobs can be finished within so many slots."""
-    due = np.minimum(jobs.last, makespan)
-    if (due - jobs.arrival < jobs.slots).any():
-        return True
-    if any(_intervals_refute(jobs, view, due) for view in views):
+    if _dues_refuted(jobs, views, np.minimum(jobs.last, makespan)):
         return True
     pieces = not jobs.preemptive and bool(jobs.rigid.all()) and len(jobs.slots) <= _TRANSFORMED_JOBS
     return pieces and any(_lengths_refute(jobs, view, makespan) for view in views)

@@ -1,4 +1,4 @@
-"""A lower bound on the makespan in rational numbers, from the jobs' own data: the longest job, and areas."""
+"""Lower bounds on times in rational numbers, from the jobs' own data: the longest job, and areas."""
 
 import math
 from collections.abc import Iterator
@@ -24,26 +24,88 @@ def exact_makespan_bound(instance: SchedulingInstance) -> Fraction:
         If the objective is another one, bandwidth is shared, or a job's speed is no rational number.
     """
     if instance.objective != "makespan" or instance.bandwidth == "shared":
-        raise NotApplicableError("bounds on schedules are recomputed in rational numbers for makespans only")
-    instance = at_their_fastest(instance)
-    rates = [dict(_rates(instance, job)) for job in instance.jobs]
-    wanted = [Fraction(job.minibatches) * DONE for job in instance.jobs]
-    slots = [max(1, math.ceil(each / max(rate.values()))) for each, rate in zip(wanted, rates, strict=True)]
-    bound = max(job.arrival + count for job, count in zip(instance.jobs, slots, strict=True))
-    for resource, name in enumerate(instance.resources):
-        capacity = _capacity(instance, resource, name)
-        work = []
-        for job, each, rate, count in zip(instance.jobs, wanted, rates, slots, strict=True):
-            taken = {width: Fraction(job.demand.get(name, 0.0)) * width for width in rate}
-            # A job of one width takes whole slots.
-            whole = taken[job.min_workers] * count if len(rate) == 1 else Fraction(0)
-            work.append(max(whole, min(taken[width] / rate[width] for width in rate) * each))
-        if not any(work):
-            continue
+        raise NotApplicableError("bounds on schedules are recomputed in rational numbers for makespans and ratios only")
+    works = Works(instance)
+    bound = max(job.arrival + count for job, count in zip(instance.jobs, works.slots, strict=True))
+    for work, capacity in works.resources:
         for arrival in {job.arrival for job in instance.jobs}:
             since = sum((w for job, w in zip(instance.jobs, work, strict=True) if job.arrival >= arrival), Fraction(0))
             bound = max(bound, arrival + math.ceil(since / capacity))
     return bound * Fraction(instance.slot_s)
+
+
+def exact_time_bound(instance: SchedulingInstance) -> Fraction:
+    """What no schedule gets below, in rational numbers: its makespan, or its largest ratio of times.
+
+    Raises
+    ------
+    NotApplicableError
+        If the objective is another one, bandwidth is shared, or a job's speed is no rational number.
+    """
+    if instance.objective == "finish_time_fairness":
+        from ddlopt.models.scheduling.makespan.ratio_bounds import exact_ratio_bound
+
+        return exact_ratio_bound(instance)
+    return exact_makespan_bound(instance)
+
+
+class Works:
+    """What all jobs take at least, in rational numbers.
+
+    Parameters
+    ----------
+    instance : SchedulingInstance
+
+    Attributes
+    ----------
+    slots : list of int
+        Fewest slots of each job.
+    resources : list of (list of Fraction, Fraction)
+        What each job takes of a resource in all, and what all servers have of it in a slot.
+
+    Raises
+    ------
+    NotApplicableError
+        If bandwidth is shared, or a job's speed is no rational number.
+    """
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        if instance.bandwidth == "shared":
+            raise NotApplicableError("where bandwidth is shared, no speed of a job is known")
+        instance = at_their_fastest(instance)
+        self._arrivals = [job.arrival for job in instance.jobs]
+        rates = [dict(_rates(instance, job)) for job in instance.jobs]
+        wanted = [Fraction(job.minibatches) * DONE for job in instance.jobs]
+        self.slots = [max(1, math.ceil(each / max(rate.values()))) for each, rate in zip(wanted, rates, strict=True)]
+        self.resources: list[tuple[list[Fraction], Fraction]] = []
+        for resource, name in enumerate(instance.resources):
+            work = []
+            for job, each, rate, count in zip(instance.jobs, wanted, rates, self.slots, strict=True):
+                taken = {width: Fraction(job.demand.get(name, 0.0)) * width for width in rate}
+                # A job of one width takes whole slots.
+                whole = taken[job.min_workers] * count if len(rate) == 1 else Fraction(0)
+                work.append(max(whole, min(taken[width] / rate[width] for width in rate) * each))
+            if any(work):
+                self.resources.append((work, _capacity(instance, resource, name)))
+
+    def refute(self, due: list[int]) -> bool:
+        """Whether not every job can end before its slot of ``due`` (I,), by its length or by what jobs take together.
+
+        Jobs that arrive in or after a slot a and are due before a slot b take no more than all servers have between.
+        """
+        jobs = range(len(due))
+        if any(due[job] - self._arrivals[job] < self.slots[job] for job in jobs):
+            return True
+        order = sorted(jobs, key=lambda job: due[job])
+        for work, capacity in self.resources:
+            for begin in set(self._arrivals):
+                inside = Fraction(0)
+                for place, job in enumerate(order):
+                    inside += work[job] if self._arrivals[job] >= begin else 0
+                    last = place + 1 == len(order) or due[order[place + 1]] > due[job]
+                    if last and inside > capacity * max(0, due[job] - begin):
+                        return True
+        return False
 
 
 def _rates(instance: SchedulingInstance, job: Job) -> Iterator[tuple[int, Fraction]]:

@@ -160,7 +160,7 @@ def simulate(
     while run.advance_to_work() and not clock.expired:
         run.slot()
     cut_short = clock.expired and run.state.slot < instance.slots and bool(run.unfinished.any())
-    if instance.objective in ("makespan", "completion") and run.unfinished.any():
+    if instance.must_finish and run.unfinished.any():
         left = np.flatnonzero(run.unfinished)
         first = f"{len(left)} are left, the first is jobs[{left[0]}] '{instance.jobs[left[0]].name}'"
         why = "in the time limit" if cut_short else f"within the horizon of {instance.slots} slots"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ddlopt.models.scheduling.fair_time import fair_slots
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE, Fair, Utility
 from ddlopt.models.tolerances import ROUNDING
@@ -115,6 +116,7 @@ class SlotGains:
       nothing once the end is out of reach;
     * ``max_min``: as with :data:`FAIREST` utilities;
     * ``completion``: v times the part of what is left that gets done, so that short remainders go first;
+    * ``finish_time_fairness``: the same part, divided by the slots with a fair share alone;
     * ``makespan``: with :math:`r_i = (F_i - Z_i) / \varphi_i(N_i)`, the slots left at full width,
       :math:`N_i (r_i^2 - (r_i - \delta)^2)`, :math:`\delta` what r falls by: the longest remainders go first.
 
@@ -135,6 +137,8 @@ class SlotGains:
         if instance.objective == "max_min":
             utilities = [FAIREST] * len(utilities)
         self.utilities = Utilities(utilities, envelope=True)
+        ratios = instance.objective == "finish_time_fairness"
+        self._fair: Floats = np.array(fair_slots(instance) if ratios else [])
         self._only_finished = np.array([one.kind == "all_or_nothing" for one in utilities])
 
     def of(self, state: State) -> Gains:
@@ -167,6 +171,9 @@ class SlotGains:
                 # A job that is done but for rounding has no worth without end.
                 left = np.maximum(wanted - before, 1e-9 * wanted)
                 return self.utilities.value[jobs] * np.minimum(1.0, (after - before) / left)
+            case "finish_time_fairness":
+                left = np.maximum(wanted - before, 1e-9 * wanted)
+                return np.minimum(1.0, (after - before) / left) / self._fair[jobs]
             case "makespan":
                 widest = state.rates.widest[jobs]
                 rate = state.rates(jobs, widest)

@@ -163,6 +163,23 @@ def test_gavel_layouts(gavel):
     assert [job.utility.value for job in short.jobs] == [1, 1]
 
 
+def test_gavel_times_with_a_fair_share(gavel):
+    """Shockwave reports the time alone times jobs over GPUs, at least 1, however wide a job is."""
+    rows = [[*row[:7], "gns", *row[7:9], "1200", row[9]] for row in (*GAVEL, *[GAVEL[1]] * 6)]
+    asked = {"gpus": 4, "objective": "finish_time_fairness"}
+    counted = gavel(rows, fair="count", **asked)
+    alone = [job.minibatches / float(job.timing.minibatches_per_s(job.max_workers)) for job in counted.jobs]
+    assert [job.fair_s for job in counted.jobs] == pytest.approx([8 / 4 * each for each in alone])
+    assert "takes 2 times as long as alone" in counted.source
+    assert [job.fair_s for job in gavel(rows, **asked).jobs] == [None] * 8
+    few = gavel(fair="count", **asked)
+    assert few.jobs[1].fair_s == pytest.approx(1200)
+    with pytest.raises(OptionError, match="fair is 'count', which counts in objective 'finish_time_fairness' only"):
+        gavel(fair="count")
+    with pytest.raises(OptionError, match="fair is 'even'; use one of: share, count"):
+        gavel(fair="even", **asked)
+
+
 def test_gavel_elastic_jobs_follow_a_fit(gavel):
     table = {"v100": {f"('A (batch size 8)', {w})": {"null": w / (0.1 + 0.08 * (w - 1) / w)} for w in (1, 2, 4)}}
     job = gavel(GAVEL[:1], table, elastic=True, bandwidth_bytes_per_s=1e9).jobs[0]

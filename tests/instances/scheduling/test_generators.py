@@ -310,7 +310,7 @@ def test_tiny_instances_are_tiny_and_about_their_feature(feature):
         assert instance.capacity[:, 0].sum() <= 6
     if feature in ("capped", "logarithmic", "loss_curve", "fair", "all_or_nothing"):
         assert all(job.utility.kind == feature for each in instances for job in each.jobs)
-    elif feature in ("max_min", "makespan", "completion"):
+    elif feature in ("max_min", "makespan", "completion", "finish_time_fairness"):
         assert all(each.objective == feature for each in instances)
     elif feature in ("deadlines", "min_workers", "pollux"):
         assert all(ABOUT[feature](job) for each in instances for job in each.jobs)
@@ -318,7 +318,7 @@ def test_tiny_instances_are_tiny_and_about_their_feature(feature):
         assert all(ABOUT[feature](each) for each in instances)
 
 
-@for_each("feature", ["makespan", "completion", "gangs", "contention"])
+@for_each("feature", ["makespan", "completion", "finish_time_fairness", "gangs", "contention"])
 def test_tiny_jobs_that_must_finish_can_do_so_one_after_the_other(feature):
     for seed in range(20):
         instance = generate("tiny", seed, feature=feature)

@@ -12,7 +12,7 @@ from ddlopt.instances.library.scheduling.instances import instances
 from ddlopt.models.scheduling import Run, Schedule, evaluate
 
 ALL = {instance.name: instance for instance in instances()}
-MUST_FINISH = [name for name, instance in ALL.items() if instance.objective in ("makespan", "completion")]
+MUST_FINISH = [name for name, instance in ALL.items() if instance.must_finish]
 
 
 def test_files_are_small_and_say_where_they_are_from():
@@ -32,7 +32,13 @@ def test_every_feature_is_bundled():
     assert tiny == {f"tiny-{feature.replace('_', '-')}" for feature in FEATURES}
     everything = ALL.values()
     jobs = [job for instance in everything for job in instance.jobs]
-    assert {instance.objective for instance in everything} == {"utility", "max_min", "makespan", "completion"}
+    assert {instance.objective for instance in everything} == {
+        "utility",
+        "max_min",
+        "makespan",
+        "completion",
+        "finish_time_fairness",
+    }
     kinds = {"capped", "logarithmic", "loss_curve", "fair", "all_or_nothing"}
     assert {job.utility.kind for job in jobs} == kinds
     assert {job.timing.kind for job in jobs} == {"ring", "pollux"}

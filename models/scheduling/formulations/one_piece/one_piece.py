@@ -90,6 +90,8 @@ class OnePiece:
             return "jobs are preemptive, but it runs each in one piece; use slot-patterns or time-indexed"
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
+        if instance.objective == "finish_time_fairness":
+            return "the objective is a ratio of times, which it does not know; use time-indexed"
         found = plans(instance)
         return found if isinstance(found, str) else None
 
@@ -105,7 +107,7 @@ class OnePiece:
         by_job: dict[int, list[int]] = {i: [] for i in range(len(instance.jobs))}
         for h, one in enumerate(every):
             by_job[one.job].append(h)
-        must = instance.objective in ("makespan", "completion")
+        must = instance.must_finish
 
         @block.Constraint(list(by_job), doc="a job has one plan")
         def job_has_one_plan(b: Any, i: int) -> Any:

@@ -30,7 +30,7 @@ def is_finishing(instance: SchedulingInstance, job: int) -> bool:
     """Whether the progress of a job counts only once it is finished."""
     if instance.objective == "utility":
         return instance.jobs[job].utility.kind == "all_or_nothing"
-    return instance.objective in ("makespan", "completion")
+    return instance.must_finish
 
 
 def is_contended(instance: SchedulingInstance, option: Option) -> bool:

@@ -92,6 +92,8 @@ class SlotPatterns:
             return "jobs run in one piece, but its slots come in any order; use one-piece"
         if instance.changes_cost:
             return "changes cost time, but its slots come in any order; use time-indexed"
+        if instance.objective == "finish_time_fairness":
+            return "the objective is a ratio of times, which it does not know; use time-indexed"
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
         if instance.server_count > _MOST_SERVERS:

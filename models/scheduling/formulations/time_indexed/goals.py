@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
+from ddlopt.models.scheduling.fair_time import fair_slots
 from ddlopt.models.scheduling.formulations.time_indexed.runs import (
     Choices,
     Terms,
@@ -281,12 +282,12 @@ class CompletionTime(EarlyEnds):
         return terms, -sum(self.weight[c.job] * (c.last - c.first) for c in self.jobs)
 
     def _ends_of_pieces(self, block: pyo.Block) -> Terms:
-        return [
-            (-self.weight[c.job] * (t + c.slots_to_finish(gains[w]) - c.first), block.begins[c.job, w, t])
-            for c in self.jobs
-            for gains in [dict(zip(c.widths, c.gains, strict=True))]
-            for w, t in possible_starts(c)
-        ]
+        return [(-self.weight[c.job] * slots, start) for c in self.jobs for slots, start in self._ends_of(block, c)]
+
+    def _ends_of(self, block: pyo.Block, c: Choices) -> Terms:
+        """Slots from arrival to end of a job in one piece, by its beginning."""
+        gains = dict(zip(c.widths, c.gains, strict=True))
+        return [(t + c.slots_to_finish(gains[w]) - c.first, block.begins[c.job, w, t]) for w, t in possible_starts(c)]
 
     def start(self, block: pyo.Block, gains: Mapping[int, Mapping[int, float]]) -> None:
         """See :class:`Goal`."""
@@ -301,6 +302,37 @@ class CompletionTime(EarlyEnds):
                 block.so_far[c.job, t].set_value(total, skip_validation=True)
                 if (c.job, t) in block.ended:
                     block.ended[c.job, t].set_value(int(total >= c.wanted), skip_validation=True)
+
+
+class LargestRatio(CompletionTime):
+    """Minus the largest ratio of slots from arrival to end and slots with a fair share alone, ``worst``."""
+
+    def __init__(self, instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[float]) -> None:
+        super().__init__(instance, jobs, done)
+        self.fair = fair_slots(instance)
+
+    def add(self, block: pyo.Block) -> tuple[Terms, float]:
+        """See :class:`Goal`."""
+        super().add(block)
+        least = max(((self.soonest[c.job] - c.first) / self.fair[c.job] for c in self.jobs), default=0.0)
+        block.worst = pyo.Var(bounds=(least, None), doc="largest ratio of a job's time to that with its fair share")
+        by_job = {c.job: c for c in self.jobs}
+
+        @block.Constraint(list(by_job), doc="no job has a larger ratio")
+        def ratio_is_no_larger(b: Any, i: int) -> Any:
+            c = by_job[i]
+            if not self.instance.preemptive:
+                return linear([*self._ends_of(b, c), (-self.fair[i], b.worst)]) <= 0
+            saved = [(-1.0, b.ended[i, t]) for t in self._ends(c)]
+            return linear([*saved, (-self.fair[i], b.worst)], c.last - c.first) <= 0
+
+        return [(-1.0, block.worst)], 0.0
+
+    def start(self, block: pyo.Block, gains: Mapping[int, Mapping[int, float]]) -> None:
+        """See :class:`Goal`."""
+        super().start(block, gains)
+        taken = [(max(gains[c.job]) + 1 - c.first) / self.fair[c.job] for c in self.jobs if gains[c.job]]
+        block.worst.set_value(max([float(block.worst.lb), *taken]), skip_validation=True)
 
 
 def goal(instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[float], tangents: int | None) -> Goal:
@@ -320,3 +352,5 @@ def goal(instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[f
             return Makespan(instance, jobs, done)
         case "completion":
             return CompletionTime(instance, jobs, done)
+        case "finish_time_fairness":
+            return LargestRatio(instance, jobs, done)

@@ -130,7 +130,7 @@ def _classes(instance: SchedulingInstance, job: int) -> list[tuple[float, int]]:
 def _is_finishing(instance: SchedulingInstance, job: int) -> bool:
     if instance.objective == "utility":
         return instance.jobs[job].utility.kind == "all_or_nothing"
-    return instance.objective in ("makespan", "completion")
+    return instance.must_finish
 
 
 def _widths(instance: SchedulingInstance, job: int, widths: Widths) -> Iterable[int]:

@@ -53,7 +53,8 @@ class TimeIndexed:
     and the fewest busy slots. ``completion``: :math:`e_{it} = 1` if the job has ended with slot t,
     :math:`\sum_{w, t' \le t} \varphi_i(w) x_{iwt'} \ge F_i e_{it}`, :math:`\sum_w x_{iwt} + e_{i,t-1} \le 1`; the time
     from arrival to end is the number of slots with :math:`e_{i,t-1} = 0`. Slots before which a job cannot have ended
-    have no binaries.
+    have no binaries. ``finish_time_fairness``: that number is at most :math:`T_i \rho`, with the job's slots
+    :math:`T_i` at its fair share alone, and the least :math:`\rho`.
 
     **Runs in one piece** (not preemptive): :math:`x_{iwt} - x_{iw,t-1} = b_{iwt} - d_{iwt}` and
     :math:`\sum_{wt} b_{iwt} \le 1`, the flow of a job through idle, running, over; what a job can do by itself is then
@@ -132,7 +133,9 @@ class TimeIndexed:
         z relative to what it can be at most.
     ``busy[t]`` : objective ``makespan``
         m: 1 if some job is not finished before slot t.
-    ``ended[i, t]`` : objective ``completion``, preemptive
+    ``worst`` : objective ``finish_time_fairness``
+        The largest ratio.
+    ``ended[i, t]`` : objectives ``completion`` and ``finish_time_fairness``, preemptive
         e: 1 if job i has ended with slot t.
     ``begins[i, w, t]`` : not preemptive
         b: 1 if job i begins at width w in slot t.
@@ -143,8 +146,8 @@ class TimeIndexed:
     ``on[s, t]`` : servers with a power of their own
         1 if server s has workers in slot t.
     ``objective``
-        Total utility, smallest part, minus the busy slots, or minus the weighted slots from arrival to end; to be
-        maximised.
+        Total utility, smallest part, minus the busy slots, minus the weighted slots from arrival to end, or minus the
+        largest ratio; to be maximised.
 
     References
     ----------
@@ -261,8 +264,10 @@ class TimeIndexed:
         return schedule_of_places(instance, placed, rings)
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
-        """Utility or part as it is; seconds for minus a number of slots."""
-        return value if instance.sense == "maximize" else -value * instance.slot_s
+        """Utility or part as it is; a ratio without its sign; seconds for minus a number of slots."""
+        if instance.sense == "maximize":
+            return value
+        return -value if instance.objective == "finish_time_fairness" else -value * instance.slot_s
 
     def _parts(self, instance: SchedulingInstance) -> tuple[list[Choices], Goal]:
         jobs = choices(instance, self.widths, self.done)

@@ -38,5 +38,5 @@ def test_trying_everything_ends_no_sooner(seed, limited_by):
 
 
 def test_other_objectives_have_none():
-    with pytest.raises(NotApplicableError, match="makespans only"):
+    with pytest.raises(NotApplicableError, match="makespans and ratios only"):
         exact_makespan_bound(instances.load("scheduling/tiny-completion"))
