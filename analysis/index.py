@@ -29,7 +29,7 @@ def index_text() -> str:
         "every solution. *Found by* is a run that reached the objective, with its version and day, *bound by* what "
         f"proved the bound: `{COMBINATORIAL}` needs no solver. *Proven by* is the evidence of what is proven optimal: "
         "a bound recomputed in rational numbers (*combinatorial, exact*), a certificate that the checker accepts "
-        "(*exact certificate*), or no more than a *floating-point solver*. *Challenged* is the day on which methods "
+        "(*exact certificate*), or optimal *up to floating point* only. *Challenged* is the day on which methods "
         f"were last tried against both. `{_COMMAND}` writes this page anew from `FAMILY/records.json`, where seeds, "
         "times, methods and all digits are.\n"
     ]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ddlopt.models.contracts import Formulation, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.linear_proof import LinearCertificate, check_tree, exact_model, program_of, step_of
+from ddlopt.models.linear_proof.cuts import derive, with_cuts
 from ddlopt.models.linear_proof.objective import bound_of, claim_for
 from ddlopt.models.linear_proof.rows import ExactModel
 from ddlopt.models.linear_proof.vipr import vipr_text
@@ -179,9 +181,10 @@ def _check_linear(
     formulation = formulation_by(instance, certificate.method)
     with PauseGC():  # all of it stays; looking for garbage between would take as long
         model = _model(instance, formulation)
-        program = program_of(model, certificate.claim)
+        program = program_of(model, certificate.claim, fine=bool(certificate.cuts), cutoff=certificate.cutoff)
+    program = with_cuts(program, [])
     try:
-        for _ in check_tree(program, certificate.nodes):
+        for _ in chain(derive(program, certificate.cuts), check_tree(program, certificate.nodes)):
             if expired():
                 raise _given_up(time_limit)
     except RefutedError as problem:
@@ -200,7 +203,7 @@ def _check_linear(
             f"formulation of {certificate.method}, minimised{', with signs changed' if model.maximised else ''}",
             f"minimum and {model.offset} are at least {certificate.claim}; objective of the instance: {bound}",
         )
-        write_whole_packed(vipr, vipr_text(program, certificate.nodes, told))
+        write_whole_packed(vipr, vipr_text(program, certificate.nodes, told, certificate.cuts))
     return Proven("linear", bound, says, len(certificate.nodes))
 
 
@@ -219,6 +222,8 @@ def formulation_by(instance: Instance, method: str) -> Formulation:
         chosen = catalogue.method(method, instance.family)
         reason = chosen.refuses(instance)
         formulation = None if reason else formulation_of(chosen, instance)
+        # A method may cover more than its formulation does, by other means.
+        reason = reason if formulation is None else formulation.refuses(instance)
     if formulation is None or reason:
         raise SolutionError(f"{method} has no formulation of '{instance.name}'" + (f": {reason}" if reason else ""))
     if formulation.scope(instance) is not None:
@@ -313,7 +318,9 @@ def prove(
             continue
         if tree.claim is None:
             continue
-        certificate = LinearCertificate(instance.name, instance.digest, name, model.digest, tree.claim, tree.nodes)
+        certificate = LinearCertificate(
+            instance.name, instance.digest, name, model.digest, tree.claim, tree.nodes, tree.cuts, claim
+        )
         try:
             bound = bound_of(formulation, instance, model.maximised, tree.claim)
         except NotApplicableError:

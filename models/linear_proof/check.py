@@ -58,6 +58,8 @@ class Program:
         B.
     step : Fraction or None
         Objectives less the offset are whole multiples of it; None where that is not known.
+    cutoff : Fraction
+        At least B: bounds that the model does not state may be those of solutions below it only.
     lost : Fraction
         What rounded costs may add up to.
     implied : mapping
@@ -75,6 +77,7 @@ class Program:
     offset: Fraction
     claim: Fraction
     step: Fraction | None
+    cutoff: Fraction
     lost: Fraction = Fraction(0)
     implied: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
@@ -177,7 +180,8 @@ class Program:
             if not value or not self.integer[column]:
                 continue
             far = missing / (abs(value) * self.grid)
-            steps = max(1, floor(far) + 1 if strictly else ceil(far))
+            # Below 1 where the multipliers close the case: bounds then leave nothing, as with a lower claim they must.
+            steps = floor(far) + 1 if strictly else ceil(far)
             near = self._bound(column, 0 if value > 0 else 1, lower, upper)
             assert near is not None
             limit = near // self.grid + (steps - 1 if value > 0 else 1 - steps)
@@ -207,6 +211,8 @@ class Program:
 
 def check_tree(program: Program, nodes: Sequence[Sequence[object]]) -> Iterator[None]:
     """Go through a tree, node by node, in the order in which it is written; it yields after each.
+
+    Cutting planes are rows of the program here (:mod:`~ddlopt.models.linear_proof.cuts`).
 
     A node is ``["branch", column, v]``, followed by the tree for at most v and by that for at least v + 1;
     ``["dual", exponent, rows, multipliers]`` or ``["farkas", exponent, rows, multipliers]``, a leaf; or

@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -12,12 +12,16 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.reading import is_fraction
 
-FORMAT, VERSIONS = "ddlopt linear certificate", (1, 2)
-"""The name of the format, and its versions: in the first no node fixes columns."""
+FORMAT, VERSIONS = "ddlopt linear certificate", (1, 2, 3)
+"""The name of the format, and its versions: in the first no node fixes columns, and only the third has cuts."""
 _FIELDS = {"format", "version", "instance", "instance_digest", "method", "model_digest", "claim", "nodes"}
+_OF_CUTS = 3
+"""The version that has cuts, and a field for them."""
+_OPTIONAL = {"cuts", "cutoff"}
 _DIGEST = re.compile("[0-9a-f]{64}")
 # What follows keeps a hostile file from taking all memory or hours; honest ones stay far below.
 _MOST_NODES = 2_000_000
+_MOST_CUTS = 100_000
 # Doubles go down to 2**-1074, and multipliers are rounded to far fewer bits.
 _MOST_EXPONENT = 2_000
 # Twice the bits of the largest double's square, for multipliers as well as for values of columns.
@@ -41,7 +45,11 @@ class LinearCertificate:
     claim : Fraction
         B, of the model with what is maximised turned around.
     nodes : list
-        The tree: see ``check_tree``.
+        The tree: see ``check_tree``. Row numbers behind those of the model are of ``cuts``.
+    cuts : list
+        Cutting planes: see :mod:`~ddlopt.models.linear_proof.cuts`.
+    cutoff : Fraction or None
+        Where there are cuts: at least the claim, see ``program_of``.
     """
 
     instance: str
@@ -50,6 +58,8 @@ class LinearCertificate:
     model_digest: str
     claim: Fraction
     nodes: list[list[Any]]
+    cuts: list[list[Any]] = field(default_factory=list)
+    cutoff: Fraction | None = None
 
     @classmethod
     def from_data(cls, data: Any, origin: str = "certificate") -> Self:
@@ -58,10 +68,12 @@ class LinearCertificate:
         def refuse(what: str) -> SolutionError:
             return SolutionError(f"{origin}: {what}")
 
-        if not isinstance(data, dict) or set(data) != _FIELDS:
+        if not isinstance(data, dict) or set(data) - _OPTIONAL != _FIELDS:
             raise refuse(f"is no certificate; expected the fields {', '.join(sorted(_FIELDS))}")
         if data["format"] != FORMAT or type(data["version"]) is not int or data["version"] not in VERSIONS:
-            raise refuse(f"format and version are not '{FORMAT}' and 1 or 2")
+            raise refuse(f"format and version are not '{FORMAT}' and 1, 2 or 3")
+        if set(data) & _OPTIONAL != (_OPTIONAL if data["version"] == _OF_CUTS else set()):
+            raise refuse(f"has cuts and cutoff if and only if its version is {_OF_CUTS}")
         texts = [data[name] for name in ("instance", "instance_digest", "method", "model_digest", "claim")]
         if not all(isinstance(each, str) for each in texts):
             raise refuse("instance, digests, method and claim are texts")
@@ -76,9 +88,18 @@ class LinearCertificate:
             wrong = _fault(node, data["version"])
             if wrong:
                 raise refuse(f"nodes[{place}] {wrong}")
+        cuts, cutoff = data.get("cuts", []), data.get("cutoff", data["claim"])
+        if not isinstance(cutoff, str) or not is_fraction(cutoff) or Fraction(cutoff) < Fraction(data["claim"]):
+            raise refuse("cutoff is a fraction, at least the claim")
+        if not isinstance(cuts, list) or len(cuts) > _MOST_CUTS:
+            raise refuse(f"cuts is a list of at most {_MOST_CUTS}")
+        for place, cut in enumerate(cuts):
+            wrong = _fault_of_cut(cut)
+            if wrong:
+                raise refuse(f"cuts[{place}] {wrong}")
         return cls(
             data["instance"], data["instance_digest"], data["method"], data["model_digest"], Fraction(data["claim"]),
-            nodes,
+            nodes, cuts, Fraction(cutoff) if cuts else None,
         )  # fmt: skip
 
     @property
@@ -86,20 +107,26 @@ class LinearCertificate:
         """The file's content."""
         data = {
             "format": FORMAT,
-            "version": 2 if any(node[0] == "fix" for node in self.nodes) else 1,
+            "version": _OF_CUTS if self.cuts else 2 if any(node[0] == "fix" for node in self.nodes) else 1,
             "instance": self.instance,
             "instance_digest": self.instance_digest,
             "method": self.method,
             "model_digest": self.model_digest,
             "claim": str(self.claim),
         }
+        if self.cuts:
+            data["cutoff"] = str(self.claim if self.cutoff is None else self.cutoff)
         head = json.dumps(data, ensure_ascii=False, indent=1)[:-2]
-        rows = ",\n".join(json.dumps(node, separators=(",", ":")) for node in self.nodes)
-        return f'{head},\n "nodes": [\n{rows}\n]}}\n'
+        cuts = f',\n "cuts": [\n{_lines(self.cuts)}\n]' if self.cuts else ""
+        return f'{head}{cuts},\n "nodes": [\n{_lines(self.nodes)}\n]}}\n'
 
     def save(self, path: str | Path) -> None:
         """Write the file, packed where its name ends in ``.gz``; it appears whole or not at all."""
         write_whole_packed(path, self.text)
+
+
+def _lines(several: list[list[Any]]) -> str:
+    return ",\n".join(json.dumps(each, separators=(",", ":")) for each in several)
 
 
 def _fault(node: Any, version: int) -> str | None:
@@ -112,12 +139,34 @@ def _fault(node: Any, version: int) -> str | None:
         case ["dual" | "farkas" | "fix", exponent, [*rows], [*multipliers]]:
             if type(exponent) is not int or not 0 <= exponent <= _MOST_EXPONENT:
                 return f"has an exponent that is not in 0..{_MOST_EXPONENT}"
-            if len(rows) != len(multipliers):
-                return f"has {len(rows)} rows and {len(multipliers)} multipliers"
-            if not all(map(_is_index, rows)) or any(a >= b for a, b in itertools.pairwise(rows)):
-                return "has rows that are not in increasing order, each once"
-            return None if all(map(_is_whole, multipliers)) else "has a multiplier that is no whole number in range"
+            return _fault_of_rows(rows, multipliers)
     return 'is neither ["branch", column, v] nor ["dual", "farkas" or "fix", exponent, rows, multipliers]'
+
+
+def _fault_of_rows(rows: list[Any], multipliers: list[Any]) -> str | None:
+    if len(rows) != len(multipliers):
+        return f"has {len(rows)} rows and {len(multipliers)} multipliers"
+    if not _is_increasing(rows):
+        return "has rows that are not in increasing order, each once"
+    return None if all(map(_is_whole, multipliers)) else "has a multiplier that is no whole number in range"
+
+
+def _fault_of_cut(cut: Any) -> str | None:
+    """What is wrong with the form of a cut."""
+    match cut:
+        case ["mir" | "cg", divisor, [*rows], [*multipliers], [*opposite], [*above]]:
+            if not _is_whole(divisor) or divisor < 1:
+                return "has a divisor that is no positive whole number in range"
+            if not _is_increasing(opposite) or not _is_increasing(above):
+                return "has opposite rows or columns from above that are not in increasing order, each once"
+            return _fault_of_rows(rows, multipliers) or (
+                None if set(opposite) <= set(rows) else "has an opposite row that it does not add up"
+            )
+    return 'is not ["mir" or "cg", divisor, rows, multipliers, opposite rows, columns from above]'
+
+
+def _is_increasing(several: list[Any]) -> bool:
+    return all(map(_is_index, several)) and all(a < b for a, b in itertools.pairwise(several))
 
 
 def _is_index(value: Any) -> bool:

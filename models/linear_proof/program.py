@@ -26,31 +26,41 @@ _MOST_BITS = 16_384
 Bounds = list[int | None]
 
 
-def program_of(model: ExactModel, claim: Fraction) -> Program:
+def program_of(model: ExactModel, claim: Fraction, fine: bool = False, cutoff: Fraction | None = None) -> Program:
     """The model in whole numbers, with the bounds that columns have in solutions below ``claim``.
+
+    Parameters
+    ----------
+    fine : bool
+        Whether the unit is to be small even if all figures are whole: for rows of cuts, which are not.
+    cutoff : Fraction, optional
+        Bounds are those of solutions below it, which is at least the claim: what cuts are depends on bounds, and has to
+        stay as it is where a search has proven less than it wanted.
 
     Raises
     ------
     NotApplicableError
         If numbers are so far apart that whole ones would be too long.
     """
+    cutoff = claim if cutoff is None else max(claim, cutoff)
     bottoms = {model.offset.denominator, *(value.denominator for _, value in model.cost)}
     for low, terms, high in model.rows:
         bottoms.update([value.denominator for _, value in terms])
         bottoms.update([limit.denominator for limit in (low, high) if limit is not None])
-    unit = _common(bottoms if bottoms <= {1} else {*bottoms, 1 << (_SIZE_BITS + _ROUNDED_BITS)})
+    unit = _common(bottoms if bottoms <= {1} and not fine else {*bottoms, 1 << (_SIZE_BITS + _ROUNDED_BITS)})
     stated = {limit.denominator for limit in (*model.lower, *model.upper) if limit is not None}
     least = 1 << (_BOUND_BITS if stated <= {1} else _SIZE_BITS + _ROUNDED_BITS)
     rows = _Rows(model, unit, _common({*stated, least}))
-    lower, upper, _ = rows.completed(claim, Fraction(0), [0] * len(model.lower), [0] * len(model.upper))
+    lower, upper, _ = rows.completed(cutoff, Fraction(0), [0] * len(model.lower), [0] * len(model.upper))
     rows.largest = [max(abs(low or 0), abs(high or 0)) for low, high in zip(lower, upper, strict=True)]
     lost = Fraction(rows.room(rows.cost, (model.offset,), _is_whole((model.offset,), model.cost)), unit)
     down, up = ([rows.room_of_bound(limit) for limit in limits] for limits in (model.lower, model.upper))
-    lower, upper, implied = rows.completed(claim, lost, down, up)
+    lower, upper, implied = rows.completed(cutoff, lost, down, up)
     cost = dict(rows.cost)
     return Program(
-        unit, rows.grid, cost, rows, lower, upper, model.integer, model.offset, claim, step_of(model), lost, implied
-    )
+        unit, rows.grid, cost, rows, lower, upper, model.integer, model.offset, claim, step_of(model), cutoff, lost,
+        implied,
+    )  # fmt: skip
 
 
 def claim_limit(claim: Fraction, offset: Fraction, lost: Fraction, unit: int) -> int:

@@ -6,13 +6,14 @@ offset. Where columns have bounds only because the objective is at most the clai
 last one: what is left out by it is no better than the claim.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 from typing import Any
 
 from ddlopt.models.linear_proof.check import Program
+from ddlopt.models.linear_proof.cuts import Cut, Sum, rounded, sum_of
 from ddlopt.models.linear_proof.plain import plain_tree
 from ddlopt.models.linear_proof.program import claim_limit
 
@@ -20,15 +21,21 @@ Bound = tuple[int, int]
 """Side (0 from below) and column."""
 
 
-def vipr_text(program: Program, nodes: Sequence[Sequence[Any]], comments: Sequence[str] = ()) -> str:
+def vipr_text(
+    program: Program, nodes: Sequence[Sequence[Any]], comments: Sequence[str] = (), cuts: Sequence[Cut] = ()
+) -> str:
     """The file for a tree that :func:`~ddlopt.models.linear_proof.check.check_tree` accepts.
 
     Parameters
     ----------
+    program : Program
+        With the rows of the cuts.
     comments : sequence of str
         Lines for people.
+    cuts : sequence
+        How they are derived: Chvátal–Gomory cuts by rounding, those of mixed-integer rounding from two cases.
     """
-    return _Writer(program).text(plain_tree(program, nodes), comments)
+    return _Writer(program, [(cut, sum_of(program, cut)) for cut in cuts]).text(plain_tree(program, nodes), comments)
 
 
 @dataclass
@@ -45,6 +52,7 @@ class _Open:
 @dataclass
 class _Writer:
     program: Program
+    cuts: list[tuple[Cut, Sum]]
     constraints: list[str] = field(default_factory=list)
     derived: list[str] = field(default_factory=list)
     bounds: dict[Bound, int] = field(default_factory=dict)
@@ -62,6 +70,9 @@ class _Writer:
         for bound in program.implied:
             if bound in needed:
                 self._imply(*bound)
+        first = len(program.rows) - len(self.cuts)
+        for place, (cut, added) in enumerate(self.cuts):
+            self.sides[first + place, 0] = self._cut(cut[0], added, first + place)
         for _ in self._tree(nodes, target):
             pass
         return "\n".join(
@@ -85,8 +96,8 @@ class _Writer:
         )
 
     def _needed(self, nodes: Sequence[Sequence[Any]]) -> set[Bound]:
-        """Bounds that leaves may use, and those that implied ones among them follow from."""
-        needed = set[Bound]()
+        """Bounds that cuts and leaves may use, and those that implied ones among them follow from."""
+        needed = {(int(column in added.above), column) for _, added in self.cuts for column in added.parts}
         for node in nodes:
             if node[0] != "branch":
                 reduced = self._reduced(node)
@@ -125,7 +136,8 @@ class _Writer:
                         "GL"[side], Fraction(limit, program.grid), f"1 {column} 1"
                     )
         count = len(self.constraints)
-        for row, (low, terms, high) in enumerate(program.rows):
+        for row in range(len(program.rows) - len(self.cuts)):
+            low, terms, high = program.rows[row]
             told = _terms((column, Fraction(value, program.unit)) for column, value in terms)
             for side, limit in ((0, low), (1, high)):
                 if limit is not None and side and low == high:
@@ -134,7 +146,7 @@ class _Writer:
                     kind = "E" if low == high else "GL"[side]
                     self.sides[row, side] = self._constrain(kind, Fraction(limit, program.unit), told)
         if with_claim:
-            limit = claim_limit(program.claim, program.offset, program.lost, program.unit)
+            limit = claim_limit(program.cutoff, program.offset, program.lost, program.unit)
             self.sides[-1, 1] = self._constrain("L", Fraction(limit, program.unit), "OBJ")
         return count
 
@@ -157,6 +169,69 @@ class _Writer:
         limit = Fraction((self.program.upper if side else self.program.lower)[column] or 0, self.program.grid)
         name = "rnd" if self.program.integer[column] else "lin"
         self.bounds[side, column] = self._derive("GL"[side], limit, f"1 {column} 1", _reason(name, parts))
+
+    def _cut(self, kind: str, added: Sum, number: int) -> int:
+        """The row of a cut, derived."""
+        program, cut = self.program, rounded(self.program, kind, added)
+        low, terms, _ = program.rows[number]
+        row = {column: Fraction(value, program.unit) for column, value in terms}
+        told = Fraction(low or 0, program.unit), _terms(row.items())
+        # The row has the formula so many times.
+        times = Fraction(2) ** cut.shift / program.unit
+        sums = [
+            (self.sides[each, side], Fraction(multiplier * program.unit, added.bottom), self._row(each))
+            for each, multiplier, side in added.usual
+            if multiplier
+        ]
+        if kind == "cg":
+            whole = {column: Fraction(_sign(added, column) * value) for column, value in cut.parts.items()}
+            right = cut.whole + 1 + self._at_bounds(whole, added)
+            place = self._derive("G", right, _terms(whole.items()), self._why("rnd", sums, whole, added))
+            return self._derive("G", *told, self._why("lin", [(place, times, whole)], row, added))
+        split = {}
+        for column, value in added.parts.items():
+            if program.integer[column]:
+                floor, rest = divmod(value, added.bottom)
+                split[column] = Fraction(_sign(added, column) * (floor + (rest * program.grid > cut.remainder)))
+        right = cut.whole + self._at_bounds(split, added)
+        ends = []
+        for above in (False, True):
+            assumed = self._derive("LG"[above], right + above, _terms(split.items()), "asm")
+            parts = [(assumed, times * (cut.remainder if above else cut.remainder - cut.scale), split)]
+            if not above:
+                parts += [(place, times * cut.scale * many, terms) for place, many, terms in sums]
+            for each, multiplier, limit in added.opposite:
+                if multiplier:
+                    sign, size = (-1 if multiplier > 0 else 1), cut.times * abs(multiplier)
+                    kept = cut.long(size) - (0 if above else times * program.unit * size)
+                    side = int(program.rows[each][0] != limit)
+                    parts.append((self.sides[each, side], sign * Fraction(kept), self._row(each)))
+            ends.append((self._derive("G", *told, self._why("lin", parts, row, added)), assumed))
+        (one, first), (other, second) = ends
+        return self._derive("G", *told, f"uns {one} {first} {other} {second}")
+
+    def _row(self, row: int) -> Mapping[int, Fraction]:
+        return {column: Fraction(value, self.program.unit) for column, value in self.program.rows[row][1]}
+
+    def _at_bounds(self, terms: Mapping[int, Fraction], added: Sum) -> Fraction:
+        """What terms add up to where columns are at the bounds from which a sum counts them."""
+        program, found = self.program, Fraction(0)
+        for column, value in terms.items():
+            bound = (program.upper if column in added.above else program.lower)[column]
+            found += value * Fraction(bound or 0, program.grid)
+        return found
+
+    def _why(
+        self, name: str, parts: Sequence[tuple[int, Fraction, Mapping[int, Fraction]]], wanted: Mapping[int, Fraction],
+        added: Sum,
+    ) -> str:  # fmt: skip
+        """The reason of a row: the parts, and bounds for what is missing to its terms."""
+        rest = dict(wanted)
+        for _, times, terms in parts:
+            for column, value in terms.items():
+                rest[column] = rest.get(column, Fraction(0)) - times * value
+        bounds = [(self.bounds[int(column in added.above), column], value) for column, value in rest.items() if value]
+        return _reason(name, [*((place, times) for place, times, _ in parts if times), *bounds])
 
     def _tree(self, nodes: Sequence[Sequence[Any]], target: Fraction) -> Iterator[None]:
         """Write the tree case by case: what is assumed, what leaves prove, and that one of two cases holds."""
@@ -224,6 +299,10 @@ class _Writer:
         found = self._derive("G", proven, "OBJ", _reason("lin", parts))
         up = self._derive("G", ceil(proven / step), told, _reason("rnd", [(found, 1 / step)]))
         return self._derive("G", target, "OBJ", _reason("lin", [(up, step)]))
+
+
+def _sign(added: Sum, column: int) -> int:
+    return -1 if column in added.above else 1
 
 
 def _terms(terms: Iterable[tuple[int, Fraction]]) -> str:

@@ -18,6 +18,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.linear_proof import ExactModel, program_of
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.solvers.backends.silent_highs import SilentHighs
+from ddlopt.solvers.linear_proof.cuts import only_needed, strengthened
 
 Vector = npt.NDArray[np.float64]
 
@@ -67,23 +68,34 @@ class Tree:
     complete : bool
         Whether that is what was to be proven.
     solved : int
-        Linear relaxations.
+        Linear relaxations, those of branchings.
+    cuts : list
+        As :func:`~ddlopt.models.linear_proof.cuts.derive` reads them.
     """
 
     claim: Fraction | None
     nodes: list[list[Any]]
     complete: bool
     solved: int
+    cuts: list[list[Any]] = field(default_factory=list)
 
 
-def prove(model: ExactModel, claim: Fraction, time_limit: float | None = None) -> Tree:
-    """Search for a proof that no solution is below ``claim``; where time is short, for less."""
-    return _Search(model, claim, time_limit).run()
+def prove(model: ExactModel, claim: Fraction, time_limit: float | None = None, cuts: bool = True) -> Tree:
+    """Search for a proof that no solution is below ``claim``; where time is short, for less.
+
+    Parameters
+    ----------
+    cuts : bool
+        Whether cutting planes are looked for at the root.
+    """
+    return _Search(model, claim, time_limit, cuts).run()
 
 
 class _Search:
-    def __init__(self, model: ExactModel, claim: Fraction, time_limit: float | None) -> None:
+    def __init__(self, model: ExactModel, claim: Fraction, time_limit: float | None, cutting: bool) -> None:
         self.model, self.program = model, program_of(model, claim)
+        self.cutting, self.time_limit = cutting, time_limit
+        self.cuts: list[list[Any]] = []
         self.end = None if time_limit is None else time.perf_counter() + time_limit
         self.whole = np.flatnonzero(np.array(model.integer, dtype=bool)).astype(np.int32)
         self.solved = 0
@@ -99,8 +111,10 @@ class _Search:
     def run(self) -> Tree:
         root = _Case({}, {}, None)
         waiting, open_cases = [root], []
-        if len(self.model.integer) >= _LARGE and self._begin(root):
-            waiting = []
+        if len(self.model.integer) >= _LARGE:
+            waiting = [] if self._begin(root) else waiting
+        elif self.cutting and len(self.whole):
+            self._cut(root)
         while waiting:
             if self.end is not None and time.perf_counter() > self.end:
                 open_cases += waiting
@@ -131,6 +145,17 @@ class _Search:
         self.highs.setBasis(highs.getBasis())
         return root.entry is not None
 
+    def _cut(self, root: _Case) -> None:
+        """Look for cutting planes, unless the root needs none."""
+        status, _, _ = self._solve()
+        if status != "optimal" or self._leaf("dual", np.array(self.highs.getSolution().row_dual), root) is not None:
+            return
+        found = strengthened(self.model, self.program.claim, self.highs, self.time_limit)
+        if found is not None:
+            self.program, self.cuts = found
+        else:
+            self.highs = _relaxation(self.model, self.lower, self.upper)
+
     def _told(self, root: _Case, open_cases: list[_Case]) -> Tree:
         claim = self.program.claim
         for case in open_cases:
@@ -148,7 +173,16 @@ class _Search:
             assert case.entry is not None
             nodes.append(case.entry)
             waiting += case.children  # the one with at most v is popped first
-        return Tree(claim, nodes, not open_cases, self.solved)
+        if not self.cuts:
+            return Tree(claim, nodes, not open_cases, self.solved)
+        cuts, number = only_needed(
+            self.cuts, len(self.model.rows), {row for node in nodes if node[0] != "branch" for row in node[2]}
+        )
+        told = [
+            node if node[0] == "branch" else [*node[:2], [number.get(row, row) for row in node[2]], node[3]]
+            for node in nodes
+        ]
+        return Tree(claim, told, not open_cases, self.solved, cuts)
 
     def _expand(self, case: _Case) -> bool:
         """Close a case or branch on it; False if neither can be."""

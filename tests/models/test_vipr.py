@@ -1,6 +1,7 @@
 """Trees in VIPR's format: a checker that knows nothing but the format accepts them, and nothing that was changed."""
 
 import random
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -12,7 +13,8 @@ from volume import slow
 import ddlopt
 from ddlopt.instances.library import certificates
 from ddlopt.models.errors import NotApplicableError, RefutedError
-from ddlopt.models.linear_proof import check_tree, program_of
+from ddlopt.models.linear_proof import ExactModel, check_tree, program_of
+from ddlopt.models.linear_proof.cuts import with_cuts
 from ddlopt.models.linear_proof.vipr import vipr_text
 from ddlopt.models.reading import read_text
 from ddlopt.proofs import read
@@ -57,12 +59,12 @@ def test_the_checker_refuses(one, other):
         check_vipr(HAND.replace(one, other))
 
 
-def written(model, claim, nodes):
+def written(model, claim, nodes, cuts=(), cutoff=None):
     """The file of a tree that holds, and what it has to prove."""
-    program = program_of(model, claim)
+    program = with_cuts(program_of(model, claim, bool(cuts), cutoff if cuts else None), cuts)
     for _ in check_tree(program, nodes):
         pass
-    return vipr_text(program, nodes, ["a test"]), claim - model.offset
+    return vipr_text(program, nodes, ["a test"], cuts), claim - model.offset
 
 
 def test_a_tree_by_hand():
@@ -72,13 +74,13 @@ def test_a_tree_by_hand():
     assert text.count("uns") == 2
 
 
-def proofs_of(model, rng):
+def proofs_of(model, rng, cuts=False):
     """Claims near the optimum, with a tree for each."""
     for _ in range(3):
         claim = Fraction(rng.randrange(-25, 20), rng.choice((1, 2, 1000)))
-        tree = prove(model, claim, 2.0)
+        tree = prove(model, claim, 2.0, cuts)
         if tree.claim is not None and tree.nodes:
-            yield tree.claim, tree.nodes
+            yield tree, claim
 
 
 def accepted(seeds):
@@ -87,7 +89,8 @@ def accepted(seeds):
     for seed in seeds:
         rng = random.Random(seed)
         model = (random_model, open_model)[seed % 2](rng)
-        for claim, nodes in proofs_of(model, rng):
+        for tree, _ in proofs_of(model, rng):
+            claim, nodes = tree.claim, tree.nodes
             try:
                 text, target = written(model, claim, nodes)
             except RefutedError:
@@ -100,8 +103,35 @@ def accepted(seeds):
     return counts
 
 
+@pytest.mark.parametrize(("kind", "cases"), [("cg", 0), ("mir", 1)])
+def test_a_cut_by_hand(kind, cases):
+    """2 a + 2 b + z <= 3, maximise a + b: at most one of them is 1."""
+    row = (None, ((0, Fraction(2)), (1, Fraction(2)), (2, Fraction(1))), Fraction(3))
+    cost = tuple((column, Fraction(-1)) for column in (0, 1))
+    bounds = (Fraction(0),) * 3, (Fraction(1),) * 3
+    model = ExactModel(True, cost, Fraction(0), (row,), *bounds, (True, True, False))
+    text, target = written(model, Fraction(-1), [["dual", 0, [1], [1]]], [[kind, 2, [0], [-1], [], []]])
+    assert check_vipr(text) == (target, None)
+    assert (text.count(" asm "), text.count(" uns ")) == (2 * cases, cases)
+
+
 def test_trees_over_random_programs():
     assert min(accepted(range(40))) > 3
+
+
+@pytest.mark.parametrize("seeds", [range(60), slow(range(60, 2000))])
+def test_cuts_over_random_programs(seeds):
+    kinds = Counter()
+    for seed in seeds:
+        rng = random.Random(seed)
+        model = random_model(rng)
+        for tree, cutoff in proofs_of(model, rng, cuts=True):
+            if tree.cuts:
+                text, target = written(model, tree.claim, tree.nodes, tree.cuts, cutoff)
+                assert check_vipr(text) == (target, None)
+                kinds.update((cut[0], bool(cut[4])) for cut in tree.cuts)
+    assert kinds["mir", True] > 3
+    assert kinds["mir", False] + kinds["cg", False] > 1
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ INDEX = FOLDER / "index.json"
 _LABELS = {
     "combinatorial": "combinatorial, exact",
     "certificate": "exact certificate",
-    "solver": "floating-point solver",
+    "solver": "up to floating point",
 }
 
 
