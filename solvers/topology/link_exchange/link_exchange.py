@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
-from ddlopt.models.tolerances import IMPROVEMENT_TOL
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import lower_bound
+from ddlopt.models.topology.bounds import least_hop_bytes, lower_bound
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.kernel import seed_kernels
 from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
+from ddlopt.solvers.topology.link_exchange.lifts import KERNELS as LIFT_KERNELS
+from ddlopt.solvers.topology.link_exchange.lifts import lift_starts
+from ddlopt.solvers.topology.link_exchange.moves import hop_volume
 from ddlopt.solvers.topology.link_exchange.starts import (
     LinkStart,
     circulant_starts,
@@ -42,7 +45,8 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
     1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
-       others, circulants, a generalised Kautz graph, TopologyFinder's designs, and the design given.
+       others, circulants, a generalised Kautz graph, TopologyFinder's designs, the design given and, in dense traffic
+       over one-way links, links with a group of symmetries (:func:`.lift_starts`).
     2. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
        bounds the congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept
        closed cost nothing: any ring of n servers loads n links.
@@ -67,6 +71,7 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
         "ddlopt.solvers.topology.balance.ring_kernels",
         "ddlopt.solvers.topology.balance.path_kernels",
         "ddlopt.solvers.topology.link_exchange.moves",
+        LIFT_KERNELS,
         "ddlopt.solvers.topology.routing",
     )
 
@@ -80,9 +85,11 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
         return "link-exchange"
 
     def kernels_for(self, instance: TopologyInstance) -> tuple[str, ...]:
-        """Without all-reduce groups there are no rings to be made."""
-        rings = "ddlopt.solvers.topology.balance.ring_kernels"
-        return tuple(module for module in self.kernels if instance.allreduce_groups or module != rings)
+        """Without all-reduce groups there are no rings to be made; lifts are for dense traffic over one-way links."""
+        unused = set() if instance.allreduce_groups else {"ddlopt.solvers.topology.balance.ring_kernels"}
+        if instance.optics == "duplex" or not _is_dense(instance):
+            unused.add(LIFT_KERNELS)
+        return tuple(module for module in self.kernels if module not in unused)
 
     def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """The best design found, also after Ctrl-C; details: starts and moves tried, the routing gap on its links."""
@@ -105,6 +112,8 @@ class _Search:
         n, d = self.instance.servers, self.instance.degree
         flows = np.count_nonzero(job.traffic.any(axis=1)) * n * d
         self.polishable = flows <= 2500
+        duplex = self.instance.optics == "duplex"
+        self.least_volume = least_hop_bytes(job.traffic, d, duplex) * (1 + ROUNDING)
 
     @property
     def done(self) -> bool:
@@ -121,7 +130,9 @@ class _Search:
             self._judge(start)
             if self.done:
                 return
-            self._judge(self._fewer_hops(start))
+            fewer = self._fewer_hops(start)
+            if fewer is not start:
+                self._judge(fewer)
             if self.done:
                 return
         for share, fine in _ROUNDS:
@@ -150,6 +161,9 @@ class _Search:
         kautz = kautz_start(instance)
         if kautz is not None:
             yield kautz
+        if _is_dense(instance):
+            # Draws of its own: the other starts of a seed stay as they are.
+            yield from lift_starts(instance, np.random.default_rng([seed, instance.servers]), self.effort)
         for _ in range(3 if instance.servers <= 32 else 0):
             yield from self._random_starts([*closed, 0])
 
@@ -187,6 +201,8 @@ class _Search:
         self.clock.report(self.instance.iteration_time_s(found.congestion_bytes), self.bound_s)
 
     def _fewer_hops(self, start: LinkStart) -> LinkStart:
+        if hop_volume(start.heads, self.job.traffic, self.instance.host_forwarding) <= self.least_volume:
+            return start
         moves = int(self.effort * min(60000, 8e8 / self.instance.servers**2))
         heads, moved = anneal_volume(self.job, start, ring_traffic(self.job, start), moves, self.clock)
         self.hop_moves += moved
@@ -222,6 +238,12 @@ class _Search:
             "routing_gap": 1 - best.bound_bytes / best.congestion_bytes,
         }
         return best.design(), details
+
+
+def _is_dense(instance: TopologyInstance) -> bool:
+    """Whether hops of all pairs together stand for those of the traffic: at least half of the pairs have some."""
+    n = instance.servers
+    return 2 * int(np.count_nonzero(instance.traffic_bytes)) >= n * (n - 1)
 
 
 def _polished(found: Balance) -> Balance:

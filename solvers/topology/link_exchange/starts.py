@@ -20,7 +20,7 @@ _ATTEMPTS = 400
 # All are rated where there are no more.
 _CIRCULANTS = 2000
 # Relative temperature for starts that are good already, so that annealing does not destroy them.
-_COOL = 0.02
+COOL = 0.02
 
 
 @dataclass(frozen=True)
@@ -202,12 +202,12 @@ def circulant_starts(job: Job, rng: np.random.Generator) -> Iterator[LinkStart]:
         if not duplex:
             closed = coprime.issuperset(generators)
             cycles = cycles_of(instance, d) if closed and spanning_groups(instance) else cycles_of(instance, 0)
-            yield LinkStart(name, table(generators), cycles, hot=_COOL)
+            yield LinkStart(name, table(generators), cycles, hot=COOL)
             continue
         links = {(v, int(w)): 1 for v, row in enumerate(table(generators)) for w in row if v < w}
         heads = planes_table(instance, links)
         if heads is not None:
-            yield LinkStart(name, heads, hot=_COOL)
+            yield LinkStart(name, heads, hot=COOL)
 
 
 def kautz_start(instance: TopologyInstance) -> LinkStart | None:
@@ -227,7 +227,7 @@ def kautz_start(instance: TopologyInstance) -> LinkStart | None:
     _join_idle_ports(instance, heads)
     if not instance.parallel_links and any(len(set(row[row >= 0])) < (row >= 0).sum() for row in heads):
         return None
-    return LinkStart("generalised Kautz", heads, hot=_COOL)
+    return LinkStart("generalised Kautz", heads, hot=COOL)
 
 
 def planes_table(instance: TopologyInstance, links: dict[tuple[int, int], int]) -> Ints | None:
@@ -257,7 +257,7 @@ def design_start(instance: TopologyInstance, design: TopologyDesign, name: str) 
         known = rings.setdefault(ring.group, [])
         if ring.members not in known:
             known.append(ring.members)
-    return LinkStart(name, heads, rings=rings, hot=_COOL)
+    return LinkStart(name, heads, rings=rings, hot=COOL)
 
 
 def _join_idle_ports(instance: TopologyInstance, heads: Ints) -> None:

@@ -1,0 +1,160 @@
+"""Links that a group of symmetries leaves as they are: few choices, and often fewer hops than any others found."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.solvers.topology.balance.path_kernels import Ints
+from ddlopt.solvers.topology.link_exchange.lift_kernels import anneal_lift, close_columns
+from ddlopt.solvers.topology.link_exchange.moves import follow
+from ddlopt.solvers.topology.link_exchange.starts import COOL, LinkStart, cycles_of, spanning_groups
+
+KERNELS = "ddlopt.solvers.topology.link_exchange.lift_kernels"
+_ORBITS = 8
+"""More leave so many choices that annealing them is no better than annealing all links."""
+_SERVERS = 512
+"""A table of products of larger groups takes megabytes, and there is no time to anneal."""
+_MATRICES = 64
+"""Companion matrices that are tried for the automorphism of a module."""
+_MOVES, _TRIES = 10_000, 64
+"""Of each lift, and how many lifts: 0.5 s at 16 servers with four ports, 5 s at 128. Many tries find more than long
+ones."""
+_AGAIN = 0.5
+"""Part of the tries with the group of the best lift so far."""
+_KEPT, _LARGE_KEPT, _SMALL = 16, 2, 64
+"""Lifts handed on, of few servers and of more than so many: among the former those with the fewest hops differ in how
+evenly these can be spread."""
+_CLOSING_MOVES = 20_000
+"""Some hundred suffice for rings of 16 or of 128 servers."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A finite group: elements 0..m-1, the identity 0, and the (m, m) table of products."""
+
+    name: str
+    product: Ints
+
+
+def groups(order: int) -> Iterator[Group]:
+    r"""Semidirect products :math:`\mathbb{Z}_h^r \rtimes \mathbb{Z}_k` of a given order.
+
+    (x, i)(y, j) = (x + A^i y, i + j), with A an invertible number modulo h, or for prime h the companion matrix of a
+    polynomial of degree r, of which the k-th power is one. Cyclic groups, dihedral ones, the alternating one of degree
+    four and wreath products of :math:`\mathbb{Z}_2` are among them.
+    """
+    for rank in range(1, order.bit_length()):
+        for h in range(2, order + 1):
+            if order % h**rank or (rank > 1 and any(h % factor == 0 for factor in range(2, h))):
+                continue
+            k = order // h**rank
+            for matrix in _automorphisms(h, rank):
+                if np.array_equal(_power(matrix, k, h), np.eye(rank, dtype=np.int64)):
+                    yield Group(f"Z{h}^{rank}:{k} by {matrix[:, -1].tolist()}", _products(h, matrix, k))
+
+
+def _automorphisms(h: int, rank: int) -> Iterator[Ints]:
+    """Companion matrices modulo h that have an inverse; only the identity of two elements."""
+    for number, last in enumerate(product(range(h), repeat=rank)):
+        if number >= _MATRICES * (rank > 1) + h * (rank == 1):
+            return
+        if np.gcd(last[0], h) == 1:
+            matrix = np.eye(rank, k=-1, dtype=np.int64)
+            matrix[:, -1] = last
+            yield matrix
+
+
+def _power(matrix: Ints, exponent: int, h: int) -> Ints:
+    result = np.eye(len(matrix), dtype=np.int64)
+    for _ in range(exponent):
+        result = result @ matrix % h
+    return result
+
+
+def _products(h: int, matrix: Ints, k: int) -> Ints:
+    """(m, m) table of the products of (x, i) and (y, j), numbered with i fastest."""
+    rank, size = len(matrix), h ** len(matrix)
+    vectors = np.stack(np.unravel_index(np.arange(size), (h,) * rank), axis=1)
+    weights = h ** np.arange(rank - 1, -1, -1)
+    table = np.empty((size, k, size, k), dtype=np.int64)
+    for i in range(k):
+        moved = vectors @ _power(matrix, i, h).T
+        sums = (vectors[:, None, :] + moved[None, :, :]) % h @ weights
+        table[:, i] = sums[:, :, None] * k + (i + np.arange(k)) % k
+    return table.reshape(size * k, size * k)
+
+
+def lift_heads(target: Ints, shift: Ints, table: Ints) -> Ints:
+    """(n, d) far ends of the links of a lift, see :mod:`~.lift_kernels`."""
+    far = target[:, None, :] * len(table) + table[np.arange(len(table))[None, :, None], shift[:, None, :]]
+    return np.ascontiguousarray(far.reshape(-1, target.shape[1]))
+
+
+def lift_starts(instance: TopologyInstance, rng: np.random.Generator, effort: float) -> Iterator[LinkStart]:
+    r"""One-way links with few hops of all pairs together, among those that a group of symmetries leaves as they are.
+
+    *Voltage lifts*: the servers are k copies (orbits) of a group of order n / k, and a slot of an orbit leads from each
+    element x to x g of another orbit. Hops need counting from k servers only, and there are so few choices that
+    annealing finds links whose hops are near the Moore bound, or at it. The links are put into columns of one cycle
+    each where there is an all-reduce over all servers: rings that use each link once are as good as any.
+
+    References
+    ----------
+    J. L. Gross, T. W. Tucker, "Generating all graph coverings by permutation voltage assignments", Discrete
+    Mathematics 18(3), 1977. The search over groups and orbits is ours.
+    """
+    n, d = instance.servers, instance.degree
+    if instance.optics == "duplex" or not instance.host_forwarding or n > _SERVERS or d > n - 1:
+        return
+    known = {m: list(groups(m)) for m in range(2, n + 1) if n % m == 0 and n // m <= _ORBITS}
+    choices = [(group, n // m) for m, found in known.items() for group in found]
+    if not choices:
+        return
+    least = sum(h * size for h, size in enumerate(level_sizes(n - 1, d, False), 1))
+    found: list[tuple[float, int, str, Ints]] = []
+    best, again = inf, choices[0]
+    for number in range(max(1, int(_TRIES * effort))):
+        drawn = choices[int(rng.integers(len(choices)))]
+        group, orbits = again if best < inf and rng.random() < _AGAIN else drawn
+        target = rng.permutation(np.repeat(np.arange(orbits), d)).reshape(orbits, d)
+        shift = rng.integers(1, len(group.product), size=(orbits, d))
+        hops = anneal_lift(target, shift, group.product, _MOVES, least * orbits, 3.0 * orbits**0.5, 0.2) / orbits
+        heads = lift_heads(target, shift, group.product)
+        if instance.parallel_links or all(len(set(row)) == d for row in heads.tolist()):
+            found.append((hops, number, f"lift of {orbits} by {group.name}", heads))
+            best, again = (hops, (group, orbits)) if hops < best else (best, again)
+    found.sort(key=lambda lift: lift[:2])
+    for _, _, name, heads in found[: _KEPT if n <= _SMALL else _LARGE_KEPT]:
+        yield _with_rings(instance, name, heads)
+
+
+def _with_rings(instance: TopologyInstance, name: str, heads: Ints) -> LinkStart:
+    """Links in columns that are rings of all servers, where those are asked for and found."""
+    if not spanning_groups(instance):
+        return LinkStart(name, heads, hot=COOL)
+    columns = permutations_of(heads)
+    close_columns(columns, _CLOSING_MOVES)
+    # All of them cannot be closed where the parity of their cycles forbids it.
+    ring = np.empty(len(columns), np.int64)
+    is_ring = np.array([follow(columns, k, k, ring) for k in range(columns.shape[1])])
+    columns = np.ascontiguousarray(columns[:, np.argsort(~is_ring, kind="stable")])
+    return LinkStart(name, columns, cycles_of(instance, int(is_ring.sum())), hot=COOL)
+
+
+def permutations_of(heads: Ints) -> Ints:
+    """The same links with columns that are permutations, by one perfect matching after the other (König)."""
+    n, d = heads.shape
+    left = np.zeros((n, n), dtype=np.int64)
+    np.add.at(left, (np.repeat(np.arange(n), d), heads.ravel()), 1)
+    columns = np.empty_like(heads)
+    for k in range(d):
+        columns[:, k] = maximum_bipartite_matching(csr_array(left), perm_type="column")
+        left[np.arange(n), columns[:, k]] -= 1
+    return columns
