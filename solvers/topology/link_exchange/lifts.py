@@ -1,6 +1,6 @@
 """Links that a group of symmetries leaves as they are: few choices, and often fewer hops than any others found."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import inf
@@ -23,9 +23,9 @@ _SERVERS = 512
 """A table of products of larger groups takes megabytes, and there is no time to anneal."""
 _MATRICES = 64
 """Companion matrices that are tried for the automorphism of a module."""
-_MOVES, _TRIES = 10_000, 64
-"""Of each lift, and how many lifts: 0.5 s at 16 servers with four ports, 5 s at 128. Many tries find more than long
-ones."""
+_MOVES, _TRIES, _LARGE_TRIES = 10_000, 160, 64
+"""Of each lift, and how many lifts of few servers and of more: 0.6 s at 16 servers with four ports, 4 s at 128. Many
+tries find more than long ones."""
 _AGAIN = 0.5
 """Part of the tries with the group of the best lift so far."""
 _KEPT, _LARGE_KEPT, _SMALL = 16, 2, 64
@@ -97,13 +97,16 @@ def lift_heads(target: Ints, shift: Ints, table: Ints) -> Ints:
     return np.ascontiguousarray(far.reshape(-1, target.shape[1]))
 
 
-def lift_starts(instance: TopologyInstance, rng: np.random.Generator, effort: float) -> Iterator[LinkStart]:
+def lift_starts(
+    instance: TopologyInstance, rng: np.random.Generator, effort: float, expired: Callable[[], bool]
+) -> Iterator[LinkStart]:
     r"""One-way links with few hops of all pairs together, among those that a group of symmetries leaves as they are.
 
     *Voltage lifts*: the servers are k copies (orbits) of a group of order n / k, and a slot of an orbit leads from each
     element x to x g of another orbit. Hops need counting from k servers only, and there are so few choices that
     annealing finds links whose hops are near the Moore bound, or at it. The links are put into columns of one cycle
-    each where there is an all-reduce over all servers: rings that use each link once are as good as any.
+    each where there is an all-reduce over all servers: rings that use each link once are as good as any. No more lifts
+    are tried once ``expired`` says so.
 
     References
     ----------
@@ -120,7 +123,10 @@ def lift_starts(instance: TopologyInstance, rng: np.random.Generator, effort: fl
     least = sum(h * size for h, size in enumerate(level_sizes(n - 1, d, False), 1))
     found: list[tuple[float, int, str, Ints]] = []
     best, again = inf, choices[0]
-    for number in range(max(1, int(_TRIES * effort))):
+    kept, tries = (_KEPT, _TRIES) if n <= _SMALL else (_LARGE_KEPT, _LARGE_TRIES)
+    for number in range(max(1, int(tries * effort))):
+        if expired() or sum(hops <= least for hops, *_ in found) == kept:
+            break
         drawn = choices[int(rng.integers(len(choices)))]
         group, orbits = again if best < inf and rng.random() < _AGAIN else drawn
         target = rng.permutation(np.repeat(np.arange(orbits), d)).reshape(orbits, d)
@@ -131,7 +137,7 @@ def lift_starts(instance: TopologyInstance, rng: np.random.Generator, effort: fl
             found.append((hops, number, f"lift of {orbits} by {group.name}", heads))
             best, again = (hops, (group, orbits)) if hops < best else (best, again)
     found.sort(key=lambda lift: lift[:2])
-    for _, _, name, heads in found[: _KEPT if n <= _SMALL else _LARGE_KEPT]:
+    for _, _, name, heads in found[:kept]:
         yield _with_rings(instance, name, heads)
 
 

@@ -36,6 +36,8 @@ _ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
 """Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
 _PROMISING = 1.01
 """Links this close to the incumbent, as quickly balanced, are worth a linear program."""
+_LIFTING = 0.2
+"""Part of the time for lifts, where it is short: one of them is a start as good as others."""
 _REACHED = 1e-5
 """Relative distance from the bound at which there is nothing left to search for."""
 
@@ -150,6 +152,11 @@ class _Search:
             start = design_start(instance, given, "given")
             if start is not None:
                 yield start
+        if _is_dense(instance):
+            until = self.clock.elapsed_s + _LIFTING * self.clock.left_s
+            # Draws of its own: the other starts of a seed stay as they are.
+            rng = np.random.default_rng([seed, instance.servers])
+            yield from lift_starts(instance, rng, self.effort, lambda: self.clock.elapsed_s >= until)
         closed = []
         if spanning_groups(instance) and not (duplex and instance.servers % 2):
             closed = [k for k in range(d, 0, -1) if not duplex or k > 1]
@@ -161,9 +168,6 @@ class _Search:
         kautz = kautz_start(instance)
         if kautz is not None:
             yield kautz
-        if _is_dense(instance):
-            # Draws of its own: the other starts of a seed stay as they are.
-            yield from lift_starts(instance, np.random.default_rng([seed, instance.servers]), self.effort)
         for _ in range(3 if instance.servers <= 32 else 0):
             yield from self._random_starts([*closed, 0])
 

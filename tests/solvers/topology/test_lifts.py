@@ -122,7 +122,7 @@ def test_what_falls_apart_has_no_rings():
 def test_starts_are_what_the_instance_allows():
     def starts(instance):
         seed_kernels(0)
-        return list(lift_starts(instance, np.random.default_rng(0), 0.2))
+        return list(lift_starts(instance, np.random.default_rng(0), 0.2, lambda: False))
 
     assert starts(make_instance(8, 3, optics="duplex")) == []
     assert starts(make_instance(8, 3, reduced=False, host_forwarding=False)) == []
