@@ -258,14 +258,27 @@ def _bytes_within(traffic: Array, reach: int) -> float:
     For any prices u, v >= 0 of rows and columns the dual of that transportation problem,
     :math:`K Σ_i u_i + K Σ_j v_j + Σ_{ij} (T_{ij} - u_i - v_j)^+`, is such a bound; u and v descend in turn.
     """
-    v = np.zeros(len(traffic))
     best = inf
-    for _ in range(_ROUNDS):
-        u = _price(traffic - v[None, :], reach)
-        v = _price((traffic - u[:, None]).T, reach)
-        rest = np.maximum(traffic - u[:, None] - v[None, :], 0).sum()
-        best = min(best, float(reach * (u.sum() + v.sum()) + rest))
+    for v in (np.zeros(len(traffic)), _parts_of_sums(traffic)):
+        for _ in range(_ROUNDS):
+            u = _price(traffic - v[None, :], reach)
+            v = _price((traffic - u[:, None]).T, reach)
+            rest = np.maximum(traffic - u[:, None] - v[None, :], 0).sum()
+            best = min(best, float(reach * (u.sum() + v.sum()) + rest))
     return best
+
+
+def _parts_of_sums(traffic: Array) -> Array:
+    """Prices of columns to begin with: the :math:`a_j` where pairs exchange :math:`T_{ij} = a_i + a_j`.
+
+    So do embedding tables, of which server i has some and gets from all others as much as it sends to each. Descent from
+    zero stays far above the least there, as rows alone seem to have room for the largest.
+    """
+    n = len(traffic)
+    if n <= 2:
+        return np.zeros(n)
+    half = float(traffic.sum()) / (2 * (n - 1))
+    return np.asarray(np.maximum(traffic.sum(axis=0) - half, 0.0) / (n - 2))
 
 
 def _price(values: Array, reach: int) -> Array:

@@ -175,13 +175,17 @@ def _under_way(view: Matrix, levels: Sequence[int]) -> list[int]:
 
 def _within(view: Matrix, reach: int) -> int:
     """What ``reach`` entries of each row and column hold at most: the dual of that problem at some prices."""
-    v, best = [0] * len(view), sum(map(sum, view))
+    n, best = len(view), sum(map(sum, view))
     columns = _turned(view)
-    for _ in range(_ROUNDS):
-        u = [_price([value - price for value, price in zip(row, v, strict=True)], reach) for row in view]
-        v = [_price([value - price for value, price in zip(column, u, strict=True)], reach) for column in columns]
-        rest = sum(max(0, value - u[i] - v[j]) for i, row in enumerate(view) for j, value in enumerate(row))
-        best = min(best, reach * (sum(u) + sum(v)) + rest)
+    # From nothing, and from the a_j of traffic a_i + a_j.
+    half = best // (2 * max(1, n - 1))
+    for start in ([0] * n, [max(0, sum(column) - half) // max(1, n - 2) for column in columns]):
+        v = start
+        for _ in range(_ROUNDS):
+            u = [_price([value - price for value, price in zip(row, v, strict=True)], reach) for row in view]
+            v = [_price([value - price for value, price in zip(column, u, strict=True)], reach) for column in columns]
+            rest = sum(max(0, value - u[i] - v[j]) for i, row in enumerate(view) for j, value in enumerate(row))
+            best = min(best, reach * (sum(u) + sum(v)) + rest)
     return best
 
 
