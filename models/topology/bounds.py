@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
 from ddlopt.models.topology.block_bound import block_bound
 from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
@@ -35,6 +35,8 @@ _ROUNDS = 4
 _PRICED_LEVELS = 3
 # It sorts n figures for each of n servers in every one of its rounds.
 _PRICED_SERVERS = 512
+_SERVERS_WITH_SUMS = 3
+"""Of two servers there is one sum, whose parts cannot be told."""
 # Sixty halvings are exact to a double.
 _BISECTIONS = 60
 # Sixteen thousand sets take milliseconds; of more servers some intervals are tried.
@@ -258,8 +260,8 @@ def _bytes_within(traffic: Array, reach: int) -> float:
     For any prices u, v >= 0 of rows and columns the dual of that transportation problem,
     :math:`K Σ_i u_i + K Σ_j v_j + Σ_{ij} (T_{ij} - u_i - v_j)^+`, is such a bound; u and v descend in turn.
     """
-    best = inf
-    for v in (np.zeros(len(traffic)), _parts_of_sums(traffic)):
+    best, parts = inf, _parts_of_sums(traffic)
+    for v in (np.zeros(len(traffic)), *([] if parts is None else [parts])):
         for _ in range(_ROUNDS):
             u = _price(traffic - v[None, :], reach)
             v = _price((traffic - u[:, None]).T, reach)
@@ -268,17 +270,21 @@ def _bytes_within(traffic: Array, reach: int) -> float:
     return best
 
 
-def _parts_of_sums(traffic: Array) -> Array:
-    """Prices of columns to begin with: the :math:`a_j` where pairs exchange :math:`T_{ij} = a_i + a_j`.
+def _parts_of_sums(traffic: Array) -> Array | None:
+    """The :math:`a_j` where all pairs exchange :math:`T_{ij} = a_i + a_j`, which are prices to begin with; else None.
 
-    So do embedding tables, of which server i has some and gets from all others as much as it sends to each. Descent from
-    zero stays far above the least there, as rows alone seem to have room for the largest.
+    So do embedding tables, of which server i has some and gets from all others as much as it sends to each. Descent
+    from zero stays far above the least there, as rows alone seem to have room for the largest.
     """
     n = len(traffic)
-    if n <= 2:
-        return np.zeros(n)
+    if n < _SERVERS_WITH_SUMS:
+        return None
     half = float(traffic.sum()) / (2 * (n - 1))
-    return np.asarray(np.maximum(traffic.sum(axis=0) - half, 0.0) / (n - 2))
+    parts = np.maximum(traffic.sum(axis=0) - half, 0.0) / (n - 2)
+    sums = parts[:, None] + parts
+    np.fill_diagonal(sums, 0.0)
+    fits = np.abs(sums - traffic).max() <= OBJECTIVE_TOL * float(traffic.max())
+    return np.asarray(parts) if fits else None
 
 
 def _price(values: Array, reach: int) -> Array:

@@ -177,9 +177,11 @@ def _within(view: Matrix, reach: int) -> int:
     """What ``reach`` entries of each row and column hold at most: the dual of that problem at some prices."""
     n, best = len(view), sum(map(sum, view))
     columns = _turned(view)
-    # From nothing, and from the a_j of traffic a_i + a_j.
+    # From nothing, and where all pairs exchange a_i + a_j from these.
     half = best // (2 * max(1, n - 1))
-    for start in ([0] * n, [max(0, sum(column) - half) // max(1, n - 2) for column in columns]):
+    parts = [max(0, sum(column) - half) // max(1, n - 2) for column in columns]
+    fits = all(view[i][j] == parts[i] + parts[j] for i in range(n) for j in range(n) if i != j)
+    for start in ([0] * n, *([parts] if fits else [])):
         v = start
         for _ in range(_ROUNDS):
             u = [_price([value - price for value, price in zip(row, v, strict=True)], reach) for row in view]

@@ -51,8 +51,8 @@ def test_moore_bound_of_all_to_all(n, degree, moore, duplex):
 def test_bounds_below_the_known_optimum_of_danoint():
     bounds = congestion_bounds(job(DANOINT, 2, parallel_links=False))
     assert bounds["node"] == 81 / 2
-    # 957.5 bytes times hops, and 45 that servers receive more than they send, on 16 links.
-    assert bounds["moore"] == (957.5 + 45) / 16
+    # 956 bytes times hops, and 45 that servers receive more than they send, on 16 links.
+    assert bounds["moore"] == (956 + 45) / 16
 
 
 OPTIONS = [
