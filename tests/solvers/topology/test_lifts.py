@@ -136,7 +136,7 @@ def test_starts_are_what_the_instance_allows():
     assert all(len(start.cycles) == 0 for start in starts(make_instance(8, 3, reduced=False)))
 
 
-@pytest.mark.parametrize("name", ["all-to-all-n16-d3", "dlrm-n16-d4", "dlrm-stress-n16-d4", "ncf-n16-d4"])
+@pytest.mark.parametrize("name", ["dlrm-n16-d4", "dlrm-stress-n16-d4", "ncf-n16-d4"])
 def test_the_volume_bound_is_met(name):
     result = LinkExchange(0.5).solve(load(f"topology/{name}"), Limits(gap=1e-6))
     assert result.status is Status.OPTIMAL
