@@ -35,11 +35,18 @@ def _fastest(instance: SchedulingInstance, place: int, width: int, servers: int)
     return width / min(iterations) * instance.slot_s
 
 
-def least_energy_j(instance: SchedulingInstance) -> float:
-    """Energy of a worker in a slot that no schedule gets below: its own, and its part of a full server's idle power."""
+def least_energy_j(instance: SchedulingInstance, among: npt.NDArray[np.bool_] | None = None) -> float:
+    """Energy of a worker in a slot that no schedule gets below: its own, and its part of a full server's idle power.
+
+    ``among`` (S,) says on which servers; 0 where no worker fits on any of them.
+    """
     usable = np.zeros(instance.server_count, dtype=bool)
     for demand in np.unique(instance.demand, axis=0):
         usable |= most_workers(instance.capacity, demand) > 0
+    if among is not None:
+        usable &= among
+        if not usable.any():
+            return 0.0
     least = instance.demand.min(axis=0)
     power = instance.worker_w[usable]
     if (least > 0).any():  # a resource that every worker takes says how many there can be

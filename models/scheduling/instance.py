@@ -161,7 +161,8 @@ class SchedulingInstance(Instance):
         if self.objective in ("makespan", "completion"):
             return ()
         plans = ("ddlopt.models.scheduling.prices.plan_kernels",) if self.objective == "utility" else ()
-        return ("ddlopt.models.scheduling.prices.lagrangian_kernels", *plans)
+        offers = ("ddlopt.models.scheduling.prices.offer_kernels",) if self.typed else ()
+        return ("ddlopt.models.scheduling.prices.lagrangian_kernels", *plans, *offers)
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

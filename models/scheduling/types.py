@@ -4,7 +4,7 @@ import math
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
-UNKNOWN = "the speed of jobs depends on the type of accelerators, which it does not know; use time-indexed"
+UNKNOWN = "the speed of jobs depends on the type of accelerators, which it does not know; use exact or type-windows"
 
 
 def refusal(instance: SchedulingInstance) -> str | None:

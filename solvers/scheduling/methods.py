@@ -38,6 +38,8 @@ _slot_counts = heuristic(ROOM, "slot_counts.slot_counts:SlotCounts")
 _lp_guided = heuristic(ROOM, "lp_guided:LpGuided")
 _kept_runs = heuristic(ROOM, "kept_runs:KeptRuns")
 _fair_deadlines = heuristic(ROOM, "fair_deadlines:FairDeadlines")
+_gavel_makespan = heuristic(ROOM, "online.gavel:Gavel", goal="makespan")
+_srtf = heuristic(ROOM, "online.baselines:ShortestRemainingTime")
 _type_windows = heuristic(ROOM, "type_windows:TypeWindows")
 
 _OPENINGS = {
@@ -47,6 +49,8 @@ _OPENINGS = {
     "lp-guided": _lp_guided,
     "kept-runs": _kept_runs,
     "type-windows": _type_windows,
+    "gavel:goal=makespan": _gavel_makespan,
+    "srtf": _srtf,
     "slot-counts": _slot_counts,
     "fair-shares": _fair_shares,
     "gadget": _gadget,
@@ -69,6 +73,9 @@ def _suits(name: str, instance: SchedulingInstance) -> bool:
     if name == "slot-counts":
         # Slots that can be listed are proven sooner that way.
         return instance.needs_rings and instance.slots > 1 and _slot_patterns("highs").refuses(instance) is not None
+    if name in ("gavel:goal=makespan", "srtf"):
+        # Of the few that know types and finish all jobs.
+        return instance.typed and instance.objective == {"srtf": "completion"}.get(name, "makespan")
     return name != "lp-guided" or all(job.utility.concave for job in instance.jobs)
 
 
@@ -150,7 +157,7 @@ ENTRIES = entries(
     ("list-scheduling", "heuristic", "longest jobs first, as early as they fit", "gangs.list_scheduling:ListScheduling"),
     ("optimus", "heuristic", "the next worker to where it shortens most", "online.worker_by_worker:Optimus"),
     ("drf", "heuristic", "dominant resource fairness", "online.worker_by_worker:DominantResourceFairness"),
-    ("gavel", "heuristic", "Gavel's time shares, max-min or for the makespan, kept by rounds", "online.gavel:Gavel"),
+    ("gavel", "heuristic", "Gavel's time shares for four goals, on types of accelerators too, kept by rounds", "online.gavel:Gavel"),
     ("allox", "heuristic", "one worker each, by an assignment of jobs to places", "online.allox:AlloX"),
     ("las", "heuristic", "least attained service first (Tiresias)", "online.baselines:LeastAttainedService"),
     ("srtf", "heuristic", "shortest remaining time first", "online.baselines:ShortestRemainingTime"),

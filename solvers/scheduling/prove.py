@@ -28,9 +28,10 @@ def prove(
 ) -> PriceCertificate | None:
     """The certificate that proves ``target``; None where prices do not bound utility by that, or the time is up.
 
-    Prices are those of the combinatorial bound where column generation refuses the instance.
+    None, too, where speeds depend on types of accelerators, which the certificate does not know. Prices are those of
+    the combinatorial bound where column generation refuses the instance.
     """
-    if instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
+    if instance.typed or instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
         return None
     if JobPlans().refuses(instance) is None:
         prices = best_prices(instance, solution, Asked(expired))

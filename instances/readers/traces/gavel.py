@@ -43,6 +43,10 @@ _LAYOUTS = {
 
 Throughputs = dict[tuple[str, int], float]
 """Mini-batches per second by job type and workers, on one type of GPU."""
+Table = dict[str, Throughputs]
+"""By type of GPU."""
+_TYPE = "v100"
+"""Of the instance, where none is named: Gavel's fastest."""
 
 
 @checked
@@ -50,7 +54,9 @@ def read_gavel(
     path: str | Path,
     throughputs: str | Path,
     *,
-    worker_type: str = "v100",
+    worker_type: str = _TYPE,
+    types: str | None = None,
+    mixed_types: bool = False,
     start: str | float | None = None,
     hours: float | None = None,
     tail_hours: float | None = None,
@@ -70,12 +76,16 @@ def read_gavel(
     fair: str = "share",
     name: str | None = None,
 ) -> SchedulingInstance:
-    """An instance of the jobs of a trace, all on one type of GPU.
+    """An instance of the jobs of a trace, on GPUs of one type or of several.
 
     A job wants its steps and is worth its priority. It has the trace's number of workers or none, at the throughput of
     the table exactly, whatever its place and the network. With ``elastic`` it may have fewer, and its timing is the
     ring model fitted to the throughputs at all numbers of workers in the table (non-negative least squares), which is
     our reading of them.
+
+    With ``types`` its timing is that on the type where it is fastest, and its speed on every other is the ratio of the
+    two throughputs at the trace's number of workers (with ``elastic`` at fewer, too), 0 where the table has none. How
+    long a job runs by itself, which the horizon and the deadlines follow from, is taken on its fastest type.
 
     Parameters
     ----------
@@ -85,6 +95,10 @@ def read_gavel(
         The table.
     worker_type : str
         A key of the table: ``v100``, ``p100``, ``k80``, or one of these with ``_unconsolidated``.
+    types : str, optional
+        Several of them in place of it, and how many GPUs of each: ``"v100:8,p100:16,k80:24"``.
+    mixed_types : bool
+        Field of the instance. Gavel's gangs are on one type.
     start : float, optional
         Second in the trace; None: the first arrival.
     hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s : optional
@@ -115,6 +129,7 @@ def read_gavel(
     path = Path(path)
     positive("bandwidth_bytes_per_s", bandwidth_bytes_per_s)
     one_of("missing", missing, ("refuse", "skip"))
+    counts = _counts(types, worker_type, gpus, mixed_types)
     setting = Setting(
         path,
         start_s=seconds("start", start),
@@ -124,6 +139,8 @@ def read_gavel(
         gpus=gpus,
         gpus_per_server=gpus_per_server,
         busy_quantile=busy_quantile,
+        types=counts,
+        mixed_types=mixed_types,
         network=network,
         nic_bytes_per_s=nic_bytes_per_s,
         objective=objective,
@@ -132,14 +149,14 @@ def read_gavel(
         fair=fair,
     )
     rows = list(_rows(path))
-    table = _table(Path(throughputs), worker_type)
-    made = _Maker(table, worker_type, bandwidth_bytes_per_s, elastic, deadlines)
+    table = _table(Path(throughputs), tuple(counts) if counts else (worker_type,))
+    made = _Maker(table, bandwidth_bytes_per_s, elastic, deadlines)
     known = [row for row in rows if missing == "refuse" or made.knows(row)]
     if len(known) < len(rows):
         setting.notes.append(f"left out {len(rows) - len(known)} jobs of the file that the table does not have")
     taken, start_s = setting.window([made.job(row) for row in known])
     kind = "ring model fitted to" if elastic else "gangs at"
-    source = f"{path.name}: a trace of Gavel, {kind} the throughputs of {Path(throughputs).name} on {worker_type}"
+    source = f"{path.name}: a trace of Gavel, {kind} the throughputs of {Path(throughputs).name} on {made.told}"
     return setting.instance(taken, start_s, name or path.name.removesuffix(".gz").removesuffix(".trace"), source)
 
 
@@ -154,7 +171,30 @@ def _rows(path: Path) -> Iterator[Row]:
         yield Row(path, number, dict(zip(_LAYOUTS[len(cells)], cells, strict=True)))
 
 
-def _table(path: Path, worker_type: str) -> Throughputs:
+def _counts(types: str | None, worker_type: str, gpus: int | None, mixed_types: bool) -> dict[str, int] | None:
+    """GPUs by type."""
+    if types is None:
+        if mixed_types:
+            raise OptionError("mixed_types is true, but there is one type of GPU; give types as 'v100:8,k80:24'")
+        return None
+    if worker_type != _TYPE:
+        raise OptionError(f"worker_type is {worker_type!r}, but types has {types!r}; give one of the two")
+    if gpus is not None:
+        raise OptionError(f"gpus is {gpus}, but types says how many there are of each type; leave it out")
+    counts: dict[str, int] = {}
+    for each in types.split(","):
+        name, _, count = (part.strip() for part in each.partition(":"))
+        if not name or not (count.isascii() and count.isdecimal()) or int(count) < 1:
+            raise OptionError(f"types has '{each.strip()}'; write a type and a number of GPUs, such as 'v100:8,k80:24'")
+        if name in counts:
+            raise OptionError(f"types has '{name}' twice; give each type one number")
+        counts[name] = int(count)
+    if mixed_types and len(counts) == 1:
+        raise OptionError(f"mixed_types is true, but types has one, {types!r}")
+    return counts
+
+
+def _table(path: Path, types: tuple[str, ...]) -> Table:
     try:
         data = json.loads(text_of_file(path))
     except (ValueError, RecursionError) as problem:
@@ -163,6 +203,10 @@ def _table(path: Path, worker_type: str) -> Throughputs:
         raise InstanceError(f"{path}: not valid JSON: {problem}") from None
     if not isinstance(data, Mapping) or not all(isinstance(each, Mapping) for each in data.values()):
         raise InstanceError(f"{path}: is no table of throughputs: an object by type of GPU and by job is expected")
+    return {each: _of_type(path, data, each) for each in types}
+
+
+def _of_type(path: Path, data: Mapping[str, Any], worker_type: str) -> Throughputs:
     if worker_type not in data:
         raise OptionError(f"worker_type is {worker_type!r}, but {path} has: {', '.join(data)}")
     found = {}
@@ -190,11 +234,9 @@ def _key(text: str, place: str) -> tuple[str, int]:
 class _Maker:
     """Jobs of rows; fits are made once for each job type and number of workers."""
 
-    def __init__(
-        self, table: Throughputs, worker_type: str, bandwidth_bytes_per_s: float, elastic: bool, deadlines: bool
-    ) -> None:
+    def __init__(self, table: Table, bandwidth_bytes_per_s: float, elastic: bool, deadlines: bool) -> None:
         self.table = table
-        self.worker_type = worker_type
+        self.told = " and ".join(table)
         self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
         self.elastic = elastic
         self.deadlines = deadlines
@@ -203,20 +245,27 @@ class _Maker:
     def _key(self, row: Row) -> tuple[str, int]:
         return row.cells["job_type"], row.count_of("scale_factor", 1)
 
+    def _fastest(self, key: tuple[str, int]) -> str:
+        """The type on which a job does most in a second."""
+        return max(self.table, key=lambda each: self.table[each].get(key, 0.0))
+
     def knows(self, row: Row) -> bool:
         """Whether the table has a throughput of the job."""
-        return self.table.get(self._key(row), 0.0) > 0
+        key = self._key(row)
+        return self.table[self._fastest(key)].get(key, 0.0) > 0
 
     def job(self, row: Row) -> TraceJob:
         """The job of a line."""
         key = self._key(row)
         if not self.knows(row):
-            what = "no throughput" if key not in self.table else "a throughput of 0"
-            raise row.wrong("job_type", f"the table has {what} of it with {key[1]} workers on {self.worker_type}")
+            what = "a throughput of 0" if any(key in own for own in self.table.values()) else "no throughput"
+            raise row.wrong("job_type", f"the table has {what} of it with {key[1]} workers on {self.told}")
+        fastest = self._fastest(key)
+        most = self.table[fastest][key]
         if key not in self.timings:
-            self.timings[key] = self._fitted(*key) if self.elastic else self._exact(*key)
+            self.timings[key] = (self._fitted if self.elastic else self._exact)(fastest, *key)
         steps = row.count_of("total_steps", 1)
-        arrival_s, duration_s = row.number_of("arrival_time", 0), steps / self.table[key]
+        arrival_s, duration_s = row.number_of("arrival_time", 0), steps / most
         slo = row.number_of("SLO") if row.has("SLO") else -1.0
         return TraceJob(
             row=row.number,
@@ -229,22 +278,23 @@ class _Maker:
             minibatches=float(steps),
             value=row.number_of("priority_weight", positive=True) if row.has("priority_weight") else 1.0,
             due_s=arrival_s + slo * duration_s if self.deadlines and slo > 0 else None,
+            speeds={each: own.get(key, 0.0) / most for each, own in self.table.items()},
         )
 
-    def _exact(self, job_type: str, workers: int) -> RingTiming:
-        iteration_s = workers / self.table[job_type, workers]
+    def _exact(self, worker_type: str, job_type: str, workers: int) -> RingTiming:
+        iteration_s = workers / self.table[worker_type][job_type, workers]
         return RingTiming(
             gradient_bytes=0, bandwidth_bytes_per_s=self.bandwidth_bytes_per_s, forward_s_per_sample=iteration_s
         )
 
-    def _fitted(self, job_type: str, workers: int) -> RingTiming:
+    def _fitted(self, worker_type: str, job_type: str, workers: int) -> RingTiming:
         measured = [
             Measurement(count, 1.0, count / speed)
-            for (each, count), speed in self.table.items()
+            for (each, count), speed in self.table[worker_type].items()
             if each == job_type and speed > 0
         ]
         if workers == 1 or len(measured) < 2:
-            return self._exact(job_type, workers)
+            return self._exact(worker_type, job_type, workers)
         fit = fit_ring(measured)
         return RingTiming(
             gradient_bytes=figure(self.bandwidth_bytes_per_s / fit.bandwidth_bytes_per_s, 6),

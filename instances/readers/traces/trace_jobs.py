@@ -21,6 +21,8 @@ from ddlopt.models.scheduling import Job, PolluxTiming, RingTiming, SchedulingIn
 from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 
 GPU = {"gpu": 1.0}
+ANYWHERE: Mapping[str, float] = {}
+"""Speeds of a job to which types of GPUs make no difference."""
 # A definition.
 HOUR_S = 3600.0
 OBJECTIVES = ("utility", "max_min", "makespan", "completion", "finish_time_fairness")
@@ -39,6 +41,8 @@ class TraceJob(NamedTuple):
         What it did in that time.
     due_s : float, optional
         When it should have ended.
+    speeds : mapping
+        By type of GPU, where the cluster has several, relative to ``timing``.
     """
 
     row: int
@@ -52,6 +56,7 @@ class TraceJob(NamedTuple):
     value: float = 1.0
     due_s: float | None = None
     demand: Mapping[str, float] = GPU
+    speeds: Mapping[str, float] = ANYWHERE
 
     @property
     def gpus(self) -> float:
@@ -82,6 +87,10 @@ class Setting:
         Everything that a server has, where it is more than GPUs.
     servers : tuple of ServerGroup, optional
         In place of the two.
+    types : mapping, optional
+        GPUs by type, in place of ``gpus``. One type is as good as none: jobs then have no speeds.
+    mixed_types : bool
+        Whether a job may be on several at once.
     network : str
         ``none``, ``star`` or ``leaf-spine`` (racks of 4 servers, 2:1 oversubscribed).
     nic_bytes_per_s : float
@@ -105,6 +114,8 @@ class Setting:
     per_server: Mapping[str, float] | None = None
     busy_quantile: float = 0.9
     servers: tuple[ServerGroup, ...] | None = None
+    types: Mapping[str, int] | None = None
+    mixed_types: bool = True
     network: str = "none"
     nic_bytes_per_s: float = 50e9
     slack: float | None = None
@@ -205,9 +216,14 @@ class Setting:
                 "jobs": [_within(job, slots) for job in made],
                 "objective": self.objective,
                 "preemptive": self.preemptive,
+                **({"mixed_types": self.mixed_types} if self._typed else {}),
             },
             str(self.path),
         )
+
+    @property
+    def _typed(self) -> bool:
+        return self.types is not None and len(self.types) > 1
 
     def _slots(self, last_end_s: float, last_arrival: int) -> int:
         if self.hours is not None:
@@ -216,6 +232,8 @@ class Setting:
 
     def _servers(self, jobs: Sequence[TraceJob], start_s: float, length_s: float) -> tuple[ServerGroup, ...]:
         widest = max(jobs, key=lambda job: job.gpus)
+        if self.types is not None:
+            return self._servers_of_types(jobs, self.types)
         if self.gpus is not None:
             if widest.gpus > self.gpus:
                 raise InstanceError(
@@ -239,6 +257,22 @@ class Setting:
             return (ServerGroup(count=servers, capacity=dict(self.per_server)),)
         return gpu_servers(servers * self.gpus_per_server, self.gpus_per_server)
 
+    def _servers_of_types(self, jobs: Sequence[TraceJob], types: Mapping[str, int]) -> tuple[ServerGroup, ...]:
+        for job in jobs:
+            # A single type has no speeds.
+            runs_on = [count for name, count in types.items() if job.speeds.get(name, 1.0)]
+            most = sum(runs_on) if self.mixed_types else max(runs_on)
+            if job.gpus > most:
+                raise InstanceError(
+                    f"{self.path}: row {job.row} takes {job.gpus:g} GPUs, but there are {most} on which it can be at "
+                    "once; give types more GPUs, or leave such jobs out"
+                )
+        return tuple(
+            group.model_copy(update={"type": name})
+            for name, count in types.items()
+            for group in gpu_servers(count, self.gpus_per_server)
+        )
+
     def _job(self, job: TraceJob, arrival: int, start_s: float) -> Job:
         due, due_s = None, job.due_s
         if due_s is None and self.slack is not None:
@@ -255,6 +289,7 @@ class Setting:
             minibatches=job.minibatches,
             demand=dict(job.demand),
             utility=utility_of(self.utility, job.value),
+            speeds=dict(job.speeds) if self._typed else {},
         )
 
     def _tail(self, jobs: list[Job], gpus: int) -> int:
@@ -263,7 +298,32 @@ class Setting:
             return math.ceil(self.tail_hours * HOUR_S / self.slot_s)
         if self.objective in ("utility", "max_min"):
             return 0
+        if self._typed:
+            return max(0, self._enough_slots_of_types(jobs) - jobs[-1].arrival)
         return max(0, enough_slots(jobs, max(gpus, 1), self.slot_s) - jobs[-1].arrival)
+
+    def _enough_slots_of_types(self, jobs: list[Job]) -> int:
+        """What list scheduling needs at most on each type, of jobs that stay on one: the one least full with it.
+
+        Jobs for which no single type is wide enough run by themselves after all others, at the pace of the slowest.
+        """
+        assert self.types is not None
+        on: dict[str, list[Job]] = {name: [] for name in self.types}
+        area, alone_slots = dict.fromkeys(self.types, 0.0), 0
+        length = {id(job): job.minibatches / float(job.timing.minibatches_per_s(job.max_workers)) for job in jobs}
+        for job in sorted(jobs, key=lambda job: -length[id(job)] * job.max_workers):
+            work = length[id(job)] * job.max_workers
+            wide = [name for name, count in self.types.items() if job.speeds[name] and job.max_workers <= count]
+            if not wide:
+                pace = min(speed for speed in job.speeds.values() if speed)
+                alone_slots += math.ceil(length[id(job)] / pace / self.slot_s)
+                continue
+            least = {name: (area[name] + work / job.speeds[name]) / self.types[name] for name in wide}
+            best = min(least, key=lambda name: least[name])
+            area[best] += work / job.speeds[best]
+            on[best].append(job.model_copy(update={"minibatches": job.minibatches / job.speeds[best]}))
+        ends = [enough_slots(own, self.types[name], self.slot_s) for name, own in on.items() if own]
+        return max([*ends, jobs[-1].arrival + 1]) + alone_slots
 
 
 def _within(job: Job, slots: int) -> Job:

@@ -20,6 +20,8 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
+from ddlopt.solvers.scheduling.job_plans.type_search import TypeSearch
+from ddlopt.solvers.scheduling.job_plans.type_search import refusal as type_refusal
 from ddlopt.solvers.scheduling.lp_guided import LpGuided, choices_of_relaxation
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
@@ -64,6 +66,10 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     some slots at a time are given their best widths together, by the model
     :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` of these alone.
 
+    Where speeds depend on the type of accelerators, capacities are those of each type, and a plan says on which types
+    its workers are (:class:`~ddlopt.models.scheduling.prices.type_plans.TypePlanPricing`); whole plans are then
+    improved as ``type-windows`` does.
+
     Parameters
     ----------
     tolerance : float, optional
@@ -94,15 +100,24 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         """``job-plans``."""
         return "job-plans"
 
+    def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
+        """With types, those of their plans."""
+        return ("ddlopt.models.scheduling.prices.offer_kernels",) if instance.typed else self.kernels
+
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
         if choices > _LARGEST:
             return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
+        if instance.typed:
+            return type_refusal(instance)
         return LpGuided().refuses(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule; rounds, plans, and the value over them."""
+        if instance.typed:
+            gap = clock.gap if self.gap is None else self.gap
+            return TypeSearch(instance, clock, gap).answer(seed, start)
         search = _Search(self, instance, clock, seed)
         try:
             search.begin(start if start is not None else _guide(instance, seed, clock))

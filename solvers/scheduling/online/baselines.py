@@ -10,6 +10,7 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State, simulate
+from ddlopt.solvers.scheduling.online.type_places import refusal as type_refusal
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
 
@@ -36,14 +37,20 @@ class _Ordered(Online):
     skip: ClassVar[bool] = True
     """Whether jobs behind one that does not fit may overtake it."""
 
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """With types of accelerators, what whole gangs on one type do not cover."""
+        return type_refusal(instance) if instance.typed else None
+
     def policy(self, instance: SchedulingInstance) -> Policy:
         """The heuristic has no memory and is its own policy."""
         return self
 
     def choose(self, state: State) -> Choice:
-        """Admit in the order of the priority."""
+        """Admit in the order of the priority; each job on the fastest type with room for it, where there are types."""
         arrivals = state.arrival[state.active]
         order = state.active[np.lexsort((state.active, arrivals, self.priority(state)))]
+        if state.types is not None:
+            return state.types.admit_fastest(order.tolist(), state.held, self.skip)
         return state.admit(order, state.rates.widest[order], skip=self.skip)
 
     @abstractmethod
@@ -77,8 +84,8 @@ class ShortestRemainingTime(_Ordered, uses=()):
         return "srtf"
 
     def priority(self, state: State) -> Floats:
-        """Slots that are left at full width."""
-        return state.left / state.rates(state.active, state.rates.widest[state.active])
+        """Slots that are left at full width, on the fastest type."""
+        return state.left / state.fastest
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.online.type_places import TypePlaces
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
 from ddlopt.solvers.scheduling.slot.rates import ContendedRates, Floats, Ints, Rates
 
@@ -55,6 +56,8 @@ class State:
         What the pool has left for them.
     held : mapping
         Places of jobs that run on and cannot be changed (not preemptive).
+    types : TypePlaces, optional
+        Where speeds depend on the type of accelerators: what places there are; choices are then places.
     """
 
     instance: SchedulingInstance
@@ -71,6 +74,13 @@ class State:
     active: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     capacity: Floats = field(default_factory=lambda: np.empty(0))
     held: Mapping[int, Place] = field(default_factory=dict)
+    types: TypePlaces | None = None
+
+    @property
+    def fastest(self) -> Floats:
+        """(A,) mini-batches per slot of the active jobs at full width, on their fastest type."""
+        rates = self.rates(self.active, self.rates.widest[self.active])
+        return rates if self.types is None else rates * self.types.paces[self.active].max(axis=1)
 
     @property
     def left(self) -> Floats:
@@ -233,6 +243,7 @@ class _Simulation:
             ),
             arrival=np.array([job.arrival for job in instance.jobs]),
             last=np.array([instance.last_slot(job) for job in range(count)]),
+            types=TypePlaces(instance) if instance.typed else None,
         )
         self.record = _Record(instance)
         self._order = np.argsort(self.state.arrival, kind="stable")
@@ -284,6 +295,8 @@ class _Simulation:
         else:
             by_job = self._contended.of({job: _parts(place)[0] for job, place in places.items()})
             rates = np.array([by_job[job] for job in places])
+        if state.types is not None:
+            rates = rates * [state.types.pace(job, _parts(place)[0]) for job, place in places.items()]
         if state.after_change is not None:
             rates = rates * self._parts_worked(places, state.after_change)
         state.done[jobs] += rates

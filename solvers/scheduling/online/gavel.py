@@ -1,15 +1,19 @@
-"""Gavel's policies on one type of accelerator: time shares from a linear program, kept by rounds."""
+"""Gavel's policies: time shares from a linear program, kept by rounds."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
 from ddlopt.solvers.scheduling.online.time_shares import makespan_shares, max_min_shares
+from ddlopt.solvers.scheduling.online.type_places import refusal as type_refusal
+from ddlopt.solvers.scheduling.online.typed_rounds import RESET_S, TypedRounds
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 
@@ -21,25 +25,50 @@ class Gavel(Online, uses=()):
     every slot a job earns its share, and those with the largest balance run, each paying one: what a job has had stays
     near its share of the time. Gavel's own rounds rank jobs by share over time had, to the same end.
 
+    Where speeds depend on the type of accelerators shares are of each type, a gang is on one, and the rounds are
+    Gavel's own (:class:`~ddlopt.solvers.scheduling.online.typed_rounds.TypedRounds`).
+
     Parameters
     ----------
-    goal : {"max_min", "makespan"}
+    goal : {"max_min", "makespan", "finish_time", "cost"}
+        The last two on several types only; ``cost`` takes the price of the energy of workers for the cost of a type.
+    reset_s : float
+        On several types, seconds between new shares at least; Gavel has 1920, and 0 is whenever a job comes or goes.
 
     References
     ----------
     D. Narayanan et al., "Heterogeneity-aware cluster scheduling policies for deep learning workloads", OSDI 2020.
     """
 
-    goal: Literal["max_min", "makespan"] = "max_min"
+    goal: Literal["max_min", "makespan", "finish_time", "cost"] = "max_min"
+    reset_s: float = RESET_S
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reset_s < math.inf:
+            raise OptionError(f"reset_s is {self.reset_s}; it must be at least 0")
 
     @property
     def name(self) -> str:
         """``gavel``, with its goal."""
-        return spelled("gavel", self, "goal")
+        return spelled("gavel", self, "goal", "reset_s")
+
+    def refuses(self, instance: SchedulingInstance) -> str | None:
+        """On one type, goals that are about several; on several, what whole gangs on one type do not cover."""
+        if not instance.typed:
+            if self.goal in ("finish_time", "cost"):
+                return f"goal={self.goal} is for several types of accelerators, but types make no difference here"
+            if self.reset_s != RESET_S:
+                return "reset_s is for several types of accelerators, but types make no difference here"
+            return None
+        if len(instance.resources) > 1:
+            return "Gavel's shares of types are of accelerators, but workers take several resources; use type-windows"
+        if self.goal == "cost" and not (instance.energy_price_per_j and instance.worker_w.all()):
+            return "goal=cost takes the price of energy for the cost of a type, but workers use none that has a price"
+        return type_refusal(instance)
 
     def policy(self, instance: SchedulingInstance) -> Policy:
-        """Balances of one simulation."""
-        return _Rounds(instance, self.goal)
+        """Rounds of one simulation."""
+        return TypedRounds(instance, self.goal, self.reset_s) if instance.typed else _Rounds(instance, self.goal)
 
 
 class _Rounds:

@@ -12,6 +12,10 @@ program finds the optimum: maximise :math:`\lambda` subject to :math:`\sum_j T_{
 max-min policy is the same program with :math:`s_i \sum_j T_{ij} x_{ij} \ge w_i \bar T_i\, \lambda`, where
 :math:`\bar T_i` is the throughput under an equal split.
 
+For finish-time fairness it minimises :math:`\rho = \max_i (t_i + r_i / \sum_j T_{ij} x_{ij}) / b_i`, with the time
+:math:`t_i` since a job's arrival and the time :math:`b_i` that it takes with its part of the cluster by itself: for
+given :math:`\rho` that, too, is the same program. For cost it maximises :math:`\sum_{ij} T_{ij} x_{ij} / c_j`.
+
 References
 ----------
 D. Narayanan, K. Santhanam, F. Kazhamiaka, A. Phanishayee, M. Zaharia, "Heterogeneity-aware cluster scheduling policies
@@ -29,6 +33,8 @@ from scipy.sparse import coo_array, hstack, vstack
 from ddlopt.models.errors import OptionError, SolverError
 
 Floats = npt.NDArray[np.float64]
+_RATIO_TOL = 1e-3
+"""Of the finish-time ratio: Gavel's convex program is solved to some 1e-4."""
 
 
 class TimeShares(NamedTuple):
@@ -76,6 +82,66 @@ def max_min_shares(throughputs: Floats, widths: Floats, accelerators: Floats, we
     return TimeShares(*_largest_level(throughputs * (widths / (equal * weights))[:, None], widths, accelerators))
 
 
+def finish_time_shares(
+    throughputs: Floats, widths: Floats, accelerators: Floats, steps: Floats, waited: Floats, alone: Floats
+) -> TimeShares:
+    """Time shares that minimise the largest time from arrival to end, relative to that with a part of the cluster.
+
+    Parameters as in :func:`makespan_shares`; ``waited`` (I,) is the time since the arrival, at least 0, and ``alone``
+    (I,) the whole time with a part of the cluster, positive. The level is found within a thousandth.
+    """
+    _check(throughputs, widths, accelerators, steps)
+    _check(throughputs, widths, accelerators, alone)
+
+    def shares_at(ratio: float) -> tuple[Floats, float]:
+        need = steps / (ratio * alone - waited)
+        return _largest_level(throughputs / need[:, None], widths, accelerators)
+
+    low = float((waited / alone).max())
+    high = max(2 * low, float(((waited + steps / throughputs.max(axis=1)) / alone).max()))
+    found, level = shares_at(high)
+    while level < 1:
+        low, high = high, 2 * high
+        found, level = shares_at(high)
+    while high > low * (1 + _RATIO_TOL):
+        middle = (low + high) / 2
+        shares, level = shares_at(middle)
+        if level >= 1:
+            high, found = middle, shares
+        else:
+            low = middle
+    return TimeShares(found, high)
+
+
+def cost_shares(throughputs: Floats, widths: Floats, accelerators: Floats, costs: Floats) -> TimeShares:
+    """Time shares of the largest sum of throughputs, each over the cost of its type; the level is that sum.
+
+    Parameters as in :func:`makespan_shares`; ``costs`` (J,) are positive. As Gavel has it, throughputs of different
+    jobs are added as they are.
+    """
+    _check(throughputs, widths, accelerators, np.ones(len(widths)))
+    if not (costs > 0).all():
+        raise OptionError(f"type {int(np.flatnonzero(~(costs > 0))[0])} costs nothing; costs must be positive")
+    jobs, types = throughputs.shape
+    rows = vstack(_shared(widths, types)).tocsr()
+    worth = (throughputs / costs).ravel()
+    scale = float(worth.max())
+    limits = np.concatenate([np.ones(jobs), accelerators])
+    answer = linprog(-worth / scale, A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
+    if answer.status != 0:
+        raise SolverError(f"time shares of {jobs} jobs on {types} types: {' '.join(answer.message.split())}")
+    return TimeShares(answer.x.reshape(jobs, types).clip(0, 1), -float(answer.fun) * scale)
+
+
+def _shared(widths: Floats, types: int) -> tuple[coo_array, coo_array]:
+    """Rows of the time of each job, and of each type."""
+    jobs = len(widths)
+    row, column = np.divmod(np.arange(jobs * types), types)
+    every = np.arange(jobs * types)
+    time = coo_array((np.ones(jobs * types), (row, every)), shape=(jobs, jobs * types))
+    return time, coo_array((widths[row], (column, every)), shape=(types, jobs * types))
+
+
 def _check(throughputs: Floats, widths: Floats, accelerators: Floats, wanted: Floats) -> None:
     jobs, types = throughputs.shape
     if widths.shape != (jobs,) or wanted.shape != (jobs,) or accelerators.shape != (types,):
@@ -91,11 +157,9 @@ def _check(throughputs: Floats, widths: Floats, accelerators: Floats, wanted: Fl
 def _largest_level(rates: Floats, widths: Floats, accelerators: Floats) -> tuple[Floats, float]:
     """Maximise the smallest ``sum_j rates[i, j] x[i, j]``."""
     jobs, types = rates.shape
-    row, column = np.divmod(np.arange(jobs * types), types)
+    time, room = _shared(widths, types)
     every = np.arange(jobs * types)
-    time = coo_array((np.ones(jobs * types), (row, every)), shape=(jobs, jobs * types))
-    room = coo_array((widths[row], (column, every)), shape=(types, jobs * types))
-    reached = coo_array((-rates.ravel(), (row, every)), shape=(jobs, jobs * types))
+    reached = coo_array((-rates.ravel(), (every // types, every)), shape=(jobs, jobs * types))
     level = coo_array(np.concatenate([np.zeros(jobs + types), np.ones(jobs)])[:, None])
     rows = hstack([vstack([time, room, reached]), level]).tocsr()
     limits = np.concatenate([np.ones(jobs), accelerators, np.zeros(jobs)])

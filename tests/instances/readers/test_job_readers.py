@@ -9,6 +9,9 @@ from ddlopt.instances import convert
 from ddlopt.instances.workloads.cluster_models import cluster_model
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.scheduling import RingTiming
+from ddlopt.models.scheduling.bounds import bound
+from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.contracts import Limits
 
 # openb ----------------------------------------------------------------------------------------------------------------
 
@@ -194,6 +197,72 @@ def test_gavel_other_types_and_missing_jobs(gavel):
     instance = gavel(worker_type="k80", missing="skip")
     assert [job.name for job in instance.jobs] == ["row-2"]
     assert "left out 1 jobs of the file that the table does not have" in instance.source
+
+
+TYPES = {
+    "v100": {"('A (batch size 8)', 4)": {"null": 30.0}, "('B', 1)": {"null": 2.0}},
+    "p100": {"('A (batch size 8)', 4)": {"null": 12.0}, "('B', 1)": {"null": 3.0}},
+    "k80": {"('B', 1)": {"null": 0.5}},
+}
+
+
+def test_gavel_takes_all_types(gavel):
+    instance = gavel(table=TYPES, types="v100:6, p100:4,k80:1", gpus_per_server=4)
+    second, first = instance.jobs
+    assert (first.speeds, second.speeds) == (
+        {"v100": 1.0, "p100": 0.4, "k80": 0.0},
+        {"v100": 2 / 3, "p100": 1.0, "k80": 1 / 6},
+    )
+    assert float(first.timing.minibatches_per_s(4)) == pytest.approx(30.0, rel=1e-12)
+    assert float(second.timing.minibatches_per_s(1)) == 3.0
+    held = [(group.type, group.count, group.capacity["gpu"]) for group in instance.servers]
+    assert held == [("v100", 1, 4), ("v100", 1, 2), ("p100", 1, 4), ("k80", 1, 1)]
+    assert not instance.mixed_types
+    assert "on v100 and p100 and k80" in instance.source
+    assert gavel(table=TYPES, types="v100:6,p100:4", mixed_types=True).mixed_types
+    lone = gavel(table=TYPES, types="v100:8")
+    assert lone.jobs == gavel(table=TYPES, gpus=8).jobs
+    assert not lone.typed
+
+
+def test_gavel_horizons_are_long_enough_on_types(gavel):
+    # 36000 mini-batches at 30 or 12 in a second: 3.3 and 8.3 slots of 360 s; the other job has the K80 meanwhile.
+    for types, slots in (("v100:4,k80:1", 4), ("p100:4,k80:1", 9)):
+        instance = gavel(table=TYPES, types=types, objective="makespan")
+        assert bound(instance) <= instance.slots * instance.slot_s
+        result = method("time-indexed", "scheduling").solve(instance, Limits(time_s=20))
+        assert result.status == "optimal"
+        assert float(result.objective) == slots * 360
+
+
+def test_gavel_jobs_wider_than_any_type(gavel):
+    with one_line(InstanceError, match="row 1 takes 4 GPUs, but there are 3 on which it can be at once"):
+        gavel(table=TYPES, types="v100:3,p100:3")
+    assert gavel(table=TYPES, types="v100:3,p100:3", mixed_types=True).jobs
+    with one_line(InstanceError, match="row 1 takes 4 GPUs, but there are 3"):
+        gavel(table=TYPES, types="v100:3,k80:3", mixed_types=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"types": "v100:3", "gpus": 3}, "gpus is 3, but types says how many there are"),
+        ({"types": "v100:3", "worker_type": "k80"}, "worker_type is 'k80', but types has 'v100:3'; give one"),
+        ({"types": "v100"}, "types has 'v100'; write a type and a number of GPUs"),
+        ({"types": "v100:x"}, "types has 'v100:x'; write a type"),
+        ({"types": "v100:0"}, "types has 'v100:0'; write a type"),
+        ({"types": "v100:1.5"}, r"types has 'v100:1\.5'; write a type"),
+        ({"types": ""}, "types has ''; write a type"),
+        ({"types": ":3"}, "types has ':3'; write a type"),
+        ({"types": "v100:3,v100:4"}, "types has 'v100' twice"),
+        ({"types": "a100:3"}, "has: v100, p100, k80"),
+        ({"types": "v100:8", "mixed_types": True}, "mixed_types is true, but types has one"),
+        ({"mixed_types": True}, "mixed_types is true, but there is one type of GPU"),
+    ],
+)
+def test_gavel_types_gone_wrong(gavel, options, message):
+    with one_line(OptionError, match=message):
+        gavel(table=TYPES, **options)
 
 
 def changed(place, value, row=0):

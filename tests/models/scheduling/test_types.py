@@ -1,17 +1,21 @@
-"""Types of accelerators: the relaxation without them, its bounds, and the certificate that does not know them."""
+"""Types of accelerators: bounds with and without them, best plans at prices, and the certificate."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scheduling_brute_force import brute_force, random_instance
+from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.certificate.relaxed import Cluster, choices
 from ddlopt.models.scheduling.makespan.exact_bounds import exact_makespan_bound
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.prices.offers import typed_pool
+from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing, typed_bound
 from ddlopt.models.scheduling.types import at_their_fastest
 
 
@@ -33,6 +37,81 @@ def test_bounds_hold(objective, seed):
     assert sign * bound(asked) >= sign * best.objective - 1e-9
     if objective == "makespan":
         assert exact_makespan_bound(asked) <= best.objective
+
+
+def drawn(seed, **features):
+    return random_instance(np.random.default_rng(seed), types=("mixed", "apart")[seed % 2], **features)
+
+
+def every_plan(asked, i, prices):
+    """The largest utility less cost of job i at (T, K) prices of a worker, trying all workers by type in all slots."""
+    job, rooms = asked.jobs[i], typed_pool(asked).rooms[i]
+    names = typed_pool(asked).names
+    ways = [(0.0, (0,) * len(rooms))]
+    for counts in itertools.product(*(range(room + 1) for room in rooms)):
+        used = [name for name, count in zip(names, counts, strict=True) if count]
+        speeds = [job.speeds.get(name, 1.0) for name in used]
+        apart = job.speeds and len(used) > 1 and not asked.mixed_types
+        if sum(counts) in job.widths and min(speeds) > 0 and not apart:
+            ways.append((min(speeds) * asked.progress(i, sum(counts)), counts))
+    best = 0.0
+    for plan in itertools.product(ways, repeat=asked.last_slot(i) - job.arrival):
+        part = min(1.0, sum(rate for rate, _ in plan) / job.minibatches)
+        cost = sum(float(prices[job.arrival + t] @ np.array(counts)) for t, (_, counts) in enumerate(plan))
+        best = max(best, float(job.utility.of(part)) - cost)
+    return best
+
+
+@for_each("seed", seeds(6, 60))
+def test_plans_are_as_good_as_all_plans(seed):
+    asked = drawn(seed, places=(2, 3), utilities=tuple(UTILITIES), deadlines=True, min_workers=seed % 3 == 0)
+    rng = np.random.default_rng(seed)
+    pricing = TypePlanPricing(asked)
+    prices = rng.uniform(0, 0.6, (asked.slots, len(pricing.capacity))) * (rng.random((asked.slots, 1)) < 0.8)
+    found = pricing.plans(prices, slack=1e-9)
+    every = [every_plan(asked, i, pricing.worker_prices(i, prices)) for i in range(len(asked.jobs))]
+    assert found.values == pytest.approx(every, abs=1e-6)
+    total = sum(every) + float(prices.sum(axis=0) @ pricing.capacity)
+    assert total <= found.bound <= total + 1e-6
+    for i, (offers, workers) in enumerate(zip(found.offers, found.workers, strict=True)):
+        widths = np.where(offers >= 0, pricing.offers[i].widths[offers], 0)
+        assert (workers.sum(axis=1) == widths).all()
+        assert (workers <= pricing.cluster.rooms[i]).all()
+    assert pricing.plans(prices, slack=1e-3, room=2).bound >= total
+
+
+@for_each("seed", seeds(3, 60))
+@pytest.mark.parametrize("features", [{}, {"energy": True}, {"uneven": True}, {"network": "star"}], ids=str)
+def test_prices_bound_every_schedule(features, seed):
+    asked = drawn(seed, places=(2, 2), utilities=tuple(UTILITIES), **features)
+    best = brute_force(asked).objective
+    pricing = TypePlanPricing(asked)
+    rng = np.random.default_rng(seed)
+    for size in (0.0, 0.05, 0.5):
+        answer = pricing.answer(size * rng.uniform(0, 1, (asked.slots, len(pricing.capacity))))
+        assert answer.bound >= best - 1e-9
+    if asked.typed:
+        assert typed_bound(asked) >= best - 1e-9
+
+
+def test_bounds_know_that_fast_types_are_few():
+    # Two jobs that do all in a slot of the one V100, and a tenth on one of many K80s.
+    job = Job(
+        name="a", max_workers=1, timing=RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1),
+        minibatches=10.0, speeds={"v100": 1.0, "k80": 0.1},
+    )  # fmt: skip
+    asked = SchedulingInstance(
+        name="few", slots=3, slot_s=10.0,
+        servers=(ServerGroup(capacity={"gpu": 1}, type="v100"), ServerGroup(capacity={"gpu": 9}, type="k80")),
+        jobs=(job, job.model_copy(update={"name": "b"}), job.model_copy(update={"name": "c", "arrival": 1})),
+    )  # fmt: skip
+    for objective, slots, known in (("utility", 2, 2.3), ("max_min", 2, 2.3 / 3), ("makespan", 3, 30.0)):
+        less = asked.model_copy(update={"slots": slots, "objective": objective})
+        best = brute_force(less).objective
+        relaxed = bound(at_their_fastest(less))
+        assert abs(relaxed - best) > 0.2 * best
+        assert bound(less) == pytest.approx(known, rel=1e-3)
+    assert exact_makespan_bound(less) == 30
 
 
 def test_jobs_that_cannot_finish_even_at_their_fastest_are_told():

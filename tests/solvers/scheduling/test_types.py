@@ -2,17 +2,19 @@
 
 import numpy as np
 import pytest
-from scheduling_brute_force import brute_force, random_instance
+from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
+from ddlopt.models.scheduling.bounds import bound
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.methods import ENTRIES
 from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
-KNOW = {"exact", "time-indexed", "type-windows"}
+KNOW = {"exact", "time-indexed", "type-windows", "job-plans", "gavel", "fifo", "srtf", "las"}
 
 
 def typed(objective="utility", preemptive=True, **job):
@@ -77,6 +79,39 @@ def test_windows_never_beat_the_optimum_and_a_window_of_everything_has_it(object
     assert max(worth) <= best + 1e-9
     assert worth[2] >= worth[1] - 1e-9
     assert worth[2] == pytest.approx(best, rel=3e-5, abs=1e-9)
+
+
+@for_each("seed", seeds(3, 40))
+def test_plans_of_jobs_bound_the_optimum_and_never_beat_it(seed):
+    asked = random_instance(
+        np.random.default_rng(seed),
+        types=("mixed", "apart")[seed % 2],
+        places=((2, 2), (3, 1, 1))[seed % 3 % 2],
+        utilities=tuple(UTILITIES),
+        deadlines=seed % 2 == 0,
+        min_workers=seed % 4 < 2,
+        uneven=seed % 5 == 0,
+    )
+    if not asked.typed or JobPlans().refuses(asked) is not None:
+        return
+    best = brute_force(asked).objective
+    result = JobPlans().solve(asked, Limits())
+    assert result.checked
+    assert float(result.objective) <= best + 1e-9 <= float(result.bound) + 2e-9
+    assert result.bound <= bound(asked) + 1e-9
+    assert float(result.objective) >= 0.9 * best
+
+
+def test_plans_of_jobs_refuse_what_types_do_not_decide():
+    powered = typed().model_copy(update={"energy_price_per_j": 1e-4})
+    servers = tuple(one.model_copy(update={"idle_w": 5.0, "count": 2}) for one in powered.servers)
+    for asked, words in (
+        (typed("max_min"), "plans of jobs on types of accelerators have utilities"),
+        (typed(preemptive=False), "one piece"),
+        (typed(change_s=1.0), "changes cost time"),
+        (SchedulingInstance.from_json(powered.model_copy(update={"servers": servers}).to_json()), "decides more than"),
+    ):
+        assert words in JobPlans().refuses(asked)
 
 
 def test_the_greedy_gives_fast_types_to_those_whom_they_help():
