@@ -75,7 +75,8 @@ def _suits(name: str, instance: SchedulingInstance) -> bool:
         return instance.needs_rings and instance.slots > 1 and _slot_patterns("highs").refuses(instance) is not None
     if name in ("gavel:goal=makespan", "srtf"):
         # Of the few that know types and finish all jobs.
-        return instance.typed and instance.objective == {"srtf": "completion"}.get(name, "makespan")
+        mine = ("completion", "finish_time_fairness") if name == "srtf" else ("makespan",)
+        return instance.typed and instance.objective in mine
     return name != "lp-guided" or all(job.utility.concave for job in instance.jobs)
 
 

@@ -124,10 +124,16 @@ def test_refusals():
             Gavel(reset_s=odd)
 
 
-@pytest.mark.parametrize(("objective", "name"), [("makespan", "gavel:goal=makespan"), ("completion", "srtf")])
+@pytest.mark.parametrize(
+    ("objective", "name"),
+    [("makespan", "gavel:goal=makespan"), ("completion", "srtf"), ("finish_time_fairness", "srtf")],
+)
 def test_large_instances_with_times_have_a_default(objective, name):
     jobs = [(1, 5, (1.0, 0.5), 0)] * 60
-    asked = instance(jobs, {"a": 4, "b": 4}, slots=2000, objective=objective)
+    data = instance(jobs, {"a": 4, "b": 4}, slots=2000).model_dump() | {"objective": objective}
+    for job in data["jobs"] if objective == "finish_time_fairness" else ():
+        job["fair_s"] = 1e5
+    asked = SchedulingInstance.from_data(data)
     assert default_method(asked) == name
 
 
