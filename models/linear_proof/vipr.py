@@ -19,6 +19,8 @@ from ddlopt.models.linear_proof.program import claim_limit
 
 Bound = tuple[int, int]
 """Side (0 from below) and column."""
+_Part = tuple[int, Fraction, Mapping[int, Fraction]]
+"""A constraint, how often it counts, and its terms."""
 
 
 def vipr_text(
@@ -197,7 +199,7 @@ class _Writer:
         ends = []
         for above in (False, True):
             assumed = self._derive("LG"[above], right + above, _terms(split.items()), "asm")
-            parts = [(assumed, times * (cut.remainder if above else cut.remainder - cut.scale), split)]
+            parts: list[_Part] = [(assumed, times * (cut.remainder if above else cut.remainder - cut.scale), split)]
             if not above:
                 parts += [(place, times * cut.scale * many, terms) for place, many, terms in sums]
             for each, multiplier, limit in added.opposite:
@@ -222,8 +224,7 @@ class _Writer:
         return found
 
     def _why(
-        self, name: str, parts: Sequence[tuple[int, Fraction, Mapping[int, Fraction]]], wanted: Mapping[int, Fraction],
-        added: Sum,
+        self, name: str, parts: Sequence[_Part], wanted: Mapping[int, Fraction], added: Sum
     ) -> str:  # fmt: skip
         """The reason of a row: the parts, and bounds for what is missing to its terms."""
         rest = dict(wanted)

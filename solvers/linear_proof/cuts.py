@@ -140,9 +140,9 @@ def _round(model: ExactModel, pool: _Pool, highs: Any) -> bool:
     found: list[tuple[float, list[Any], Row, dict[int, float]]] = []
     standing = _standing(highs)
     for multipliers, part in _tableau(model, highs, standing, point):
-        cut = _cut_of(model, pool, multipliers, standing, part, point)
-        if cut is not None:
-            found.append(cut)
+        deepest = _cut_of(model, pool, multipliers, standing, part, point)
+        if deepest is not None:
+            found.append(deepest)
     found.sort(key=lambda each: -each[0])
     chosen: list[dict[int, float]] = []
     for _, cut, row, direction in found:
@@ -263,10 +263,10 @@ def _tried(
     cut: list[Any] = ["mir", divisor, rows, whole, opposite, _from_above(program, rows, whole, standing)]
     try:
         added = sum_of(program, cut)
-        row = row_of(program, "mir", added)
+        made = row_of(program, "mir", added)
     except RefutedError:
         return None
-    low, terms, _ = row
+    low, terms, _ = made
     assert low is not None
     figures = {column: value / program.unit for column, value in terms}
     norm = sum(value * value for value in figures.values()) ** 0.5
@@ -276,11 +276,11 @@ def _tried(
     if depth < _DEEP:
         return None
     try:
-        if row_of(program, "cg", added) == row:
+        if row_of(program, "cg", added) == made:
             cut[0] = "cg"
     except RefutedError:
         pass
-    return depth, cut, row, {column: value / norm for column, value in figures.items()}
+    return depth, cut, made, {column: value / norm for column, value in figures.items()}
 
 
 def _from_above(program: Program, rows: list[int], multipliers: list[int], standing: _Standing) -> list[int]:
