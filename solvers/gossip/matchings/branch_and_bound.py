@@ -18,6 +18,7 @@ from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.gossip.matchings.activation import Plan
 from ddlopt.solvers.gossip.matchings.branching import Branching, Node
 from ddlopt.solvers.gossip.matchings.exact import plan_of
+from ddlopt.solvers.gossip.matchings.lifted import program_for
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.solvers.gossip.matchings.search import MatchingsSearch, descended
@@ -92,6 +93,7 @@ class _Tree:
         self.instance, self.best, self.factor, self.bound = instance, best, factor, bound
         self.nodes, self._clock, self._gap = 0, clock, gap
         self._branching, self._numbers = Branching(instance), count()
+        self._program = program_for(instance)
 
     @property
     def target(self) -> float:
@@ -122,7 +124,7 @@ class _Tree:
         if built is None:
             return cut
         self.nodes += 1
-        found = relaxed(built.box, built.inside, self._decided)
+        found = self._lifted(built.box) or relaxed(built.box, built.inside, self._decided)
         if found.factor < self.factor and (self.nodes <= _VISITED or self.nodes % _EVERY == 0):
             self._visit(node, built.box, found)
         bound = max(known, found.bound)
@@ -130,6 +132,10 @@ class _Tree:
             return min(cut, bound)
         heapq.heappush(waiting, Open(bound, next(self._numbers), node, built.box, found))
         return cut
+
+    def _lifted(self, box: RelaxedMoment) -> Relaxed | None:
+        """The tighter relaxation, where it is solved fast and at all."""
+        return self._program.relaxed(box) if self._program is not None else None
 
     def _decided(self, factor: float, bound: float) -> bool:
         return bound >= self.target or factor - bound <= max(_HARDLY, _CLOSE * abs(self.target - bound))

@@ -15,14 +15,17 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
+from ddlopt.models.gossip.matchings.lifted_moments import loan_of
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
-from ddlopt.models.gossip.spectral.laplacians import Floats, Ints, on_edges
+from ddlopt.models.gossip.spectral.laplacians import Floats, Ints
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed
 
 # Boxes narrower than that have an inside all the same.
 _WIDER = 1e-8
+_ALIKE = 0.3
+"""Part of the largest error from which on consequences count: on symmetric graphs errors hardly differ."""
 _NEAREST = 0.2
 """Part of a box that a split leaves to the smaller side at least."""
 
@@ -227,10 +230,8 @@ class Branching:
 
     def choice(self, node: Node, box: RelaxedMoment, at: Relaxed) -> Choice:
         """Where the relaxed answer is furthest from a plan."""
-        phi = box.inverses(at.point)
         chances = np.maximum(at.point[box.owners], ROUNDING)
-        share = on_edges(at.multiplier - at.multiplier.sum() / at.multiplier.size, self.ends)
-        errors = share / float(np.trace(at.multiplier)) * at.y**2 * np.maximum(0.0, 1.0 / chances - 1.0 - phi)
+        errors = loan_of(box, at.multiplier, at.lent).doubts(at.point, at.y)
         free = np.flatnonzero(~node.decided) if self.leveled else np.zeros(0, dtype=np.int64)
         by_level = np.bincount(
             node.level, weights=np.where(node.decided, errors, 0.5 * errors), minlength=len(node.low)
@@ -241,16 +242,22 @@ class Branching:
         if len(free):
             # Among edges without an error, the most probable
             tops = errors[free] + 1e-6 * chances[free]
-            edge = int(free[tops.argmax()])
             if tops.max() >= 0.25 * by_level[worst]:
-                return Choice(edge)
+                return Choice(self.most_met(node, free, tops))
         low, high = float(node.low[worst]), float(node.high[worst])
         # Levels come first among the variables.
         point = float(at.point[worst])
         # Up to 1 the relaxed term is 0: nothing tells where to split.
-        nearest = 0.5 if high >= 1.0 else _NEAREST
+        nearest = 0.5 if high >= 1.0 and not at.lent.any() else _NEAREST
         middle = min(max(point, low + nearest * (high - low)), high - nearest * (high - low))
         return Choice(None, worst, middle)
+
+    def most_met(self, node: Node, free: Ints, errors: Floats) -> int:
+        """Of edges with much the same error the one whose neighbours leave it least: its decision has consequences."""
+        met = self.adjacent[free] & (node.decided | (node.level > node.level[free][:, None]))
+        counts = (1.0 + met.sum(axis=1)) / (1.0 + node.level[free])
+        worth = np.where(errors >= _ALIKE * errors.max(), counts * errors, 0.0)
+        return int(free[worth.argmax()])
 
     def _tightened(self, node: Node) -> Node | None:
         if not self.leveled:

@@ -8,18 +8,29 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 from scipy.optimize import linprog
 
 from ddlopt.models.errors import RefutedError
-from ddlopt.models.gossip.matchings.certificate.leaf import FLOW_BITS, PRICE_BITS, Linear, leaf_bound, linear_part
+from ddlopt.models.gossip.matchings.certificate.leaf import (
+    FLOW_BITS,
+    PRICE_BITS,
+    Linear,
+    is_lendable,
+    leaf_bound,
+    linear_part,
+)
 from ddlopt.models.gossip.matchings.certificate.regions import Polytope, Region, Regions
 from ddlopt.models.gossip.matchings.certificate.tree import POINT_BITS, MatchingsCertificate, children_of, orbits_of
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
+from ddlopt.models.gossip.matchings.lifted_moments import Lent, loan_of
+from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.matchings.second_moments import unit_positive
 from ddlopt.models.gossip.spectral.laplacians import Floats, between, on_edges
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.solvers.gossip.matchings.branching import Branching, Node
-from ddlopt.solvers.gossip.matchings.relaxed_newton import relaxed
+from ddlopt.solvers.gossip.matchings.lifted import program_for
+from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.solvers.gossip.spectral.interior_point import Block, Iterate, SpectralProgram, solve
 
 _BITS = (9, 12, 16, 24)
@@ -28,6 +39,11 @@ _LEAST = 1e-9
 """Eigenvalues below this part of the largest are left out: they are what rounding makes of 0."""
 _GAP = 1e-8
 """Between primal and dual connectivity of a single matching: far below what rounding takes off a claim."""
+_NO_FLOWS = None
+_NEARLY = 1e-6
+"""Of the target: a bound in floats that is further below needs no proof, as its region is divided."""
+_RIDGE, _SPARE = 1e-9, 1e-6
+"""Of the largest entry, so that a singular form has an order; and what a loan stays below what it may be."""
 _CLOSE = 0.05
 """Part of the way between a bound and the target: nearer, the relaxed optimum matters no more."""
 _CLAIM_BITS = 50
@@ -49,6 +65,35 @@ def prove(
     return MatchingsCertificate(instance.name, instance.digest, claim, found.symmetries, found.nodes)
 
 
+@dataclass(frozen=True)
+class Curved:
+    """The box of a region and its relaxed answer, from which flows and loans are made in whole numbers."""
+
+    box: RelaxedMoment
+    at: Relaxed
+
+    def whole(self, matrix: Floats) -> tuple[list[int], list[int]]:
+        """Flows where the quadratic of a matrix of whole numbers is least, and what its square can lend of the loan."""
+        scale = float(np.trace(matrix) - matrix.sum() / len(matrix))
+        ends = self.box.ends
+        own = on_edges(matrix, ends)
+        square = between(np.eye(len(matrix)), ends) * between(matrix, ends)
+        lent = np.floor(loan_of(self.box, self.at.multiplier, self.at.lent).lent * scale)
+        if lent.any():
+            above = np.maximum(lent, 0.0)
+            # Where the variance lends, the square has as much more.
+            ground = square + np.diag(above - lent + _RIDGE * own.max())
+            excess = float(eigh(np.diag(above), ground, eigvals_only=True)[-1])
+            lent = np.floor(np.where(lent > 0.0, lent / max(1.0, excess * (1.0 + _SPARE)), lent))
+            high = self.box.high[self.box.owners]
+            lent = np.clip(lent, np.ceil(-2.0 * own * (1.0 - high) / np.maximum(high, _RIDGE)), 2.0 * own)
+        curvature = Lent(self.box, own, lent).curvatures(self.at.point)[0]
+        # Singular values that are rounding alone count as 0.
+        found = np.linalg.lstsq(square - np.diag(lent) + np.diag(curvature), own, rcond=1e-14)[0]
+        flows = [round(value * 2**FLOW_BITS) for value in found.tolist()]
+        return flows, [int(each) for each in lent.tolist()] if lent.any() else []
+
+
 @dataclass
 class _Leaf:
     """A node of the file and what it proves; None for an empty region."""
@@ -68,6 +113,7 @@ class _Proof:
         self.least = Fraction(1)
         self._branching = Branching(regions.instance)
         self._orbits = orbits_of(regions, symmetries)
+        self._program = None if regions.single else program_for(regions.instance)
 
     def grow(self) -> None:
         """Depth first, as the file has it; when the time is up the regions that are left become leaves."""
@@ -75,46 +121,67 @@ class _Proof:
         while waiting:
             region = waiting.pop()
             leaf, node = self._explored(region)
-            children = () if node is None else children_of(self.regions, region, self._orbits, node)
-            self.nodes.append(leaf.node if node is None else node)
-            if node is None and leaf.bound is not None:
-                self.least = min(self.least, leaf.bound)
+            if node is None:
+                assert leaf is not None
+                self.nodes.append(leaf.node)
+                self.least = self.least if leaf.bound is None else min(self.least, leaf.bound)
+                continue
+            children = children_of(self.regions, region, self._orbits, node)
+            self.nodes.append(node)
             waiting.extend(child for child in reversed(children) if child is not None)
 
-    def _explored(self, region: Region) -> tuple[_Leaf, list[Any] | None]:
-        """A leaf, and the node that should take its place; None if the leaf is good enough."""
+    def _explored(self, region: Region) -> tuple[_Leaf | None, list[Any] | None]:
+        """A leaf, or the node that stands in its place."""
         polytope = self.regions.polytope(region)
-        if self.regions.single:
-            return self._leaf(polytope, _connected(self.regions, polytope, self._expired), None), None
         arrays = [np.array(list(map(float, each))) for each in (region.low, region.high)]
         node = Node(np.array(region.level), np.array(region.decided), *arrays)
+        if self.regions.single:
+            return self._of_single(region, polytope, node)
         built = self._branching.built(node)
         if built is None:
-            empty = self._empty(polytope)
-            if empty is not None:
-                return empty, None
-            return self._leaf(polytope, np.eye(self.regions.instance.size), None), self._halved(region)
+            empty, halves = self._empty(polytope), self._halved(region)
+            if empty is not None or halves is not None:
+                return empty, None if empty is not None else halves
+            return self._leaf(polytope, np.eye(self.regions.instance.size), _NO_FLOWS), None
         goal = float(self.target)
 
         def decided(factor: float, bound: float) -> bool:
             # Rounding apart.
             return factor - bound <= max(1e-9, _CLOSE * abs(goal - bound))
 
-        at = relaxed(built.box, built.inside, decided)
-        leaf = self._leaf(polytope, at.multiplier, built.box.inverses(at.point))
-        if leaf.bound is None or leaf.bound >= self.target or self._expired():
+        at = (self._program and self._program.relaxed(built.box)) or relaxed(built.box, built.inside, decided)
+        divided = self._division(region, built.box, at, node)
+        if divided is not None and at.bound < goal * (1.0 - _NEARLY) and not self._expired():
+            return None, divided
+        leaf = self._leaf(polytope, at.multiplier, Curved(built.box, at))
+        if divided is None or leaf.bound is None or leaf.bound >= self.target or self._expired():
+            return leaf, None
+        return None, divided
+
+    def _of_single(self, region: Region, polytope: Polytope, node: Node) -> tuple[_Leaf | None, list[Any] | None]:
+        """The same where a single matching is active: of edges with a level there is nothing left to divide."""
+        empty = self._empty(polytope) if self.regions.leveled else None
+        if empty is not None:
+            return empty, None
+        matrix, point = _connected(self.regions, polytope, self._expired)
+        leaf, free = self._leaf(polytope, matrix, _NO_FLOWS), np.flatnonzero(~node.decided)
+        if leaf.bound is None or leaf.bound >= self.target or not len(free) or self._expired():
             return leaf, None
         if region.alike:
-            free = [edge for edge, is_decided in enumerate(region.decided) if not is_decided]
-            least = min(region.level[edge] for edge in free)
-            return leaf, ["orbit", next(edge for edge in free if region.level[edge] == least)]
-        choice = self._branching.choice(node, built.box, at)
+            return None, _orbit(region)
+        return None, ["edge", self._branching.most_met(node, free, point[np.array(polytope.owners)[free]] + 1e-6)]
+
+    def _division(self, region: Region, box: RelaxedMoment, at: Relaxed, node: Node) -> list[Any] | None:
+        """Where the relaxed answer is furthest from a plan; None where probabilities are too narrow to be divided."""
+        if region.alike:
+            return _orbit(region)
+        choice = self._branching.choice(node, box, at)
         if choice.edge is not None:
-            return leaf, ["edge", choice.edge]
+            return ["edge", choice.edge]
         point = round(choice.point * 2**POINT_BITS)
         if not region.low[choice.level] < Fraction(point, 2**POINT_BITS) < region.high[choice.level]:
-            return leaf, self._halved(region)
-        return leaf, ["split", choice.level, point]
+            return self._halved(region)
+        return ["split", choice.level, point]
 
     def _halved(self, region: Region) -> list[Any] | None:
         """The widest probability in two; None where all are too narrow."""
@@ -140,7 +207,7 @@ class _Proof:
             return None
         return _Leaf(["leaf", [], [], prices], bound)
 
-    def _leaf(self, polytope: Polytope, matrix: Floats, inverses: Floats | None) -> _Leaf:
+    def _leaf(self, polytope: Polytope, matrix: Floats, curved: Curved | None) -> _Leaf:
         """The best leaf of a matrix in few bits."""
         positive = unit_positive(matrix)[0]
         values, axes = np.linalg.eigh(positive)
@@ -150,27 +217,28 @@ class _Proof:
             unit = 2.0**bits / float(np.abs(factors).max())
             vectors = [list(map(int, each)) for each in np.rint(factors.T * unit).tolist() if any(np.rint(each))]
             rounded = np.array(vectors, dtype=float).T
-            flows = [] if inverses is None else self._flows(rounded @ rounded.T, inverses)
-            if not self.regions.single and inverses is None:
-                flows = [0] * len(self.regions.edges)
-            prices = _prices(polytope, *linear_part(self.regions, polytope, vectors, flows))
-            bound = leaf_bound(self.regions, polytope, vectors, flows, prices)
+            whole: tuple[list[int], ...] = ([], [])
+            if curved is not None:
+                whole = curved.whole(rounded @ rounded.T)
+                if any(whole[1]) and not is_lendable(self.regions, vectors, whole[1]):
+                    continue
+            elif not self.regions.single:
+                whole = ([0] * len(self.regions.edges), [])
+            prices = _prices(polytope, *linear_part(self.regions, polytope, vectors, *whole))
+            bound = leaf_bound(self.regions, polytope, vectors, whole[0], prices, whole[1])
             if best is None or best.bound is None or (bound is not None and bound > best.bound):
-                best = _Leaf(["leaf", vectors, flows, prices], bound)
+                lent = [whole[1]] if any(whole[1]) else []
+                best = _Leaf(["leaf", vectors, whole[0], prices, *lent], bound)
             if best.bound is not None and best.bound >= self.target:
                 break
-        assert best is not None
-        return best
+        return best or self._leaf(polytope, np.eye(self.regions.instance.size), _NO_FLOWS)
 
-    def _flows(self, matrix: Floats, inverses: Floats) -> list[int]:
-        """Where the quadratic of a matrix is least."""
-        ends = self._branching.ends
-        own = on_edges(matrix, ends)
-        quadratic = between(np.eye(len(matrix)), ends) * between(matrix, ends)
-        quadratic[np.diag_indices(len(own))] += 2.0 * inverses * own
-        # Singular values that are rounding alone count as 0.
-        found = np.linalg.lstsq(quadratic, own, rcond=1e-14)[0]
-        return [round(value * 2**FLOW_BITS) for value in found.tolist()]
+
+def _orbit(region: Region) -> list[Any]:
+    """The first of the edges that may be at the first level."""
+    free = [edge for edge, is_decided in enumerate(region.decided) if not is_decided]
+    least = min(region.level[edge] for edge in free)
+    return ["orbit", next(edge for edge in free if region.level[edge] == least)]
 
 
 def _arrays(polytope: Polytope) -> tuple[Floats, Floats, list[tuple[float, float]]]:
@@ -180,6 +248,22 @@ def _arrays(polytope: Polytope) -> tuple[Floats, Floats, list[tuple[float, float
             matrix[row, variable] = float(entry)
     limits = np.array([float(limit) for _, limit in polytope.rows])
     return matrix, limits, [(float(a), float(b)) for a, b in zip(polytope.low, polytope.high, strict=True)]
+
+
+def _inside(matrix: Floats, limits: Floats, high: Floats) -> Floats | None:
+    """Probabilities as far from all sides as can be; None where they have no inside."""
+    count = len(high)
+    every, one = np.eye(count), np.ones((count, 1))
+    sides = np.vstack([
+        np.column_stack([matrix, np.abs(matrix).sum(axis=1)]),
+        np.column_stack([-every, one]),
+        np.column_stack([every, one]),
+    ])  # fmt: skip
+    cost = np.append(np.zeros(count), -1.0)
+    answer = linprog(
+        cost, A_ub=sides, b_ub=np.concatenate([limits, np.zeros(count), high]), bounds=[(None, None)] * (count + 1)
+    )
+    return None if answer.status != 0 or answer.x[-1] <= _RIDGE else answer.x[:-1]
 
 
 def _prices(polytope: Polytope, trace: Fraction, linear: Linear) -> list[int]:
@@ -192,13 +276,15 @@ def _prices(polytope: Polytope, trace: Fraction, linear: Linear) -> list[int]:
     return [round(max(0.0, price) * 2**PRICE_BITS) for price in (-answer.ineqlin.marginals).tolist()]
 
 
-def _connected(regions: Regions, polytope: Polytope, expired: Callable[[], bool]) -> Floats:
-    """The multiplier of the most connected probabilities of a polytope."""
+def _connected(regions: Regions, polytope: Polytope, expired: Callable[[], bool]) -> tuple[Floats, Floats]:
+    """The multiplier of the most connected probabilities of a polytope, and these."""
     network, (matrix, limits, bounds) = regions.instance.network, _arrays(polytope)
     count, high = len(bounds), np.array([most for _, most in bounds])
     every = sparse.eye_array(count)
     mixing = sparse.csr_array((np.ones(len(polytope.owners)), (range(len(polytope.owners)), polytope.owners)))
-    start = np.full(count, 0.5 * min(float(high.min()), 1.0 / float((matrix.sum(axis=1) / limits).max())))
+    start = _inside(matrix, limits, high)
+    if start is None:
+        return np.eye(network.nodes), np.zeros(count)
     program = SpectralProgram(
         network.nodes,
         network.ends,
@@ -209,13 +295,13 @@ def _connected(regions: Regions, polytope: Polytope, expired: Callable[[], bool]
         start,
         -float(start.min()),
     )
-    last = np.eye(network.nodes)
+    last, point = np.eye(network.nodes), start
 
     def stop(at: Iterate) -> bool:
-        nonlocal last
-        last = at.multipliers[0]
+        nonlocal last, point
+        last, point = at.multipliers[0], at.y
         dual = high @ at.row_multipliers[count : 2 * count] + limits @ at.row_multipliers[2 * count :]
         return abs(float(dual) - at.t) <= _GAP or expired()
 
     solve(program, stop)
-    return last
+    return last, point

@@ -23,13 +23,14 @@ _CENTRED = 1e-3
 
 
 class Relaxed(NamedTuple):
-    """A point of the box, its relaxed factor, and the bound of the whole box."""
+    """A point of the box, its relaxed factor, the bound of the whole box, and the matrix and the loan that prove it."""
 
     point: Floats
     y: Floats
     factor: float
     bound: float
     multiplier: Floats
+    lent: Floats
 
 
 def relaxed(box: RelaxedMoment, inside: Floats, enough: Callable[[float, float], bool]) -> Relaxed:
@@ -43,9 +44,9 @@ def relaxed(box: RelaxedMoment, inside: Floats, enough: Callable[[float, float],
     enough : callable
         Whether a relaxed factor and a bound decide about the box.
     """
-    path = _Path(box)
+    path, none = _Path(box), np.zeros(len(box.ends))
     at, price = np.concatenate([np.zeros(len(box.ends)), inside, [2.0]]), float(box.nodes)
-    best = Relaxed(inside, np.zeros(len(box.ends)), 1.0, 0.0, np.eye(box.nodes))
+    best = Relaxed(inside, none, 1.0, 0.0, np.eye(box.nodes), none)
     for _ in range(_STAGES):
         try:
             at = path.centred(at, price)
@@ -55,7 +56,7 @@ def relaxed(box: RelaxedMoment, inside: Floats, enough: Callable[[float, float],
             break
         bound = max(best.bound, box.bound(inverse, point, 1.0 / path.left(point)))
         factor = float(np.linalg.eigvalsh(box.matrix(y, point))[-1])
-        best = Relaxed(point, y, min(factor, best.factor), bound, inverse)
+        best = Relaxed(point, y, min(factor, best.factor), bound, inverse, none)
         if enough(best.factor, best.bound):
             break
         price *= _FASTER

@@ -13,8 +13,17 @@ semidefinite, :math:`x_e = a_e^\top X a_e` and :math:`P = I - J`. Then
   :math:`\phi \ge p / (1 - p)`. Where :math:`l \le p \le u < 1` the secant
   :math:`\phi = (p - l u) / ((1 - l) (1 - u))` is such a number.
 
-With θ for which no :math:`y_e` has a slope any more, what is left is linear in the probabilities. Where u = 1 there is
-no θ; a slope s costs :math:`|s|` then, as :math:`|y_e| \le 1` wherever :math:`\rho \le 1`:
+The square may lend to the variance, which is worth nothing where u = 1: let :math:`d_e \le 2 x_e` be such that
+:math:`\langle X, L(y)^2 \rangle - \sum_e d_e y_e^2` is positive semidefinite as a quadratic form of y, which is decided
+by elimination in whole numbers. It is above its tangent at η then, as the square was, and what is left of the variance
+is :math:`(2 x_e / p_e - \delta_e) y_e^2` with :math:`\delta = 2 x - d`, for which the secant of
+:math:`p / (2 x - \delta p)` does as φ did: :math:`(2 x p - \delta l u) / ((2 x - \delta l) (2 x - \delta u))`. With
+d = 0 that is what is above. The variance may lend to the square, too, :math:`d < 0`, as long as
+:math:`2 x \ge \delta u`.
+
+With θ for which no :math:`y_e` has a slope any more, what is left is linear in the probabilities. Where
+:math:`2 x = \delta u`, as u = 1 and d = 0, there is no θ; a slope s costs :math:`|s|` then, as
+:math:`|y_e| \le 1` wherever :math:`\rho \le 1`:
 :math:`y_e^2 \le p_e w_e^2 = \mathbb{E} W_{ij}^2 \le \mathbb{E}[W^2]_{ii} \le 1`.
 
 Where a single matching is active, :math:`\mathbb{E}[W^2] - J \succeq P - \tfrac12 L(p)`, which is linear at once.
@@ -38,7 +47,12 @@ Linear = tuple[Fraction, list[Fraction]]
 
 
 def leaf_bound(
-    regions: Regions, polytope: Polytope, vectors: Vectors, flows: Sequence[int], prices: Sequence[int]
+    regions: Regions,
+    polytope: Polytope,
+    vectors: Vectors,
+    flows: Sequence[int],
+    prices: Sequence[int],
+    lent: Sequence[int] = (),
 ) -> Fraction | None:
     """What is proven of every plan of a region, within 0..1; None if that the region is empty.
 
@@ -53,11 +67,13 @@ def leaf_bound(
         η in units of 2^-``FLOW_BITS``; none where a single matching is active.
     prices : (r,) int
         π in units of 2^-``PRICE_BITS`` of the trace; in any unit where there are no vectors.
+    lent : (m,) int, optional
+        d in the unit of X; nothing is lent by itself.
 
     Raises
     ------
     RefutedError
-        If numbers are missing, a price is below 0, or nothing is proven.
+        If numbers are missing, a price is below 0, more is lent than there is, or nothing is proven.
     """
     n, edges = regions.instance.size, len(regions.edges)
     if any(len(each) != n for each in vectors) or len(vectors) > n:
@@ -66,11 +82,13 @@ def leaf_bound(
         raise RefutedError(f"a leaf has {len(flows)} flows; there are {edges} edges")
     if len(prices) != len(polytope.rows) or min(prices, default=0) < 0:
         raise RefutedError(f"the prices of a leaf are not {len(polytope.rows)} numbers of 0 or more")
+    if lent and len(lent) != len(flows):
+        raise RefutedError(f"a leaf lends for {len(lent)} edges; it has flows of {len(flows)}")
     if not vectors:
         if _least(polytope, [Fraction(0)] * len(polytope.low), prices, Fraction(1)) <= 0:
             raise RefutedError("the prices of a leaf do not show that its region is empty")
         return None
-    trace, (constant, slopes) = linear_part(regions, polytope, vectors, flows)
+    trace, (constant, slopes) = linear_part(regions, polytope, vectors, flows, lent)
     if trace <= 0:
         raise RefutedError("the vectors of a leaf are multiples of the all-one vector")
     value = trace + constant + _least(polytope, slopes, prices, trace / 2**PRICE_BITS)
@@ -78,12 +96,49 @@ def leaf_bound(
 
 
 def linear_part(
-    regions: Regions, polytope: Polytope, vectors: Vectors, flows: Sequence[int]
+    regions: Regions, polytope: Polytope, vectors: Vectors, flows: Sequence[int], lent: Sequence[int] = ()
 ) -> tuple[Fraction, Linear]:
     """The trace, and what is left to be made least: a constant, and the slope of each probability."""
     n = regions.instance.size
     trace = sum((Fraction(n * sum(v * v for v in each) - sum(each) ** 2, n) for each in vectors), Fraction(0))
-    return trace, _single(regions, polytope, vectors) if regions.single else _of(regions, polytope, vectors, flows)
+    if regions.single:
+        return trace, _single(regions, polytope, vectors)
+    if any(lent) and not is_lendable(regions, vectors, lent):
+        raise RefutedError("a leaf lends more than the square of the mean has")
+    return trace, _of(regions, polytope, vectors, flows, lent or [0] * len(flows))
+
+
+def is_lendable(regions: Regions, vectors: Vectors, lent: Sequence[int]) -> bool:
+    r"""Whether :math:`d \\le 2 x`, and the square of the mean less d is positive semidefinite."""
+    changes = [[v[i] - v[j] for v in vectors] for i, j in regions.edges]
+    form = [[0] * len(changes) for _ in changes]
+    for e, (own, (i, j)) in enumerate(zip(changes, regions.edges, strict=True)):
+        square = sum(value * value for value in own)
+        if lent[e] > 2 * square:
+            return False
+        form[e][e] = 2 * square - lent[e]
+        for f in regions.adjacent[e]:
+            # a_e and a_f have one node in common.
+            sign = 1 if regions.edges[f][0] == i or regions.edges[f][1] == j else -1
+            form[e][f] = sign * sum(a * b for a, b in zip(own, changes[f], strict=True))
+    return is_semidefinite(form)
+
+
+def is_semidefinite(form: list[list[int]]) -> bool:
+    """Whether a symmetric matrix is positive semidefinite, by elimination without fractions (E. H. Bareiss 1968)."""
+    last = 1
+    for k, row in enumerate(form):
+        pivot = row[k]
+        if pivot < 0 or (pivot == 0 and any(row[k:])):
+            return False
+        if pivot == 0:
+            continue
+        for i in range(k + 1, len(form)):
+            factor, lower = row[i], form[i]
+            for j in range(i, len(form)):
+                lower[j] = (lower[j] * pivot - factor * row[j]) // last
+        last = pivot
+    return True
 
 
 def _least(polytope: Polytope, slopes: list[Fraction], prices: Sequence[int], unit: Fraction) -> Fraction:
@@ -106,7 +161,7 @@ def _single(regions: Regions, polytope: Polytope, vectors: Vectors) -> Linear:
     return Fraction(0), slopes
 
 
-def _of(regions: Regions, polytope: Polytope, vectors: Vectors, flows: Sequence[int]) -> Linear:
+def _of(regions: Regions, polytope: Polytope, vectors: Vectors, flows: Sequence[int], lent: Sequence[int]) -> Linear:
     """Constant and slopes by probabilities, where matchings are independent."""
     pushed = [[0] * regions.instance.size for _ in vectors]
     for (i, j), flow in zip(regions.edges, flows, strict=True):
@@ -116,18 +171,22 @@ def _of(regions: Regions, polytope: Polytope, vectors: Vectors, flows: Sequence[
             into[j] -= moved
     constant = -Fraction(sum(value * value for into in pushed for value in into), 4**FLOW_BITS)
     slopes = [Fraction(0)] * len(polytope.low)
-    for (i, j), owner in zip(regions.edges, polytope.owners, strict=True):
+    for (i, j), owner, flow, part in zip(regions.edges, polytope.owners, flows, lent, strict=True):
         own = sum((v[i] - v[j]) ** 2 for v in vectors)
         if not own:
             continue  # a_e is orthogonal to all vectors, so that nothing depends on the edge
         met = sum((z[i] - z[j]) * (v[i] - v[j]) for v, z in zip(vectors, pushed, strict=True))
-        left = own - Fraction(met, 2**FLOW_BITS)
-        low, high = polytope.low[owner], polytope.high[owner]
-        if high >= 1:
+        left = own - Fraction(met - part * flow, 2**FLOW_BITS)
+        constant += Fraction(part * flow * flow, 4**FLOW_BITS)
+        low, high, least = polytope.low[owner], polytope.high[owner], 2 * own - part
+        below, above = 2 * own - least * low, 2 * own - least * high
+        if above < 0:
+            raise RefutedError("a leaf lends more than the variance has")
+        if above == 0:
             constant -= 2 * abs(left)
             continue
-        # θ = left / (2 own)
-        curve = left * left / (2 * own * (1 - low) * (1 - high))
-        constant += curve * low * high
-        slopes[owner] -= curve
+        # θ = left
+        curve = left * left / (below * above)
+        constant += curve * least * low * high
+        slopes[owner] -= curve * 2 * own
     return constant, slopes

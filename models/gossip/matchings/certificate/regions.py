@@ -3,7 +3,7 @@ r"""Regions of plans: what a proof splits, and what holds for the probabilities 
 Variables are probabilities. Each edge has one, its owner:
 
 * *matchings are given*: one for each matching;
-* *levels*, for independent matchings where all edges take as long and have no budgets of their own: let the matchings
+* *levels*, where all edges take as long and have no budgets of their own: let the matchings
   of a plan be sorted, :math:`P_1 \ge P_2 \ge \dots`. An edge that could be in an earlier matching may as well be: its
   probability grows, and with :math:`p_e w_e` as it was the second moment falls. So each edge that is not at level j or
   before meets one that is at level j. A region says of each edge at which level it is, or from which one on it may be;
@@ -71,7 +71,8 @@ class Regions:
         self.most = tuple(map(Fraction, instance.edge_budgets or (1,) * len(self.edges)))
         self.given = tuple(own for own in instance.matchings if own)
         alike = not instance.edge_budgets and len(set(self.times)) == 1
-        self.leveled = not self.given and alike and not self.single
+        self.leveled = not self.given and alike
+        self.rounds = min(self.budget / self.times[0], Fraction(1)) if self.single else self.budget / self.times[0]
         self.touching = tuple(
             tuple(e for e, ends in enumerate(self.edges) if node in ends) for node in range(instance.size)
         )
@@ -84,7 +85,7 @@ class Regions:
         """All plans."""
         count, one = len(self.edges), Fraction(1)
         if self.leveled:
-            most = min(one, self.budget / self.times[0])
+            most = min(one, self.rounds)
             return Region((0,) * count, (False,) * count, (0 * one,), (most,), alike=True)
         groups = self.given or tuple((edge,) for edge in range(count))
         level = [0] * count
@@ -143,7 +144,7 @@ class Regions:
         """Probabilities that order and budget leave; None where they leave none."""
         low, high = list(region.low), list(region.high)
         if self.leveled:
-            budget = self.budget / self.times[0]
+            budget = self.rounds
             for level in range(len(low) - 1, 0, -1):
                 low[level - 1] = max(low[level - 1], low[level])
             for level in range(1, len(low)):
@@ -180,7 +181,7 @@ class Regions:
         return Polytope(region.level, region.low, region.high, tuple(rows))
 
     def _of_levels(self, region: Region) -> Polytope:
-        budget, levels, one = self.budget / self.times[0], len(region.low), Fraction(1)
+        budget, levels, one = self.rounds, len(region.low), Fraction(1)
         free = [e for e in range(len(self.edges)) if not region.decided[e]]
         own = {e: levels + place for place, e in enumerate(free)}
         owners = tuple(own.get(e, region.level[e]) for e in range(len(self.edges)))

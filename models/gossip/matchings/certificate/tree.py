@@ -10,7 +10,7 @@ to be empty has none. There are four kinds.
 ``["orbit", e]``
     The same, where automorphisms map the region to itself: if any edge to which the symmetries of the proof take e is
     at that level, e may as well be; then none of them is.
-``["leaf", vectors, flows, prices]``
+``["leaf", vectors, flows, prices]`` or ``["leaf", vectors, flows, prices, lent]``
     See :mod:`~ddlopt.models.gossip.matchings.certificate.leaf`.
 """
 
@@ -103,7 +103,7 @@ def _is_node(node: Any) -> bool:
     if not isinstance(node, list) or not node:
         return False
     if node[0] == "leaf":
-        return len(node) == 4 and _is_table(node[1]) and _is_vector(node[2]) and _is_vector(node[3])
+        return len(node) in {4, 5} and _is_table(node[1]) and all(map(_is_vector, node[2:]))
     return len(node) == {"split": 3, "edge": 2, "orbit": 2}.get(str(node[0])) and _is_vector(node[1:])
 
 

@@ -6,13 +6,14 @@ import random
 from fractions import Fraction
 
 import networkx as nx
+import numpy as np
 import pytest
 
 import ddlopt
 from ddlopt import proofs
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.gossip.matchings.certificate import MatchingsCertificate
-from ddlopt.models.gossip.matchings.certificate.leaf import FLOW_BITS, PRICE_BITS, leaf_bound
+from ddlopt.models.gossip.matchings.certificate.leaf import FLOW_BITS, PRICE_BITS, is_semidefinite, leaf_bound
 from ddlopt.models.gossip.matchings.certificate.regions import Regions
 from ddlopt.models.gossip.matchings.certificate.tree import POINT_BITS, children_of, orbits_of
 from ddlopt.models.gossip.matchings.evaluate import evaluate_matchings
@@ -165,13 +166,61 @@ def leaf_holds(rng, regions, polytope, plan):
     near = [chances[where[e]] * Fraction(weights[e]) * rng.choice((0, 1, 1, 2)) for e in range(edges)]
     flows = [] if regions.single else [int(y * 2**FLOW_BITS) for y in near]
     prices = [rng.choice((0, 0, rng.randrange(2**PRICE_BITS))) for _ in polytope.rows]
+    lent = () if regions.single or rng.random() < 0.3 else loan(rng, regions, vectors)
     try:
-        bound = leaf_bound(regions, polytope, vectors, flows, prices)
+        bound = leaf_bound(regions, polytope, vectors, flows, prices, lent)
     except RefutedError:
-        return False  # multiples of the all-one vector
+        return False  # multiples of the all-one vector, or too large a loan
     assert bound is not None
     assert bound <= found.objective, (instance.to_json(), plan)
     return bound > 0
+
+
+def loan(rng, regions, vectors):
+    """As much of the diagonal of the square of the mean as it has at times, and at times what the variance has."""
+    own = [2 * sum((v[i] - v[j]) ** 2 for v in vectors) for i, j in regions.edges]
+    parts = [Fraction(rng.choice((-1, 0, 1, 1, 2, 4)), 16) for _ in own]
+    return [int(part * each) for part, each in zip(parts, own, strict=True)]
+
+
+def test_loans_are_decided_as_by_eigenvalues():
+    rng, told = random.Random(1), set()
+    for _ in range(300):
+        size = rng.randrange(1, 6)
+        columns = rng.randrange(1, 6)
+        half = np.array([[rng.randrange(-3, 4) for _ in range(columns)] for _ in range(size)])
+        form = half @ half.T - np.diag([rng.choice((0, 0, 0, 1)) for _ in range(size)])
+        least = np.linalg.eigvalsh(form)[0]
+        semidefinite = is_semidefinite(form.tolist())
+        if abs(least) > 1e-9:
+            assert semidefinite == (least > 0)
+        else:
+            assert semidefinite  # a form of whole numbers is singular, or its least eigenvalue is not as small
+        told.add((semidefinite, abs(least) > 1e-9))
+    assert told == {(True, True), (False, True), (True, False)}
+
+
+def test_a_loan_proves_what_the_variance_alone_does_not():
+    """On a ring of four the square of the mean lends all that it has, and the leaf of all plans proves 1/2, not 0."""
+    ring = MatchingsInstance(name="ring", network=Network(nodes=4, edges=[(0, 1), (1, 2), (2, 3), (0, 3)]), budget=1.0)
+    regions = Regions(ring)
+    vectors = [[1, 1, -1, -1], [1, -1, -1, 1]]
+    polytope = regions.polytope(regions.root)
+    flows, prices = [2 ** (FLOW_BITS - 2)] * 4, [0] * len(polytope.rows)
+    plain = max(leaf_bound(regions, polytope, vectors, flows, [*prices[:-1], price << 20]) for price in range(16))
+    best = max(
+        leaf_bound(regions, polytope, vectors, flows, [*prices[:-1], price << 20], [lent] * 4)
+        for lent in (2, 4, 6, 8)
+        for price in range(16)
+    )
+    assert plain == 0
+    assert best == Fraction(1, 2)
+    with pytest.raises(RefutedError, match="more than the square"):
+        leaf_bound(regions, polytope, vectors, flows, prices, [9] * 4)
+    with pytest.raises(RefutedError, match="more than the variance"):
+        leaf_bound(regions, polytope, vectors, flows, prices, [-1] * 4)
+    with pytest.raises(RefutedError, match="lends for 3 edges"):
+        leaf_bound(regions, polytope, vectors, flows, prices, [1] * 3)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +235,7 @@ def leaf_holds(rng, regions, polytope, plan):
 def test_small_graphs_are_proven(graph, more):
     network = Network(nodes=len(graph), edges=sorted(tuple(sorted(edge)) for edge in graph.edges))
     instance = MatchingsInstance(name="small", network=network, **more)
-    result, certificate = ddlopt.certify(instance, time_limit=6)
+    result, certificate = ddlopt.certify(instance, time_limit=60)
     assert (str(result.status), str(result.evidence)) == ("optimal", "certificate")
     assert isinstance(certificate, MatchingsCertificate)
     exact = ddlopt.check(instance, result.solution, exact=True).objective
@@ -274,6 +323,9 @@ def test_symmetries_are_automorphisms_that_are_of_use():
         {"nodes": [["leaf", [[2**256, 0]], [0], [0, 0]]]},
         {"nodes": [["leaf", [0], [0], [0, 0]]]},
         {"nodes": [["leaf", [[1, 0]], None, [0, 0]]]},
+        {"nodes": [["leaf", [[1, 0]], [0], [0, 0], 1]]},
+        {"nodes": [["leaf", [[1, 0]], [0], [0, 0], [0.5]]]},
+        {"nodes": [["leaf", [[1, 0]], [0], [0, 0], [0], [0]]]},
         {"more": 1},
     ],
 )
