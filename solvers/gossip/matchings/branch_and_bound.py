@@ -15,13 +15,14 @@ from ddlopt.models.gossip.spectral.laplacians import Floats
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
-from ddlopt.solvers.gossip.matchings.activation import Plan
-from ddlopt.solvers.gossip.matchings.branching import Branching, Node
-from ddlopt.solvers.gossip.matchings.exact import plan_of
+from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
+from ddlopt.solvers.gossip.matchings.branching import Branching, Built, Node
+from ddlopt.solvers.gossip.matchings.exact import GAP, plan_of
 from ddlopt.solvers.gossip.matchings.lifted import program_for
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.solvers.gossip.matchings.search import MatchingsSearch, descended
+from ddlopt.solvers.gossip.matchings.single_bound import connected
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _OPENING, _OPENING_LARGE, _LARGE = 0.4, 0.9, 24
@@ -46,7 +47,7 @@ class Open(NamedTuple):
 
 @dataclass(frozen=True)
 class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
-    r"""The best plan of independent matchings, after :class:`MatchingsSearch`.
+    r"""The best plan of matchings, after :class:`MatchingsSearch`.
 
     A node is a box of probabilities. Its bound is that of
     :class:`~ddlopt.models.gossip.matchings.relaxed_moments.RelaxedMoment`, from the multipliers of a convex problem in
@@ -61,11 +62,15 @@ class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, and single matchings."""
+        """Other problems, and single matchings that are given, or whose edges have times or budgets of their own."""
         reason = super().refuses(instance)
-        if reason is None and instance.activation == "single":
-            return "it is for matchings that are active independently; single-matching is for one at a time"
-        return reason
+        if reason is not None or instance.activation != "single":
+            return reason
+        if instance.matchings:
+            return "one of given matchings at a time has no branches; single-matching is for that"
+        if instance.edge_budgets or len(set(instance.edge_times)) > 1:
+            return "one matching at a time has levels only where edges take equally long and have no budgets"
+        return None
 
     def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan and the bound on all plans."""
@@ -93,7 +98,7 @@ class _Tree:
         self.instance, self.best, self.factor, self.bound = instance, best, factor, bound
         self.nodes, self._clock, self._gap = 0, clock, gap
         self._branching, self._numbers = Branching(instance), count()
-        self._program = program_for(instance)
+        self._program = None if instance.activation == "single" else program_for(instance)
 
     @property
     def target(self) -> float:
@@ -124,18 +129,26 @@ class _Tree:
         if built is None:
             return cut
         self.nodes += 1
-        found = self._lifted(built.box) or relaxed(built.box, built.inside, self._decided)
-        if found.factor < self.factor and (self.nodes <= _VISITED or self.nodes % _EVERY == 0):
+        found = self._relaxed(built)
+        if self.instance.activation == "single":
+            if node.decided.all() and found.bound < self.factor:
+                self._visit_connected([np.flatnonzero(node.level == j).tolist() for j in range(len(node.low))])
+        elif found.factor < self.factor and (self.nodes <= _VISITED or self.nodes % _EVERY == 0):
             self._visit(node, built.box, found)
         bound = max(known, found.bound)
-        if bound >= self.target:
+        if bound >= self.target or (self.instance.activation == "single" and node.decided.all()):
             return min(cut, bound)
         heapq.heappush(waiting, Open(bound, next(self._numbers), node, built.box, found))
         return cut
 
-    def _lifted(self, box: RelaxedMoment) -> Relaxed | None:
-        """The tighter relaxation, where it is solved fast and at all."""
-        return self._program.relaxed(box) if self._program is not None else None
+    def _relaxed(self, built: Built) -> Relaxed:
+        """The tighter relaxation where it is solved fast and at all; a convex program where one matching is active."""
+        if self.instance.activation == "single":
+            at = connected(built.box, built.inside, self._decided)
+            none = np.zeros(len(built.box.ends))
+            return Relaxed(at.point, none, 1.0, at.bound, at.multiplier, none)
+        found = self._program.relaxed(built.box) if self._program is not None else None
+        return found or relaxed(built.box, built.inside, self._decided)
 
     def _decided(self, factor: float, bound: float) -> bool:
         return bound >= self.target or factor - bound <= max(_HARDLY, _CLOSE * abs(self.target - bound))
@@ -149,7 +162,15 @@ class _Tree:
         if value >= self.factor * (1.0 - IMPROVEMENT_TOL):
             return
         probabilities, weights = descended(plan, plan.kept(rounded[1]), self._clock)
-        better = plan_of(self.instance, plan, probabilities, weights)
+        self._offer(plan_of(self.instance, plan, probabilities, weights))
+
+    def _visit_connected(self, matchings: list[list[int]]) -> None:
+        """The best probabilities of matchings of which one is active at a time."""
+        plan = Plan(self.instance, [own for own in matchings if own])
+        active = most_connected(plan, min(GAP, self._gap), lambda: self._clock.expired)
+        self._offer(plan_of(self.instance, plan, active.probabilities, np.full(plan.mixing.shape[0], 0.5)))
+
+    def _offer(self, better: MatchingPlan) -> None:
         objective = evaluate_matchings(self.instance, better).objective
         if objective is not None and objective < self.factor:
             self.best, self.factor = better, float(objective)

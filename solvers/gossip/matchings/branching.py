@@ -71,7 +71,7 @@ class Branching:
     Parameters
     ----------
     instance : MatchingsInstance
-        With independent matchings.
+        With independent matchings, or a single one at a time where all edges take as long as each other.
     """
 
     def __init__(self, instance: MatchingsInstance) -> None:
@@ -82,7 +82,11 @@ class Branching:
         self.most = np.array(instance.edge_budgets or (1.0,) * self.count)
         self.given = bool(instance.matchings)
         self.leveled = not self.given and not instance.edge_budgets and float(np.ptp(times)) == 0.0
-        self.times = times
+        self.times, self.single = times, instance.activation == "single"
+        # Matchings that are active in a round on average, where edges take equally long
+        self.rounds = instance.budget / float(times[0])
+        if self.single:
+            self.rounds = min(1.0, self.rounds)
         touching = np.zeros((network.nodes, self.count), dtype=bool)
         touching[self.ends.T, np.arange(self.count)] = True
         self.touching = touching
@@ -102,7 +106,7 @@ class Branching:
             high = np.minimum(self.most, budget / self.times)
             every = np.arange(self.count)
             return [Node(every, np.ones(self.count, dtype=bool), np.zeros(self.count), high)]
-        most = budget / float(self.times[0])
+        most = self.rounds
         whole = Node(
             np.zeros(self.count, dtype=np.int64),
             np.zeros(self.count, dtype=bool),
@@ -158,14 +162,17 @@ class Branching:
         if self.given:
             times = np.zeros(count)
             np.maximum.at(times, node.level, self.times)
-            return times[None, :] / budget, np.ones(1), node.level, node.low, node.high
-        rows = np.where(self.touching, self.times, 0.0) / budget
-        half = (self.instance.size // 2) * budget / float(self.times.min())
-        rows = np.vstack([rows, np.full((1, count), 1.0 / half)])
+            rows = np.vstack([times / budget, *([np.ones(count)] if self.single else [])])
+            return rows, np.ones(len(rows)), node.level, node.low, node.high
+        active = budget / float(self.times.min())
+        half = (self.instance.size // 2) * (min(1.0, active) if self.single else active)
+        rows = np.vstack([np.where(self.touching, self.times, 0.0) / budget, np.full((1, count), 1.0 / half)])
+        if self.single:
+            rows = np.vstack([rows, self.touching.astype(float)])
         return rows, np.ones(len(rows)), node.level, node.low, node.high
 
     def _leveled(self, node: Node) -> tuple[Floats, Floats, Ints, Floats, Floats]:
-        budget, levels = self.instance.budget / float(self.times[0]), len(node.low)
+        budget, levels = self.rounds, len(node.low)
         free = np.flatnonzero(~node.decided)
         owners = node.level.copy()
         owners[free] = levels + np.arange(len(free))
@@ -231,6 +238,10 @@ class Branching:
     def choice(self, node: Node, box: RelaxedMoment, at: Relaxed) -> Choice:
         """Where the relaxed answer is furthest from a plan."""
         chances = np.maximum(at.point[box.owners], ROUNDING)
+        if self.single:
+            # Linear in probabilities: nothing but levels is relaxed.
+            free = np.flatnonzero(~node.decided)
+            return Choice(self.most_met(node, free, chances[free]))
         errors = loan_of(box, at.multiplier, at.lent).doubts(at.point, at.y)
         free = np.flatnonzero(~node.decided) if self.leveled else np.zeros(0, dtype=np.int64)
         by_level = np.bincount(
@@ -262,7 +273,7 @@ class Branching:
     def _tightened(self, node: Node) -> Node | None:
         if not self.leveled:
             return node
-        budget = self.instance.budget / float(self.times[0])
+        budget = self.rounds
         # Sorted: a level is at least the later ones, and at most the earlier ones.
         low, high = np.maximum.accumulate(node.low[::-1])[::-1], np.minimum.accumulate(node.high)
         for _ in range(2):

@@ -21,8 +21,8 @@ from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.spectral.laplacians import Floats, Ints, on_edges
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed
 
-MOST_EDGES = 32
-"""The program of thirty-two edges takes a third of a second; beyond, many weaker bounds of boxes are worth more."""
+MOST_EDGES = 40
+"""The program of forty edges takes two seconds, that of eighty would take a minute."""
 _NARROW = 1e-6
 """A box of this width or less is taken as if it were as wide: it is exact but for that."""
 _GAP = 1e-7

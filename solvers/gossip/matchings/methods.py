@@ -10,9 +10,9 @@ ROOM = "gossip/matchings"
 
 
 def best(instance: MatchingsInstance, solver: str) -> Method:
-    """Where one of given matchings is active at a time, the exact probabilities; of independent ones, the tree."""
-    if instance.activation == "independent":
-        tree: Method = import_module("ddlopt.solvers.gossip.matchings.branch_and_bound").MatchingsBranchAndBound()
+    """Where one of given matchings is active at a time, the exact probabilities; otherwise the tree, where it has one."""
+    tree: Method = import_module("ddlopt.solvers.gossip.matchings.branch_and_bound").MatchingsBranchAndBound()
+    if tree.refuses(instance) is None:
         return tree
     if instance.matchings:
         exact: Method = import_module("ddlopt.solvers.gossip.matchings.exact").SingleMatching()
@@ -24,7 +24,7 @@ def best(instance: MatchingsInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("single-matching", "exact", "one at a time: the best probabilities of few matchings", "exact:SingleMatching"),
-    ("matchings-branch-and-bound", "exact", "independent matchings: branch and bound, complete where matchings are given or edges take equally long", "branch_and_bound:MatchingsBranchAndBound"),
+    ("matchings-branch-and-bound", "exact", "branch and bound, complete where matchings are given or edges take equally long", "branch_and_bound:MatchingsBranchAndBound"),
     ("matcha", "heuristic", "MATCHA: few matchings, most connected, one weight or the best of each edge", "exact:Matcha"),
     ("matchings-search", "heuristic", "local search over matchings, probabilities and weights", "search:MatchingsSearch"),
     ("vanilla", "heuristic", "every matching in every round, the best weight for all", "rules:Vanilla"),

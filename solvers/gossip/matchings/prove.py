@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
@@ -28,10 +27,11 @@ from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.matchings.second_moments import unit_positive
 from ddlopt.models.gossip.spectral.laplacians import Floats, between, on_edges
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.gossip.matchings.branching import Branching, Node
 from ddlopt.solvers.gossip.matchings.lifted import program_for
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
-from ddlopt.solvers.gossip.spectral.interior_point import Block, Iterate, SpectralProgram, solve
+from ddlopt.solvers.gossip.matchings.single_bound import Connected, connected
 
 _BITS = (9, 12, 16, 24)
 """Of the largest entry of a vector: the fewest that prove enough make the smallest file; errors count as squares."""
@@ -39,7 +39,6 @@ _LEAST = 1e-9
 """Eigenvalues below this part of the largest are left out: they are what rounding makes of 0."""
 _GAP = 1e-8
 """Between primal and dual connectivity of a single matching: far below what rounding takes off a claim."""
-_NO_FLOWS = None
 _NEARLY = 1e-6
 """Of the target: a bound in floats that is further below needs no proof, as its region is divided."""
 _RIDGE, _SPARE = 1e-9, 1e-6
@@ -142,7 +141,7 @@ class _Proof:
             empty, halves = self._empty(polytope), self._halved(region)
             if empty is not None or halves is not None:
                 return empty, None if empty is not None else halves
-            return self._leaf(polytope, np.eye(self.regions.instance.size), _NO_FLOWS), None
+            return self._leaf(polytope, np.eye(self.regions.instance.size), None), None
         goal = float(self.target)
 
         def decided(factor: float, bound: float) -> bool:
@@ -163,13 +162,17 @@ class _Proof:
         empty = self._empty(polytope) if self.regions.leveled else None
         if empty is not None:
             return empty, None
-        matrix, point = _connected(self.regions, polytope, self._expired)
-        leaf, free = self._leaf(polytope, matrix, _NO_FLOWS), np.flatnonzero(~node.decided)
+        built, goal = self._branching.built(node), float(self.target)
+        at = Connected(np.zeros(len(polytope.low)), np.eye(self.regions.instance.size), 0.0)
+        if built is not None:
+            at = connected(built.box, built.inside, lambda most, least: least - _GAP >= goal or most - least <= _GAP)
+        leaf, free = self._leaf(polytope, at.multiplier, None), np.flatnonzero(~node.decided)
         if leaf.bound is None or leaf.bound >= self.target or not len(free) or self._expired():
             return leaf, None
         if region.alike:
             return None, _orbit(region)
-        return None, ["edge", self._branching.most_met(node, free, point[np.array(polytope.owners)[free]] + 1e-6)]
+        chances = at.point[np.array(polytope.owners)[free]] + ROUNDING
+        return None, ["edge", self._branching.most_met(node, free, chances)]
 
     def _division(self, region: Region, box: RelaxedMoment, at: Relaxed, node: Node) -> list[Any] | None:
         """Where the relaxed answer is furthest from a plan; None where probabilities are too narrow to be divided."""
@@ -231,7 +234,7 @@ class _Proof:
                 best = _Leaf(["leaf", vectors, whole[0], prices, *lent], bound)
             if best.bound is not None and best.bound >= self.target:
                 break
-        return best or self._leaf(polytope, np.eye(self.regions.instance.size), _NO_FLOWS)
+        return best or self._leaf(polytope, np.eye(self.regions.instance.size), None)
 
 
 def _orbit(region: Region) -> list[Any]:
@@ -250,22 +253,6 @@ def _arrays(polytope: Polytope) -> tuple[Floats, Floats, list[tuple[float, float
     return matrix, limits, [(float(a), float(b)) for a, b in zip(polytope.low, polytope.high, strict=True)]
 
 
-def _inside(matrix: Floats, limits: Floats, high: Floats) -> Floats | None:
-    """Probabilities as far from all sides as can be; None where they have no inside."""
-    count = len(high)
-    every, one = np.eye(count), np.ones((count, 1))
-    sides = np.vstack([
-        np.column_stack([matrix, np.abs(matrix).sum(axis=1)]),
-        np.column_stack([-every, one]),
-        np.column_stack([every, one]),
-    ])  # fmt: skip
-    cost = np.append(np.zeros(count), -1.0)
-    answer = linprog(
-        cost, A_ub=sides, b_ub=np.concatenate([limits, np.zeros(count), high]), bounds=[(None, None)] * (count + 1)
-    )
-    return None if answer.status != 0 or answer.x[-1] <= _RIDGE else answer.x[:-1]
-
-
 def _prices(polytope: Polytope, trace: Fraction, linear: Linear) -> list[int]:
     """Of rows, by the linear program over the polytope."""
     matrix, limits, bounds = _arrays(polytope)
@@ -274,34 +261,3 @@ def _prices(polytope: Polytope, trace: Fraction, linear: Linear) -> list[int]:
     if answer.status != 0:
         return [0] * len(limits)
     return [round(max(0.0, price) * 2**PRICE_BITS) for price in (-answer.ineqlin.marginals).tolist()]
-
-
-def _connected(regions: Regions, polytope: Polytope, expired: Callable[[], bool]) -> tuple[Floats, Floats]:
-    """The multiplier of the most connected probabilities of a polytope, and these."""
-    network, (matrix, limits, bounds) = regions.instance.network, _arrays(polytope)
-    count, high = len(bounds), np.array([most for _, most in bounds])
-    every = sparse.eye_array(count)
-    mixing = sparse.csr_array((np.ones(len(polytope.owners)), (range(len(polytope.owners)), polytope.owners)))
-    start = _inside(matrix, limits, high)
-    if start is None:
-        return np.eye(network.nodes), np.zeros(count)
-    program = SpectralProgram(
-        network.nodes,
-        network.ends,
-        mixing,
-        (Block(0.0, 1.0, -1.0),),
-        sparse.csr_array(sparse.vstack([every, -every, -sparse.csr_array(matrix)])),
-        np.concatenate([np.zeros(count), high, limits]),
-        start,
-        -float(start.min()),
-    )
-    last, point = np.eye(network.nodes), start
-
-    def stop(at: Iterate) -> bool:
-        nonlocal last, point
-        last, point = at.multipliers[0], at.y
-        dual = high @ at.row_multipliers[count : 2 * count] + limits @ at.row_multipliers[2 * count :]
-        return abs(float(dual) - at.t) <= _GAP or expired()
-
-    solve(program, stop)
-    return last, point
