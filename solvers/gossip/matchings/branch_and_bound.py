@@ -111,7 +111,13 @@ class _Tree:
         if distance is None or distance <= self._gap or self.factor - self.bound <= _HARDLY:
             return
         cut, waiting = self.factor, list[Open]()
-        for root in self._branching.roots():
+        roots = self._branching.roots()
+        if len(roots) > 1:
+            # Of all of them at once, as their number may take longer than there is time.
+            self.bound = max(self.bound, self._of_all())
+        for root in roots:
+            if self._clock.expired:
+                return
             cut = self._bounded(root, self.bound, waiting, cut)
         while waiting and waiting[0].bound < self.target and not self._clock.expired:
             first = heapq.heappop(waiting)
@@ -140,6 +146,10 @@ class _Tree:
             return min(cut, bound)
         heapq.heappush(waiting, Open(bound, next(self._numbers), node, built.box, found))
         return cut
+
+    def _of_all(self) -> float:
+        built = self._branching.built(self._branching.whole())
+        return 0.0 if built is None else self._relaxed(built).bound
 
     def _relaxed(self, built: Built) -> Relaxed:
         """The tighter relaxation where it is solved fast and at all; a convex program where one matching is active."""

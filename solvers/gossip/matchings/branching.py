@@ -92,8 +92,8 @@ class Branching:
         self.touching = touching
         self.adjacent = touching.T.astype(int) @ touching.astype(int) == 1
 
-    def roots(self) -> list[Node]:
-        """Nodes that have all plans, but for symmetry."""
+    def whole(self) -> Node:
+        """All plans."""
         budget = self.instance.budget
         if self.given:
             level = np.empty(self.count, dtype=np.int64)
@@ -101,18 +101,19 @@ class Branching:
             for number, matching in enumerate(own):
                 level[matching] = number
             high = [min(float(self.most[m].min()), budget / float(self.times[m].max())) for m in own]
-            return [Node(level, np.ones(self.count, dtype=bool), np.zeros(len(own)), np.array(high))]
+            return Node(level, np.ones(self.count, dtype=bool), np.zeros(len(own)), np.array(high))
         if not self.leveled:
             high = np.minimum(self.most, budget / self.times)
             every = np.arange(self.count)
-            return [Node(every, np.ones(self.count, dtype=bool), np.zeros(self.count), high)]
-        most = self.rounds
-        whole = Node(
-            np.zeros(self.count, dtype=np.int64),
-            np.zeros(self.count, dtype=bool),
-            np.zeros(1),
-            np.array([min(1.0, most)]),
-        )
+            return Node(every, np.ones(self.count, dtype=bool), np.zeros(self.count), high)
+        none, undecided = np.zeros(self.count, dtype=np.int64), np.zeros(self.count, dtype=bool)
+        return Node(none, undecided, np.zeros(1), np.array([min(1.0, self.rounds)]))
+
+    def roots(self) -> list[Node]:
+        """Nodes that have all plans, but for symmetry."""
+        whole = self.whole()
+        if not self.leveled:
+            return [whole]
         orbits = automorphisms(self.instance.network).edge_orbits
         found, left = list[Node](), whole
         for orbit in range(int(orbits.max()) + 1):

@@ -24,6 +24,7 @@ from ddlopt.models.aggregation.registers.relaxation import (
     relaxation_bound,
 )
 from ddlopt.models.errors import InstanceError, SolutionError, SolverError
+from ddlopt.models.linear_proof import exact_model, step_of
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -190,6 +191,19 @@ def _crowded(goal: Goal) -> RegisterInstance:
     return RegisterInstance(
         name="crowded", parameters=4, arrays=2, capacity=4, entries=2, batches=(*pairs, (0, 1, 2, 3)), goal=goal
     )
+
+
+def test_what_a_batch_takes_is_whole() -> None:
+    """So that a proof rounds its bound up: objectives are multiples of the weights' common divisor."""
+    cases: list[tuple[Goal, float, Any]] = [
+        ("packets", 1.0, 1),
+        ("collisions", 1.0, 1),
+        ("collisions", 0.25, Fraction(1, 4)),
+    ]
+    for goal, weight, step in cases:
+        crowded = _crowded(goal)
+        instance = crowded.model_copy(update={"weights": (weight,) * len(crowded.batches)})
+        assert step_of(exact_model(build_model("aggregation", CountPlacement(), instance))) == step
 
 
 def test_relaxations_are_where_they_are_said_to_be() -> None:

@@ -47,6 +47,9 @@ class CountPlacement:
 
     Without that the relaxation is at the floors: with x = 1/R every batch is spread evenly.
 
+    What a batch takes is a whole number where counts are, and is said to be one: where weights are whole, too, bounds
+    are rounded up to the next whole number.
+
     Parameters
     ----------
     symmetry : {"none", "fixing", "columns"}
@@ -214,7 +217,12 @@ def _add_costs(
     rows: Rows, block: pyo.Block, instance: RegisterInstance, batches: Merged, counts: list[list[int]]
 ) -> None:
     floors = batches.floors.tolist()
-    block.cost = pyo.Var(block.BATCHES, bounds=lambda _, t: (floors[t], None), doc="packets or pairs of the batch")
+    block.cost = pyo.Var(
+        block.BATCHES,
+        domain=pyo.Integers,
+        bounds=lambda _, t: (floors[t], None),
+        doc="packets or pairs of the batch",
+    )
     terms = list(zip(batches.weights.tolist(), block.cost.values(), strict=True))
     block.objective = pyo.Expression(expr=linear(terms, batches.constant))
 

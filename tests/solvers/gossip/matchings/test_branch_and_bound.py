@@ -14,6 +14,7 @@ from ddlopt.models.gossip import MatchingsInstance, Network
 from ddlopt.models.gossip.matchings.lifted_moments import lent_bound
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment
+from ddlopt.solvers.gossip.matchings.branch_and_bound import MatchingsBranchAndBound
 from ddlopt.solvers.gossip.matchings.branching import Branching
 from ddlopt.solvers.gossip.matchings.lifted import LiftedProgram
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
@@ -79,6 +80,31 @@ def test_no_plan_of_a_grid_is_better(seed):
     assert found.checked
     assert found.gap <= 1e-3
     assert found.bound <= least_on_a_grid(asked, 4)
+
+
+@for_each("seed", [1, 6, *map(slow, range(10, 25))])
+def test_one_at_a_time_is_the_best_of_all_splits(seed):
+    network = drawn(seed).network
+    asked = MatchingsInstance(name="single", network=network, budget=0.5 + seed % 3 / 4, activation="single")
+    each = [asked.model_copy(update={"matchings": split}) for split in splits(network.edges)]
+    best = min(ddlopt.solve(given, "single-matching").objective for given in each)
+    found = ddlopt.solve(asked, gap=1e-5)
+    assert found.gap <= 1e-5
+    assert found.bound - 1e-7 <= best <= found.objective + 1e-7
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"matchings": ((0,), (1,))}, "single-matching is for that"),
+        ({"times": (1.0, 2.0)}, "take equally long"),
+        ({"edge_budgets": (1.0, 1.0)}, "have no budgets"),
+    ],
+)
+def test_single_matchings_without_levels_are_refused(more, reason):
+    path = Network(nodes=3, edges=((0, 1), (1, 2)))
+    asked = MatchingsInstance(name="path", network=path, budget=1.0, activation="single", **more)
+    assert reason in MatchingsBranchAndBound().refuses(asked)
 
 
 @for_each("seed", range(200))
