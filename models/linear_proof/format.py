@@ -18,9 +18,11 @@ _FIELDS = {"format", "version", "instance", "instance_digest", "method", "model_
 _OF_CUTS = 3
 """The version that has cuts, and a field for them."""
 _OPTIONAL = {"cuts", "cutoff"}
+"""Fields that only a file of that version has."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 # What follows keeps a hostile file from taking all memory or hours; honest ones stay far below.
 _MOST_NODES = 2_000_000
+# Honest searches make some hundred.
 _MOST_CUTS = 100_000
 # Doubles go down to 2**-1074, and multipliers are rounded to far fewer bits.
 _MOST_EXPONENT = 2_000

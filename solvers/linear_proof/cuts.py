@@ -23,6 +23,7 @@ from ddlopt.models.linear_proof.cuts import Strengthened, row_of, sum_of, with_c
 Vector = npt.NDArray[np.float64]
 
 _ROUNDS = 20
+"""Of cuts; later ones, made from many before, have long numbers and close little."""
 _PART = 0.15
 """Of the time, in which cuts are looked for."""
 _CANDIDATES = 80
@@ -32,6 +33,7 @@ _TAKEN = 40
 _GAIN = 0.01
 """Part of what is missing to the claim by which some rounds have to raise the bound, or they are the last ones."""
 _PATIENCE = 3
+"""How many rounds these are: one may gain nothing where the next does."""
 _WORTH = 0.1
 """Part of what was missing that all cuts together have to close, or the tree is searched without them."""
 _FROM_HALF = 0.49
@@ -42,8 +44,12 @@ _ALIKE = 0.95
 """Cosine of the angle between two cuts of which one is enough."""
 _DIVISORS = 120
 """Multipliers are tried as fractions with a divisor up to this before powers of two: cuts of few digits."""
+_NEAR = 1e-7
+"""Of a whole number: what the simplex method's rounding leaves of a multiplier's fraction."""
 _BITS = (16, 40)
+"""Of multipliers that are no such fractions: the fewest that cut nearly as deep."""
 _NOISE = 1e-9
+"""What the simplex method leaves where there should be 0: such multipliers are left out. Only steers the search."""
 _LEFT_OF_DEPTH = 0.8
 """Part of the depth at 40 bits that fewer have to keep."""
 
@@ -307,7 +313,7 @@ def _divisors(values: list[float]) -> Iterator[int]:
     array = np.array(values)
     for divisor in range(1, _DIVISORS + 1):
         times = array * divisor
-        if np.abs(times - np.round(times)).max() < 1e-7 * divisor:
+        if np.abs(times - np.round(times)).max() < _NEAR * divisor:
             yield divisor
             return
     for bits in _BITS:
