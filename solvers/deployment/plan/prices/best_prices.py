@@ -12,7 +12,7 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.silent_highs import SilentHighs
-from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, Weights, eliminate, weigh
+from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, Sampled, Weights, eliminate, weigh
 from ddlopt.solvers.deployment.plan.prices.quantities import Quantities, quantities
 from ddlopt.solvers.deployment.plan.prices.rows import OfPlan, Row, weights_of
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
@@ -109,12 +109,29 @@ class BestPrices:
 
     def least(self, prices: Floats) -> tuple[float, Ints]:
         """A bound on the priced rows of every plan, and a plan."""
-        stacks = zip(*self._rows.values(), strict=True)
-        weights = Weights(*(np.ascontiguousarray(np.tensordot(prices, np.array(each), 1)) for each in stacks))
+        rows = [(price, row) for price, row in zip(prices.tolist(), self._rows.values(), strict=True) if price]
+        weights = Weights(*(sum(price * row[field] for price, row in rows) for field in range(len(rows[0][1]))))
         own, chosen = self.buckets, np.zeros(len(self.figures.counts), np.int64)
-        weigh(self._arrays, weights, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
+        sampled = self._sampled(weights)
+        weigh(self._arrays, weights, sampled, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
         bound_s = eliminate(own, self.figures.counts, self._cost, self._tables, chosen)
         return bound_s * (1.0 - BOUND_MARGIN), chosen
+
+    def _sampled(self, weights: Weights) -> Sampled:
+        """Costs of what prices of samples and of sums from servers say."""
+        figures, samples = self.figures, self.figures.samples
+        place = np.arange(len(figures.group))[:, None]
+        own_s = np.einsum("ok,osk->os", weights.sample, samples.own_s)
+        choice_s = own_s[place, figures.seat] + np.einsum("ok,ock->oc", weights.sync, samples.sync_s)
+        choice_s += np.einsum("ol,ocl->oc", weights.back, samples.back_s)
+        pair_s = np.zeros(figures.delay_s.shape)
+        for pair in np.flatnonzero(weights.passed.any(axis=1)).tolist():
+            size, (maker, reader) = samples.size_bytes[pair], figures.pairs[pair].tolist()
+            used = np.flatnonzero(weights.passed[pair])
+            seats = np.ix_(used, samples.kind[maker], samples.kind[reader])
+            each_s = samples.per_byte_s[seats] * size + samples.fixed_s[seats] * (size > 0)
+            pair_s[pair] = np.tensordot(weights.passed[pair, used], each_s, 1)
+        return Sampled(np.ascontiguousarray(choice_s), pair_s)
 
     def _see(self, plan: Ints, most: int | None) -> int:
         """Add a plan, and its largest rows that say more than the bound; returns how many."""

@@ -25,6 +25,11 @@ class Weights(NamedTuple):
     delay : (pairs,)
     carried, lone_carried : (pairs, links)
         The second where the reader is not copied.
+    sample, sync : (operators, samples)
+        The replica that has a sample, and what its gradient takes after it.
+    passed : (pairs, samples)
+    back : (operators, links)
+        Sums of gradients from servers.
     """
 
     load: Floats
@@ -33,6 +38,23 @@ class Weights(NamedTuple):
     delay: Floats
     carried: Floats
     lone_carried: Floats
+    sample: Floats
+    sync: Floats
+    passed: Floats
+    back: Floats
+
+
+class Sampled(NamedTuple):
+    """Costs of samples and of sums from servers, put together by their prices.
+
+    Parameters
+    ----------
+    choice_s : (operators, choices)
+    pair_s : (pairs, seats, seats)
+    """
+
+    choice_s: Floats
+    pair_s: Floats
 
 
 class Figures(NamedTuple):
@@ -82,7 +104,8 @@ class Buckets(NamedTuple):
     before_table: Ints
 
 
-_WEIGHTS = "record(Weights, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1])"
+_WEIGHTS = "record(Weights, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1]" + ", f8[:, ::1]" * 6 + ")"
+_SAMPLED = "record(Sampled, f8[:, ::1], f8[:, :, ::1])"
 _FIGURES = (
     "record(Figures, i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], f8[:, ::1], f8[:, :, ::1], i8[:, ::1],"
     " f8[:, :, ::1], f8[:, :, :, ::1])"
@@ -90,9 +113,16 @@ _FIGURES = (
 _BUCKETS = "record(Buckets" + ", i8[::1]" * 13 + ")"
 
 
-@kernel(f"void({_FIGURES}, {_WEIGHTS}, i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1])")
+@kernel(f"void({_FIGURES}, {_WEIGHTS}, {_SAMPLED}, i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1])")
 def weigh(
-    figures: Figures, weights: Weights, table_at: Ints, of_pair: Ints, turned: Ints, cost: Floats, tables: Floats
+    figures: Figures,
+    weights: Weights,
+    sampled: Sampled,
+    table_at: Ints,
+    of_pair: Ints,
+    turned: Ints,
+    cost: Floats,
+    tables: Floats,
 ) -> None:
     """Costs (groups, choices) of choices, and those of two neighbours into ``tables``."""
     operators, _, columns = figures.load_s.shape
@@ -102,7 +132,7 @@ def weigh(
     for place in range(operators):
         group = figures.group[place]
         for c in range(figures.counts[group]):
-            sum_s = weights.least[place] * figures.least_s[place, c]
+            sum_s = sampled.choice_s[place, c] + weights.least[place] * figures.least_s[place, c]
             for q in range(columns):
                 sum_s += weights.load[place, q] * figures.load_s[place, c, q]
             if figures.copied[place, c] == 0:
@@ -115,11 +145,13 @@ def weigh(
         weight = weights.delay[pair]
         for k in range(links):
             weight += weights.carried[pair, k] + weights.lone_carried[pair, k]
+        for k in range(weights.passed.shape[1]):
+            weight += weights.passed[pair, k]
         if weight == 0.0:
             continue
         for a in range(seats):
             for b in range(seats):
-                sum_s = weights.delay[pair] * figures.delay_s[pair, a, b]
+                sum_s = sampled.pair_s[pair, a, b] + weights.delay[pair] * figures.delay_s[pair, a, b]
                 for k in range(links):
                     here = weights.carried[pair, k]
                     if figures.copies[reader, b] == 0:

@@ -10,6 +10,7 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance, Tensor
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
 from ddlopt.solvers.deployment.plan.actions import Action
 from ddlopt.solvers.deployment.plan.choices import Choice, Choices
+from ddlopt.solvers.deployment.plan.prices.samples import Samples, drawn, holders, own_s, passed_on, served_s
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
 
 Bools = npt.NDArray[np.bool_]
@@ -46,6 +47,7 @@ class Quantities(NamedTuple):
         Whether the second needs what the first makes, directly or not.
     machines : int
         Device groups.
+    samples : Samples
     """
 
     choices: Choices
@@ -62,6 +64,7 @@ class Quantities(NamedTuple):
     carried_s: Floats
     after: Bools
     machines: int
+    samples: Samples
 
 
 def representatives(instance: DeploymentInstance) -> Choices:
@@ -103,6 +106,8 @@ def quantities(instance: DeploymentInstance) -> Quantities:
     most, columns = int(counts.max()), machines + 1 + len(kinds.links) + 2
     seat, copied = np.zeros((operators, most), np.int64), np.zeros((operators, most), bool)
     least_s, load_s = np.zeros((operators, most)), np.zeros((operators, most, columns))
+    samples, links = kinds.samples, len(kinds.links)
+    sync_s, back_s = np.zeros((operators, most, len(samples))), np.zeros((operators, most, links))
     own_kinds = []
     for place, operator in enumerate(instance.operators):
         rows = seats.seat[place, : counts[group[place]]]
@@ -123,14 +128,23 @@ def quantities(instance: DeploymentInstance) -> Quantities:
         reduce_s = seats.reduce_s[place, : len(rows)]
         for column in (machines, columns - 2, columns - 1):
             load_s[place, : len(rows), column] = reduce_s
+        sync_s[place, : len(rows)] = reduce_s[:, None]
         if operator.gradient_bytes:
             for place_of, number in enumerate(rows.tolist()):
                 if seats.server[place, place_of]:
-                    kinds.serve(place, known[number], operator.gradient_bytes, load_s[place, place_of])
+                    sync_s[place, place_of], back_s[place, place_of] = kinds.serve(
+                        place, known[number], operator.gradient_bytes, load_s[place, place_of]
+                    )
     copies = np.zeros((operators, max(map(len, own_kinds))), bool)
     for place in range(operators):
         copies[place, seat[place][copied[place]]] = True
-    pairs, delay_s, carried_s = kinds.between(own_kinds, copies.shape[1])
+    pairs, delay_s, carried_s, size_bytes = kinds.between(own_kinds, copies.shape[1])
+    kind, sample_s = np.zeros(copies.shape, np.int64), np.zeros((*copies.shape, len(samples)))
+    for place, own in enumerate(own_kinds):
+        kind[place, : len(own)] = own
+        for seat_of, each in enumerate(own):
+            row = known[int(kinds.first[each])]
+            sample_s[place, seat_of] = own_s(instance, instance.operators[place].times_s, row, samples)
     return Quantities(
         choices=choices,
         counts=counts,
@@ -146,6 +160,7 @@ def quantities(instance: DeploymentInstance) -> Quantities:
         carried_s=carried_s,
         after=_after(instance),
         machines=machines,
+        samples=Samples(kind, sample_s, kinds.sample_per_byte_s, kinds.sample_fixed_s, size_bytes, sync_s, back_s),
     )
 
 
@@ -171,24 +186,37 @@ class _Kinds:
         self._size = size
         self._sorted = np.argsort(self.of, kind="stable")
         self._starts = np.searchsorted(self.of[self._sorted], np.arange(len(names)))
+        self.first = self._sorted[self._starts]
+        self.samples = drawn(known)
+        of_rows = passed_on(known, entries, self.samples)
+        self.sample_per_byte_s, self.sample_fixed_s = map(self._least, of_rows)
 
-    def serve(self, place: int, row: tuple[Replica, ...], size_bytes: float, load_s: Floats) -> None:
-        """Add what a gradient and its server cost, with the time to the server and back."""
+    def serve(self, place: int, row: tuple[Replica, ...], size_bytes: float, load_s: Floats) -> tuple[Floats, Floats]:
+        """Add what a gradient and its server cost, with the time to the server and back.
+
+        Returns the time that the gradient of each sample takes (samples,), and work of links with sums (links,).
+        """
         latency_s, devices = self.instance.latency_s, [each.device for each in row]
         server, first = devices[place % len(devices)], len(self.instance.device_groups) + 1
         others = [device for device in devices if device != server]
         load_s[-1] = max(size_bytes / self.rate[server, device] for device in others) + latency_s
+        back_s = np.zeros(len(self.links))
         load_s[-2] = load_s[-1] + max(size_bytes / self.rate[device, server] for device in others) + latency_s
         for device in others:
             for way in ((device, server), (server, device)):
                 if self.link[way] >= 0:
-                    load_s[first + self.links.index(self.link[way])] += size_bytes / self.rate[way] + latency_s
+                    link, time_s = self.links.index(self.link[way]), size_bytes / self.rate[way] + latency_s
+                    load_s[first + link] += time_s
+                    back_s[link] += time_s * (way[0] == server)
+        own_s = served_s(row, place % len(devices), size_bytes, self.rate, latency_s)
+        return np.where(holders(row, self.samples), own_s[:, None], np.inf).min(axis=0), back_s
 
-    def between(self, kinds: list[Ints], most: int) -> tuple[Ints, Floats, Floats]:
-        """Pairs of operators, delays between their seats, and work of links."""
+    def between(self, kinds: list[Ints], most: int) -> tuple[Ints, Floats, Floats, Floats]:
+        """Pairs of operators, delays between their seats, work of links, and bytes of their largest tensors."""
         rank = {place: k for k, place in enumerate(self.instance.order)}
         delays: dict[tuple[int, int], Floats] = {}
         carried: dict[tuple[int, int], Floats] = {}
+        size_bytes: dict[tuple[int, int], float] = {}
         for tensor in self.instance.tensors:
             readers = sorted(tensor.consumers, key=rank.__getitem__)
             delay_s, busy_s = self._of(tensor)
@@ -196,6 +224,7 @@ class _Kinds:
                 pair = tensor.producer, reader
                 own = np.ix_(kinds[pair[0]], kinds[pair[1]])
                 delays[pair] = np.maximum(delays[pair], delay_s[own]) if pair in delays else delay_s[own]
+                size_bytes[pair] = max(size_bytes.get(pair, 0.0), tensor.size_bytes)
                 work = busy_s[:, kinds[pair[0]]][:, :, kinds[pair[1]]] * (place == 0)
                 carried[pair] = carried[pair] + work if pair in carried else work
         pairs = np.array([*delays], np.int64).reshape(-1, 2)
@@ -204,7 +233,7 @@ class _Kinds:
             size = delays[pair].shape
             all_delays[k, : size[0], : size[1]] = delays[pair]
             all_work[k, :, : size[0], : size[1]] = carried[pair]
-        return pairs, all_delays, all_work
+        return pairs, all_delays, all_work, np.array([*size_bytes.values()])
 
     def _of(self, tensor: Tensor) -> tuple[Floats, Floats]:
         """Delays (kinds, kinds) and work (links, kinds, kinds)."""

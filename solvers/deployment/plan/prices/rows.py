@@ -16,7 +16,8 @@ class Row(NamedTuple):
     """Of a resource (a column, or ``NONE``): a path to ``first`` and one from ``last``, where there are these.
 
     ``head`` are the pairs on the path to ``first``, which says what operators are on it; ``tail`` the operators from
-    ``last`` to the end.
+    ``last`` to the end. With a ``sample`` the path to ``first`` is that of whatever has this sample of the batch, and
+    what comes after it waits for all samples: gradients and what the channel does with them, or sums from servers.
     """
 
     resource: int
@@ -24,6 +25,7 @@ class Row(NamedTuple):
     last: int
     head: tuple[int, ...]
     tail: tuple[int, ...]
+    sample: int = NONE
 
 
 def weights_of(figures: Quantities, row: Row) -> Weights:
@@ -38,7 +40,12 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
         np.zeros(pairs),
         np.zeros((pairs, links)),
         np.zeros((pairs, links)),
+        *(np.zeros((size, figures.samples.own_s.shape[2])) for size in (operators, operators, pairs)),
+        np.zeros((operators, links)),
     )
+    if row.sample != NONE:
+        _weigh_sample(figures, row, found)
+        return found
     found.delay[list(row.head)] = 1.0
     if row.first != NONE:
         found.least[row.first] = 1.0
@@ -68,6 +75,20 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
     return found
 
 
+def _weigh_sample(figures: Quantities, row: Row, found: Weights) -> None:
+    found.passed[list(row.head), row.sample] = 1.0
+    found.sample[[row.first, *figures.pairs[list(row.head), 0]], row.sample] = 1.0
+    if row.resource == NONE:
+        found.sync[row.first, row.sample] = 1.0
+        return
+    after = figures.after[row.first].copy()
+    after[row.first] = True
+    if row.resource == figures.machines:
+        found.load[after, row.resource] = 1.0
+    else:
+        found.back[after, row.resource - figures.machines - 1] = 1.0
+
+
 class OfPlan:
     """The figures of one plan, given as a choice for each group: rows by their value, and the largest rows."""
 
@@ -81,6 +102,11 @@ class OfPlan:
         seats = figures.seat[one, chosen[one]], figures.seat[other, chosen[other]]
         self.delay_s, self.carried_s = figures.delay_s[pairs, *seats], figures.carried_s[pairs, :, *seats]
         self.lone_carried_s = self.carried_s * ~figures.copies[other, seats[1]][:, None]
+        samples, seat = figures.samples, figures.seat[places, chosen]
+        self.sample_s, self.sync_s = samples.own_s[places, seat], samples.sync_s[places, chosen]
+        self.back_s, kind = samples.back_s[places, chosen], samples.kind[places, seat]
+        per_byte_s, fixed_s = (each[:, kind[one], kind[other]].T for each in (samples.per_byte_s, samples.fixed_s))
+        self.passed_s = samples.size_bytes[:, None] * per_byte_s + (samples.size_bytes > 0)[:, None] * fixed_s
 
     def value_s(self, weights: Weights) -> float:
         """Of a row, or of a sum of rows."""
@@ -91,6 +117,10 @@ class OfPlan:
             (weights.delay, self.delay_s),
             (weights.carried, self.carried_s),
             (weights.lone_carried, self.lone_carried_s),
+            (weights.sample, self.sample_s),
+            (weights.sync, self.sync_s),
+            (weights.passed, self.passed_s),
+            (weights.back, self.back_s),
         )
         return float(sum((weight * own).sum() for weight, own in parts))
 
@@ -129,11 +159,44 @@ class OfPlan:
                 lone_s = self.lone_s[:, resource] if resource < machines else self.lone_carried_s[:, link]
                 all_s = before.T @ lone_s if resource < machines else lone_s @ readers
                 add(np.where(all_s > 0, all_s + from_s, 0.0), resource, "last")
-        found.sort(key=lambda each: -each[0])
-        return [
+        rows = [
             (value_s, Row(resource, first, last, _head(figures, via, first), _tail(onward, last)))
             for value_s, resource, first, last in found
         ]
+        return sorted(rows + self._of_samples(within), key=lambda each: -each[0])
+
+    def _of_samples(self, within: Floats) -> list[tuple[float, Row]]:
+        """The largest rows of paths of samples."""
+        figures, machines = self.figures, self.figures.machines
+        to_s, via = self._sample_heads()
+        works = [(NONE, self.sync_s), (machines, (within @ self.load_s[:, machines])[:, None])]
+        for link in range(self.back_s.shape[1]):
+            work_s = (within @ self.back_s[:, link])[:, None]
+            if work_s.any():
+                works.append((machines + 1 + link, np.where(work_s > 0, work_s, -to_s)))
+        found = []
+        for resource, work_s in works:
+            values = to_s + work_s
+            first, sample = divmod(int(values.argmax()), to_s.shape[1])
+            head = _head(figures, via[:, sample], first)
+            found.append((float(values[first, sample]), Row(resource, first, NONE, head, (), sample)))
+        return found
+
+    def _sample_heads(self) -> tuple[Floats, Ints]:
+        """When what has a sample of the output of each operator ends at least, and the pair that says so."""
+        figures = self.figures
+        to_s = np.zeros_like(self.sample_s)
+        via = np.full(to_s.shape, NONE)
+        incoming: list[list[int]] = [[] for _ in figures.group]
+        for pair, reader in enumerate(figures.pairs[:, 1].tolist()):
+            incoming[reader].append(pair)
+        for place in figures.order.tolist():
+            for pair in incoming[place]:
+                there_s = to_s[figures.pairs[pair, 0]] + self.passed_s[pair]
+                later = there_s > to_s[place]
+                to_s[place, later], via[place, later] = there_s[later], pair
+            to_s[place] += self.sample_s[place]
+        return to_s, via
 
     def _heads(self) -> tuple[Floats, Ints]:
         """When the first replica of each operator ends at least, and the pair that says so."""
