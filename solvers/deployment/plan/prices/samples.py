@@ -97,4 +97,6 @@ def served_s(row: tuple[Replica, ...], server: int, size_bytes: float, rate: Flo
     devices = [each.device for each in row]
     to = devices[server]
     back_s = max(size_bytes / rate[to, device] for device in devices if device != to) + latency_s
-    return np.array([back_s + (size_bytes / rate[device, to] + latency_s if device != to else 0.0) for device in devices])
+    return np.array(
+        [back_s + (size_bytes / rate[device, to] + latency_s if device != to else 0.0) for device in devices]
+    )

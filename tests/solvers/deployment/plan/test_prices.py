@@ -7,14 +7,16 @@ import pytest
 from deployment_plans import random_deployment, random_instance
 from volume import for_each, seeds
 
-from ddlopt.models.deployment import evaluate
+from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
+from ddlopt.models.deployment.plan.instance import CollectiveCost, DeviceGroup, Operator, Tensor
+from ddlopt.models.deployment.plan.solution import GroupPlan
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.brute_force import BruteForce
 from ddlopt.solvers.deployment.plan.choices import Choice
 from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.solvers.deployment.plan.prices.method import PlanPrices
 from ddlopt.solvers.deployment.plan.prices.quantities import quantities
-from ddlopt.solvers.deployment.plan.prices.rows import OfPlan
+from ddlopt.solvers.deployment.plan.prices.rows import OfPlan, weights_of
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 
@@ -55,10 +57,43 @@ def test_no_row_is_above_the_time_of_a_plan(seed):
     for _ in range(25):
         deployment = random_deployment(rng, instance)
         time_s = float(evaluate(instance, deployment).objective)
-        value_s, row = OfPlan(figures, as_choices(instance, figures, deployment)).largest()[0]
-        assert value_s <= time_s * (1 + 1e-9), (row, deployment)
-        near = max(near, value_s / time_s)
+        of_plan = OfPlan(figures, as_choices(instance, figures, deployment))
+        for value_s, row in of_plan.largest():
+            assert value_s <= time_s * (1 + 1e-9), (row, deployment)
+            assert of_plan.value_s(weights_of(figures, row)) == pytest.approx(value_s, abs=1e-12)
+            near = max(near, value_s / time_s)
     assert near > 0.7
+
+
+def test_paths_of_samples_see_the_slowest_replica_of_an_even_split():
+    """Two operators on a quick and a slow device: nobody starts the gradient before the slow one has ended."""
+    operators = tuple(
+        Operator(name=name, group=0, times_s={"quick": (0.1,), "slow": (0.4,)}, gradient_bytes=8.0 * place)
+        for place, name in enumerate(("first", "second"))
+    )
+    instance = DeploymentInstance(
+        name="slow",
+        operators=operators,
+        tensors=(Tensor(producer=0, consumers=(1,), size_bytes=10.0),),
+        device_groups=tuple(
+            DeviceGroup(type=kind, count=1, memory_bytes=1e9, bandwidth_bytes_per_s=1.0) for kind in ("quick", "slow")
+        ),
+        bandwidth_bytes_per_s=np.full((2, 2), 100.0),
+        shares=(1.0,),
+        latency_s=0.01,
+        all_reduce=CollectiveCost(s_per_byte=(0.1,), fixed_s=(0.0,), at_bytes_per_s=100.0),
+    )
+    plan = Deployment(
+        instance="slow",
+        instance_digest=instance.digest,
+        groups=(GroupPlan(device_groups=(0, 1), mode="all_reduce"),),
+    )
+    figures = quantities(instance)
+    largest = OfPlan(figures, as_choices(instance, figures, plan)).largest()
+    time_s = float(evaluate(instance, plan).objective)
+    assert largest[0][0] == pytest.approx(time_s)
+    assert largest[0][1].sample >= 0
+    assert max(value_s for value_s, row in largest if row.sample < 0) < 0.99 * time_s
 
 
 @for_each("seed", seeds(4, 60))
