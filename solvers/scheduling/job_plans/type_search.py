@@ -70,7 +70,7 @@ class TypeSearch:
             self.master.close()
         best = max(candidates, key=lambda one: _worth(self.instance, one), default=None)
         found, more = TypeWindows().answer(self.instance, seed, self.clock, best)
-        return found, self.figures | more
+        return found, {**self.figures, **more}
 
     def by_slot(self, prices: Floats) -> Floats:
         """(T, K R) prices of slots, by those of the intervals."""
