@@ -55,12 +55,12 @@ class PlanRater:
         self.duplicated: Ints | None = None
         self.best: Ints | None = None
         self.best_rating = WORST
-        self._simulator = Simulator(instance, self.actions)
+        self.simulator = Simulator(instance, self.actions)
 
     def rate(self, row: Ints, above_s: float = math.inf) -> Rating:
         """Rating of (groups,) actions; infinite where the step is seen to take more than ``above_s``."""
         self.rated += 1
-        run = self._simulator.run(row, self.duplicated, above=above_s)
+        run = self.simulator.run(row, self.duplicated, above=above_s)
         if math.isinf(run.time_s):
             return WORST
         rating = Rating(max(run.excess_bytes, 0.0), run.time_s)

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
-from ddlopt.solvers.deployment.plan.prior.priors import PRIORS, Prior, PriorName, prior_named
+from ddlopt.solvers.deployment.plan.prior.decode import beam
+from ddlopt.solvers.deployment.plan.prior.priors import PRIORS, Prior, PriorName, State, prior_named
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
@@ -16,22 +17,38 @@ from ddlopt.solvers.names import spelled
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_ROOM = "ddlopt.solvers.deployment.plan"
+Decode = Literal["playouts", "argmax", "beam"]
+DECODES: tuple[Decode, ...] = get_args(Decode)
+Fill = Literal["first", "prior"]
+FILLS: tuple[Fill, ...] = get_args(Fill)
+_PLAYOUTS = 800
+"""TAG's default."""
+_WIDTH = 8
+"""Of a beam: with 40 groups it rates 320 plans, fewer than there are playouts."""
 _CHILDREN_AT_ONE = 10
 """Exploration weighs the root of the number of actions divided by this, as in TAG's released code."""
 
 
 @dataclass
 class _Node:
-    """A partial deployment; arrays have an entry an action of the next group, and are empty where all are decided."""
+    """A partial deployment; arrays have an entry an action of the next group, and are empty where all are decided.
+
+    The prior is asked for where the search goes on from the node, which is rare; ``noise`` then decides between equals.
+    ``likeliest`` are the actions of all groups that it prefers there.
+    """
 
     reward: float
-    prior: Floats
+    noise: Floats
     visits: Ints
     mean: Floats
+    prior: Floats | None = None
+    likeliest: Ints | None = None
     children: dict[int, "_Node"] = field(default_factory=dict)
 
     def choose(self, weight: float) -> int:
         """The child with the highest upper confidence bound."""
+        assert self.prior is not None
         scores = self.mean + weight * self.prior * math.sqrt(self.visits.sum() + 1) / (1 + self.visits)
         return int(np.argmax(scores))
 
@@ -46,26 +63,33 @@ class TreeSearch:
         Of the actions of each group.
     rng : numpy.random.Generator
         For the order of children of equal score.
+    fill : {"first", "prior"}
+        What groups that are not decided do: as the first one, or what the prior prefers at the node above.
     """
 
-    def __init__(self, rater: PlanRater, prior: Prior, rng: np.random.Generator) -> None:
-        self.rater, self.prior, self.rng = rater, prior, rng
+    def __init__(self, rater: PlanRater, prior: Prior, rng: np.random.Generator, fill: Fill = "first") -> None:
+        self.rater, self.prior, self.rng, self.fill = rater, prior, rng, fill
         self.order = rater.by_work
         self.weight = math.sqrt(len(rater.actions) / _CHILDREN_AT_ONE)
         baseline = rater.baseline()
         self.baseline_s = rater.rate(baseline).time_s
+        self._baseline = baseline
         self.root = self._node(0, 0.0)
+        self.above: list[int] = []
 
     def playout(self) -> None:
         """Go down the tree to a deployment that is new, or complete, and tell all nodes on the way what it is worth."""
-        node, chosen, path = self.root, [], []
-        while len(node.prior):
+        node, chosen, path = self.root, self.above.copy(), []
+        while len(node.noise):
+            if node.prior is None:
+                self._ask(node, chosen)
             action = node.choose(self.weight)
             path.append((node, action))
             chosen.append(action)
             new = action not in node.children
             if new:
-                node.children[action] = self._node(len(chosen), self._reward(self.rater.rate(self._row(chosen))))
+                row = self._row(chosen, node.likeliest if self.fill == "prior" else None)
+                node.children[action] = self._node(len(chosen), self._reward(self.rater.rate(row)))
             node = node.children[action]
             if new:
                 break
@@ -73,9 +97,24 @@ class TreeSearch:
             above.visits[action] += 1
             above.mean[action] += (node.reward - above.mean[action]) / above.visits[action]
 
-    def _row(self, chosen: list[int]) -> Ints:
-        """Groups that are not decided do as the first one."""
-        row = self.rater.uniform(chosen[0])
+    def go_down(self, action: int) -> None:
+        """Make a child of the root the root."""
+        self.root, self.above = self.root.children[action], [*self.above, action]
+
+    def _ask(self, node: _Node, chosen: list[int]) -> None:
+        """What the prior says at a node."""
+        table = self.prior.tables([self.state(chosen)])[0]
+        node.prior, node.likeliest = table[self.order[len(chosen)]] * node.noise, table.argmax(axis=1)
+
+    def state(self, chosen: list[int]) -> State:
+        """With the first groups in the order of work decided."""
+        return State(self._row(chosen), self.order[: len(chosen)])
+
+    def _row(self, chosen: list[int], others: Ints | None = None) -> Ints:
+        """Groups that are not decided do as in ``others``, or as the first one; all as the baseline where none is."""
+        if not chosen:
+            return self._baseline
+        row = self.rater.uniform(chosen[0]) if others is None else others.copy()
         row[self.order[: len(chosen)]] = chosen
         return row
 
@@ -87,12 +126,10 @@ class TreeSearch:
         return gain if gain <= 1 else gain**0.25
 
     def _node(self, depth: int, reward: float) -> _Node:
-        if depth == len(self.order):
-            return _Node(reward, np.empty(0), np.empty(0, dtype=np.int64), np.empty(0))
-        prior = self.prior(int(self.order[depth]))
+        actions = len(self.rater.actions) if depth < len(self.order) else 0
         # Noise that decides between equals alone.
-        shuffled = prior * (1 + 1e-9 * self.rng.random(len(prior)))
-        return _Node(reward, shuffled, np.zeros(len(prior), dtype=np.int64), np.zeros(len(prior)))
+        noise = 1 + 1e-9 * self.rng.random(actions)
+        return _Node(reward, noise, np.zeros(actions, dtype=np.int64), np.zeros(actions))
 
 
 @dataclass(frozen=True)
@@ -105,12 +142,19 @@ class Tag(Heuristic, uses=("seed",)):
 
     Parameters
     ----------
-    prior : {"uniform", "bound", "learned"}
+    prior : {"uniform", "bound", "learned", "graph"}
         See :mod:`ddlopt.solvers.deployment.plan.prior.priors`.
     playouts : int
         As many as TAG's default; fewer where the time is up.
     by_speed : bool
         Whether the batch may also be split by speed, which TAG does not do.
+    decode : {"playouts", "argmax", "beam"}
+        Search the tree, or do without: take the likeliest action of each group, or keep a beam of likely plans. The
+        best plan met on the way is the answer.
+    width : int
+        Of the beam.
+    fill : {"first", "prior"}
+        Of playouts: what groups that are not decided do, as the first one, as in TAG, or what the prior prefers.
 
     References
     ----------
@@ -119,27 +163,53 @@ class Tag(Heuristic, uses=("seed",)):
     """
 
     prior: PriorName = "uniform"
-    playouts: int = 800
+    playouts: int = _PLAYOUTS
     by_speed: bool = False
+    decode: Decode = "playouts"
+    width: int = _WIDTH
+    fill: Fill = "first"
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
     covers = DeploymentInstance
 
     def __post_init__(self) -> None:
-        if self.prior not in PRIORS:
-            raise ValueError(f"prior is {self.prior!r}; use one of: {', '.join(PRIORS)}")
-        if self.playouts < 1:
-            raise ValueError(f"playouts is {self.playouts}; it must be at least 1")
+        for option, value, known in (
+            ("prior", self.prior, PRIORS),
+            ("decode", self.decode, DECODES),
+            ("fill", self.fill, FILLS),
+        ):
+            if value not in known:
+                raise ValueError(f"{option} is {value!r}; use one of: {', '.join(known)}")
+        for option in ("playouts", "width"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"{option} is {getattr(self, option)}; it must be at least 1")
+        for option, value, plain in (("decode", self.decode, "playouts"), ("fill", self.fill, "first")):
+            if value != plain and self.prior == "uniform":
+                raise ValueError(f"{option}={value} takes a prior that prefers something, such as prior=graph")
+        if self.decode != "playouts" and self.fill != "first":
+            raise ValueError(f"fill does nothing with decode={self.decode}; leave it out")
+        if self.decode != "playouts" and self.playouts != _PLAYOUTS:
+            raise ValueError(f"playouts does nothing with decode={self.decode}; leave it out")
+        if self.decode != "beam" and self.width != _WIDTH:
+            raise ValueError(f"width does nothing with decode={self.decode}; give decode=beam, or leave it out")
+
+    def kernels_for(self, instance: DeploymentInstance) -> tuple[str, ...]:
+        """The simulator, and for a prior that sees the simulated step what looks at that."""
+        run, feedback = f"{_ROOM}.simulator.run", f"{_ROOM}.prior.feedback"
+        return (run, feedback) if self.prior == "graph" else (run,)
 
     @property
     def name(self) -> str:
-        """``tag``, with the prior where it is not uniform."""
-        return spelled("tag", self, "prior")
+        """``tag``, with the prior and how it is used where these are not the defaults."""
+        return spelled("tag", self, "prior", "decode", "fill")
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
-        """The best deployment that a playout came to."""
+        """The best deployment that a playout came to, or that was met on the way to the likeliest."""
         rater = PlanRater(instance, ("even", "speed") if self.by_speed else ("even",))
-        search = TreeSearch(rater, prior_named(self.prior, rater, clock), np.random.default_rng(seed))
+        prior = prior_named(self.prior, rater, clock)
+        if self.decode != "playouts":
+            said_s = beam(rater, prior, self.width if self.decode == "beam" else 1, clock)
+            return rater.deployment(), {"said_s": said_s, "rated": rater.rated}
+        search = TreeSearch(rater, prior, np.random.default_rng(seed), self.fill)
         played, known = 0, math.inf
         while played < self.playouts and not clock.expired:
             search.playout()

@@ -36,7 +36,7 @@ class Features(NamedTuple):
     actions: Floats
 
 
-class _Figures:
+class Figures:
     """Seconds and bytes of groups."""
 
     def __init__(self, instance: DeploymentInstance) -> None:
@@ -68,14 +68,14 @@ class _Figures:
 
 def features(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Features:
     """What the network is given."""
-    figures = _Figures(instance)
+    figures = Figures(instance)
     both = figures.passed + figures.passed.T
     totals = both.sum(axis=1, keepdims=True)
     edges = np.divide(both, totals, out=np.zeros_like(both), where=totals > 0)
     return Features(_nodes(instance, figures), edges, _actions(instance, figures, actions))
 
 
-def _nodes(instance: DeploymentInstance, figures: _Figures) -> Floats:
+def _nodes(instance: DeploymentInstance, figures: Figures) -> Floats:
     whole, smallest = figures.time_s[:, :, 0], figures.time_s[:, :, -1]
     place = np.empty(instance.groups)
     place[forward_order(instance)] = np.linspace(0, 1, instance.groups)
@@ -95,7 +95,7 @@ def _nodes(instance: DeploymentInstance, figures: _Figures) -> Floats:
     )
 
 
-def _actions(instance: DeploymentInstance, figures: _Figures, actions: tuple[Action, ...]) -> Floats:
+def _actions(instance: DeploymentInstance, figures: Figures, actions: tuple[Action, ...]) -> Floats:
     made = np.zeros((instance.groups, len(actions), ACTION_FEATURES))
     for number, action in enumerate(actions):
         chosen = list(action.device_groups)
@@ -118,7 +118,7 @@ def _actions(instance: DeploymentInstance, figures: _Figures, actions: tuple[Act
     return made
 
 
-def _compute_s(figures: _Figures, chosen: list[int], action: Action) -> Floats:
+def _compute_s(figures: Figures, chosen: list[int], action: Action) -> Floats:
     """(groups,) about what the slowest device computes."""
     whole, counts = figures.time_s[:, chosen, 0], figures.counts[chosen]
     if action.mode == "model_parallel" or action.split == "speed":
@@ -128,7 +128,7 @@ def _compute_s(figures: _Figures, chosen: list[int], action: Action) -> Floats:
     return slowest
 
 
-def _reduce_s(instance: DeploymentInstance, figures: _Figures, action: Action, devices: float) -> Floats:
+def _reduce_s(instance: DeploymentInstance, figures: Figures, action: Action, devices: float) -> Floats:
     """(groups,) about what synchronisation takes."""
     if action.mode == "model_parallel" or devices == 1:
         return np.zeros(instance.groups)

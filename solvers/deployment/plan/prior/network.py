@@ -48,7 +48,7 @@ def _rectified(values: Floats) -> Floats:
 
 
 @cache
-def trained() -> dict[str, npt.NDArray[np.floating]]:
+def trained(name: str = WEIGHTS) -> dict[str, npt.NDArray[np.floating]]:
     """The weights that come with the package.
 
     Raises
@@ -56,7 +56,7 @@ def trained() -> dict[str, npt.NDArray[np.floating]]:
     OptionError
         If there are none.
     """
-    file = files("ddlopt.solvers.deployment.plan.prior").joinpath(WEIGHTS)
+    file = files("ddlopt.solvers.deployment.plan.prior").joinpath(name)
     if not file.is_file():
         raise OptionError("the learned prior has no weights: python -m ddlopt.analysis.train_prior makes them")
     with file.open("rb") as stream, np.load(stream) as arrays:

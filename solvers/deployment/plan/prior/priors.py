@@ -1,8 +1,9 @@
 """Prior probabilities of actions: alike, from the relaxation of a bound, or from a network that has been trained."""
 
 import math
-from collections.abc import Callable
-from typing import Literal, get_args
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +12,66 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.actions import Action
 from ddlopt.solvers.deployment.plan.prior.features import features
+from ddlopt.solvers.deployment.plan.prior.graph import Inputs, StateGraph
+from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities
 from ddlopt.solvers.deployment.plan.prior.network import probabilities, trained
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.heuristic import Clock
 
 Floats = npt.NDArray[np.float64]
 
-Prior = Callable[[int], Floats]
-"""Of a group: (actions,) probabilities."""
+Ints = npt.NDArray[np.int64]
 
-PriorName = Literal["uniform", "bound", "learned"]
+PriorName = Literal["uniform", "bound", "learned", "graph"]
 PRIORS: tuple[PriorName, ...] = get_args(PriorName)
 
+GRAPH_WEIGHTS = "graph_weights.npz"
 _ALIKE = 0.25
 """Part of the probability that all actions have in the same way, so that none is ruled out."""
 _SHARE = 1 / 3
 """Of the time left, for the relaxation."""
+
+
+class State(NamedTuple):
+    """A plan, (groups,) actions, of which those of the groups ``decided`` stand, and the others do as the first."""
+
+    row: Ints
+    decided: Ints
+
+
+class Prior(ABC):
+    """Probabilities of actions."""
+
+    @abstractmethod
+    def tables(self, states: Sequence[State]) -> Floats:
+        """(states, groups, actions): of each group's actions."""
+
+
+class TablePrior(Prior):
+    """The same in all states: (groups, actions) probabilities."""
+
+    def __init__(self, table: Floats) -> None:
+        self.table = table
+
+    def tables(self, states: Sequence[State]) -> Floats:
+        """The table, once a state."""
+        return np.broadcast_to(self.table, (len(states), *self.table.shape))
+
+
+class GraphPrior(Prior):
+    """What a graph network says of states, which it sees with their simulated step."""
+
+    def __init__(self, rater: PlanRater, weights: Mapping[str, npt.NDArray[np.floating]]) -> None:
+        self.graph = StateGraph(rater)
+        self._weights = {name: np.asarray(each, np.float32) for name, each in weights.items()}
+
+    def tables(self, states: Sequence[State]) -> Floats:
+        """One run of the network for all states."""
+        inputs = self.graph.inputs([self.graph.see(*state) for state in states])
+        single = Inputs(*(np.asarray(each, np.float32) for each in inputs))
+        table = np.exp(log_probabilities(np, self._weights, single).astype(np.float64))
+        probability: Floats = table / table.sum(axis=-1, keepdims=True)
+        return probability
 
 
 def prior_named(name: PriorName, rater: PlanRater, clock: Clock) -> Prior:
@@ -36,25 +81,22 @@ def prior_named(name: PriorName, rater: PlanRater, clock: Clock) -> Prior:
             return from_bound(rater, clock)
         case "learned":
             return learned(rater)
+        case "graph":
+            return GraphPrior(rater, trained(GRAPH_WEIGHTS))
     return uniform(rater)
 
 
-def uniform(rater: PlanRater) -> Prior:
+def uniform(rater: PlanRater) -> TablePrior:
     """All actions alike."""
-    probability = np.full(len(rater.actions), 1 / len(rater.actions))
-    return lambda _: probability
+    return TablePrior(np.full((rater.instance.groups, len(rater.actions)), 1 / len(rater.actions)))
 
 
-def learned(rater: PlanRater) -> Prior:
-    """What a small graph network says, which was trained on other networks and devices (``prior_network``).
-
-    The plan of its most likely actions is not rated first: on the bundled instances the tree finds better ones.
-    """
-    table = probabilities(trained(), features(rater.instance, rater.actions))
-    return lambda group: table[group]
+def learned(rater: PlanRater) -> TablePrior:
+    """What a small graph network says, which was trained on other networks and devices (``prior_network``)."""
+    return TablePrior(probabilities(trained(), features(rater.instance, rater.actions)))
 
 
-def from_bound(rater: PlanRater, clock: Clock) -> Prior:
+def from_bound(rater: PlanRater, clock: Clock) -> TablePrior:
     """The relaxation of ``MakespanBound``: how far it chooses each action, mixed with all actions alike.
 
     It is the relaxation without what moves between groups, as with that it takes more than ten times as long at 40
@@ -65,7 +107,7 @@ def from_bound(rater: PlanRater, clock: Clock) -> Prior:
     if chosen is None:
         return uniform(rater)
     table = (1 - _ALIKE) * chosen / chosen.sum(axis=1, keepdims=True) + _ALIKE / len(rater.actions)
-    return lambda group: table[group]
+    return TablePrior(table)
 
 
 def _relaxed(rater: PlanRater, clock: Clock) -> Floats | None:

@@ -16,7 +16,7 @@ from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deploymen
 from ddlopt.solvers.deployment.plan.simulator.build import Choice
 from ddlopt.solvers.deployment.plan.simulator.run import steps
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Ints, tables
-from ddlopt.solvers.deployment.plan.simulator.work import workspace
+from ddlopt.solvers.deployment.plan.simulator.work import Work, workspace
 
 # Tasks besides those of operators: it grows when there are more.
 _ROOM = 1024
@@ -66,6 +66,11 @@ class Simulator:
         self._works = [workspace(self._tables, room) for _ in range(threads)]
         self._nothing = np.zeros(len(instance.operators), np.int64)
         self._anywhere = np.full(len(instance.operators), -1)
+
+    @property
+    def work(self) -> Work:
+        """Of the last :meth:`run`: tasks with their times, for who wants more than the outcome."""
+        return self._works[0]
 
     def run(
         self,

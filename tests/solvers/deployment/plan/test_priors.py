@@ -24,7 +24,8 @@ def drawn(seed: int, **options) -> DeploymentInstance:
 
 
 def rows(prior, instance: DeploymentInstance) -> np.ndarray:
-    return np.array([prior(group) for group in range(instance.groups)])
+    state = priors.State(np.zeros(instance.groups, np.int64), np.arange(0))
+    return prior.tables([state])[0]
 
 
 def in_other_units(instance: DeploymentInstance, seconds: float, size: float) -> DeploymentInstance:

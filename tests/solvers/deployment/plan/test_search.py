@@ -84,8 +84,8 @@ def test_playouts_are_counted_and_tell_all_nodes_above():
 
     def check(node):
         for action, child in node.children.items():
-            below = child.visits.sum() if len(child.prior) else 0
-            if len(child.prior):
+            below = child.visits.sum() if len(child.noise) else 0
+            if len(child.noise):
                 assert node.visits[action] == below + 1  # once when it was new
                 total = child.reward + (child.mean * child.visits).sum()
                 assert node.mean[action] * node.visits[action] == pytest.approx(total)
