@@ -32,7 +32,7 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
     """What a row counts. Work that is followed by a path is that of replicas which something waits for."""
     operators, columns = len(figures.group), figures.load_s.shape[2]
     machines, links = figures.machines, figures.carried_s.shape[1]
-    pairs = len(figures.pairs)
+    pairs, samples = len(figures.pairs), figures.samples.own_s.shape[2]
     found = Weights(
         np.zeros((operators, columns)),
         np.zeros((operators, machines)),
@@ -40,7 +40,9 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
         np.zeros(pairs),
         np.zeros((pairs, links)),
         np.zeros((pairs, links)),
-        *(np.zeros((size, figures.samples.own_s.shape[2])) for size in (operators, operators, pairs)),
+        np.zeros((operators, samples)),
+        np.zeros((operators, samples)),
+        np.zeros((pairs, samples)),
         np.zeros((operators, links)),
     )
     if row.sample != NONE:

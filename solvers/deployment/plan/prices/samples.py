@@ -50,7 +50,8 @@ def drawn(known: list[tuple[Replica, ...]]) -> Ints:
     """One sample between any two borders of the splits of some seats, some of them where there are many."""
     borders = np.unique([border for row in known for each in row for border in (each.first, each.last)])
     middles = (borders[:-1] + borders[1:]) // 2
-    return middles[np.unique(np.linspace(0, len(middles) - 1, min(_MOST, len(middles))).astype(np.int64))]
+    chosen: Ints = middles[np.unique(np.linspace(0, len(middles) - 1, min(_MOST, len(middles))).astype(np.int64))]
+    return chosen
 
 
 def holders(row: tuple[Replica, ...], samples: Ints) -> Bools:
@@ -67,7 +68,8 @@ def own_s(
         float(time_at(instance.shares, times_s[instance.device_groups[at[each.device]].type], each.units))
         for each in row
     ]
-    return np.where(holders(row, samples), np.array(times)[:, None], np.inf).min(axis=0)
+    found: Floats = np.where(holders(row, samples), np.array(times)[:, None], np.inf).min(axis=0)
+    return found
 
 
 def passed_on(
