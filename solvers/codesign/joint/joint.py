@@ -29,6 +29,8 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     *Cuts.* z is monotone and homogeneous in the bytes to be sent, so what is known of x also holds for all choices that
     send no less (:func:`~ddlopt.models.codesign.formulations.rows.congestion_cuts.add_cuts`).
 
+    *Without cuts*, and so without anything taken for granted, the master is solved to optimality once, at first.
+
     *Optimism.* A proof for one topology problem takes far longer than a good design for it. So that the search for
     strategies does not wait for it, the master takes for granted that x is not interesting: it assumes
     :math:`z(x) \ge \hat z` with :math:`C(x) + \hat z/B` just below the best plan, and goes on to other choices. If the
@@ -39,6 +41,8 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     because lowering all right-hand sides of cuts by δ lowers the optimum by at most δ/B. The lower bounds
     :math:`\underline z` of the choices that matter are then raised by the exact methods of the topology family, the one
     that holds the bound down first.
+
+    A *start* whose links do not fit, of a relative with other optics or ports, gives its strategies.
 
     *Incumbents* are also improved the other way round: strategies are chosen anew on the links, rings and routes of
     every new incumbent (:class:`~ddlopt.models.codesign.formulations.strategies_on_routes.StrategiesOnRoutes`).

@@ -56,6 +56,8 @@ _WHOLE_NODES, _WHOLE_GAP = 200, 3e-3
 """Nodes and relative gap for a program with whole ports."""
 _OPENING_DETOUR, _OPENING_NODES, _OPENING_GAP = 3.0, 2000, 1e-3
 """Hops, nodes and relative gap for the first of them: without cuts it is fast enough to be solved well."""
+_SOLVED_NODES = 20_000
+"""Nodes for the one program without cuts, which is solved to optimality: its bound takes nothing for granted."""
 _ROUTES_NODES, _ROUTES_GAP = 200, 1e-3
 """Nodes and relative gap for strategies on given routes."""
 _DESCENT_SERVERS = 512
@@ -111,6 +113,7 @@ class Search:
     def _open(self) -> None:
         """Begin with the usual strategies, those that prices like, and what an estimate makes of either."""
         self._work_on([self._candidate(self._first_choices())[0]])
+        self._solve_without_cuts()
         priced = priced_bound(self.instance)
         likely = [self._usual, *([priced.choices] if math.isfinite(priced.choices_s) else [])]
         for place, choices in enumerate(likely):
@@ -134,6 +137,18 @@ class Search:
             self._work_on([candidate])
         if new and not self.done:
             self._improve_nearby(candidate, fitted=False)
+
+    def _solve_without_cuts(self) -> None:
+        """The bound for all strategies, in whole numbers, before there are cuts that slow that program down."""
+        if self.best is None or self.done:
+            return
+        limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
+        proposal = self._ask({}, limits, None, 2.0, _SOLVED_NODES)
+        if proposal.choices is None or self.done:
+            return
+        candidate, new = self._candidate(proposal.choices)
+        if new:
+            self._work_on([candidate])
 
     @property
     def done(self) -> bool:
@@ -170,11 +185,19 @@ class Search:
         return self.candidates[key], True
 
     def _offer_plan(self, plan: CodesignPlan) -> None:
+        choices = plan.choices(self.instance)
+        if not tables_of(self.instance).fits(choices):
+            return
+        candidate, _ = self._candidate(choices)
         judged = evaluate(self.instance, plan)
         if judged.feasible:
-            candidate, _ = self._candidate(plan.choices(self.instance))
             load = float(judged.details.get("max_link_load_bytes", 0.0))
             self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=plan.design, method="start"))
+            return
+        # The plan of a relative, with other links: its strategies may be good here, too.
+        self._work_on([candidate])
+        while not self.done and candidate.next_kind == "construct":
+            self._work_on([candidate])
 
     def _explore(self) -> bool:
         """Ask the master for promising choices and find links for them; False if it has nothing to add."""

@@ -14,6 +14,7 @@ from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
 from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts, server_classes
 from ddlopt.models.codesign.tables import tables_of
@@ -115,6 +116,7 @@ def test_a_better_design_for_the_incumbent_is_noticed():
 @pytest.mark.parametrize("seed", [2, 7])
 def test_choices_that_suit_whole_ports_are_better_to_begin_with(seed, monkeypatch):
     instance = random_job(np.random.default_rng(seed), servers=8, degree=3, layers=4, strategies=4)
+    monkeypatch.setattr(Search, "_solve_without_cuts", lambda self: None)
 
     def opened():
         search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
@@ -127,6 +129,41 @@ def test_choices_that_suit_whole_ports_are_better_to_begin_with(seed, monkeypatc
     assert fitted.proposals[-1].bound_s == 0.0
     monkeypatch.setattr(Search, "_fit_ports", lambda self: None)
     assert fitted.best_s < 0.97 * opened().best_s
+
+
+@pytest.mark.parametrize(("seed", "optics"), [(0, "one_way"), (1, "duplex")])
+def test_the_opening_bound_is_the_least_of_all_choices(seed, optics):
+    """The program on strategies is solved in whole numbers, and no assumption weakens what it says."""
+    instance = random_job(np.random.default_rng(seed), servers=8, degree=2, layers=4, strategies=4, optics=optics)
+    tables, demand = tables_of(instance), demand_of(tables_of(instance))
+    least = min(
+        instance.iteration_time_s(
+            tables.compute_of(choices), demand.least_bytes(np.concatenate(tables.bytes_of(choices)))
+        )
+        for choices in itertools.product(*map(range, tables.sizes))
+        if tables.fits(choices)
+    )
+    assert lower_bound(instance) < least * (1 - 1e-3)
+    search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
+    search.floor_s = lower_bound(instance)
+    search._open()
+    assert search.bound_s == pytest.approx(least, rel=1e-4)
+
+
+def test_a_plan_of_a_relative_gives_its_strategies():
+    """The design for one-way links is none for duplex ones, but its strategies are tried there."""
+    instance = drawn(3)
+    relative = (
+        Joint(most_choices=2).solve(instance, Limits(gap=0.1)).solution.model_copy(update={"instance_digest": None})
+    )
+    duplex = instance.model_copy(update={"optics": "duplex"})
+    search = Search(duplex, Master(duplex), Clock(Limits(), None), 0, 60.0, 10)
+    search.floor_s = lower_bound(duplex)
+    assert not evaluate(duplex, relative).feasible
+    search._offer_plan(relative)
+    (candidate,) = search.candidates.values()
+    assert candidate.choices == relative.choices(duplex)
+    assert search.best is candidate
 
 
 @pytest.mark.parametrize("seed", range(4))
