@@ -69,6 +69,8 @@ def evaluate(instance: SchedulingInstance, solution: Schedule, exact: bool = Fal
         return Evaluation(None, tuple(checker.violations))
     outcomes = _outcomes(instance, solution, number)
     objective, details = _figures(instance, solution, outcomes, number)
+    if instance.runs_are_long:
+        _check_lengths(instance, solution, checker)
     if instance.must_finish:
         for job, outcome in enumerate(outcomes):
             if outcome.end is None:
@@ -255,6 +257,27 @@ def _changes(instance: SchedulingInstance, schedule: Schedule) -> set[tuple[int,
             found.add((run.job, run.start))
         before[run.job] = run
     return {(job, slot) for job, slot in found if instance.jobs[job].change_s}
+
+
+def _check_lengths(instance: SchedulingInstance, schedule: Schedule, checker: _Checker) -> None:
+    """Stretches with the same workers are long enough, but for those that a job's end, or that of its window, cuts."""
+    ends = [outcome.end for outcome in _outcomes(instance, schedule, checker.number)]
+    for job, wanted in enumerate(instance.jobs):
+        mine = sorted((run for run in schedule.runs if run.job == job), key=lambda run: run.start)
+        stretches: list[tuple[int, int, list[tuple[int, int]]]] = []
+        for run in mine:
+            workers = sorted(run.workers)
+            if stretches and stretches[-1][1:] == (run.start, workers):
+                stretches[-1] = stretches[-1][0], run.end, workers
+            else:
+                stretches.append((run.start, run.end, workers))
+        finished = ends[job]
+        for start, end, _ in stretches:
+            over = end >= instance.last_slot(job) or (finished is not None and finished <= end)
+            if end - start < wanted.least_run_slots and not over:
+                checker.fail(
+                    "run_is_long_enough", f"{checker.job(job)}, slot {start}", end - start, wanted.least_run_slots
+                )
 
 
 def _contended_s(

@@ -68,6 +68,9 @@ class Job(Part):
         Seconds of a slot that are lost when it changes: it goes on after a pause, with another number of workers or on
         other servers. Its first start is no change, nor is another ring or bandwidth. At most a slot: that then does
         nothing. Jobs in one piece never change.
+    least_run_slots : int
+        Fewest slots from a start or a change to the next: it then goes on with the same workers on every server, unless
+        it has finished or its last slot has passed. Preemptive jobs only.
     speeds : mapping
         Type of accelerator -> how fast the job is there, times the mini-batches of its ``timing``: throughputs, as in
         Gavel, so that all of the iteration is scaled, its communication too. Workers on several types all wait for the
@@ -88,12 +91,13 @@ class Job(Part):
     demand: dict[str, float] = Field(default_factory=lambda: {"gpu": 1.0})
     utility: Utility = Capped()
     change_s: float = Field(default=0.0, ge=0)
+    least_run_slots: int = Field(default=1, ge=1)
     speeds: dict[str, float] = Field(default={})
     fair_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "change_s", "speeds", "fair_s")
+        return without(self, data_of(self), "change_s", "least_run_slots", "speeds", "fair_s")
 
     @property
     def widths(self) -> range:
@@ -273,6 +277,11 @@ class SchedulingInstance(Instance):
         """Whether some job may change, and loses time when it does."""
         return self.preemptive and self.slots > 1 and any(job.change_s for job in self.jobs)
 
+    @property
+    def runs_are_long(self) -> bool:
+        """Whether some job may not change in every slot."""
+        return self.slots > 1 and any(job.least_run_slots > 1 for job in self.jobs)
+
     def part_after_change(self, job: int) -> float:
         """The part of a slot that a job works in which it changes."""
         return 1 - self.jobs[job].change_s / self.slot_s if self.preemptive else 1.0
@@ -331,6 +340,10 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
         raise ValueError(
             f"{place}: change_s is {job.change_s:g}, longer than a slot of {instance.slot_s:g} s; lower it, "
             "or use longer slots"
+        )
+    if job.least_run_slots > 1 and not instance.preemptive:
+        raise ValueError(
+            f"{place}: least_run_slots is {job.least_run_slots}, but jobs run in one piece and never change; leave it out"
         )
     if not any(job.demand.values()):
         raise ValueError(f"{place}: demand is empty; a worker needs something, such as {{'gpu': 1}}")

@@ -7,9 +7,14 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 UNKNOWN = "the speed of jobs depends on the type of accelerators, which it does not know; use exact or type-windows"
 
 
+HASTY = "a job may not change in every slot, which it does not know; use time-indexed or kept-runs"
+
+
 def refusal(instance: SchedulingInstance) -> str | None:
-    """Why a method that knows no types does not cover the instance; None if types make no difference in it."""
-    return UNKNOWN if instance.typed else None
+    """Why a method that knows neither types nor least runs does not cover the instance; None if neither matters."""
+    if instance.typed:
+        return UNKNOWN
+    return HASTY if instance.runs_are_long else None
 
 
 def at_their_fastest(instance: SchedulingInstance) -> SchedulingInstance:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.types import UNKNOWN
+from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
@@ -24,6 +25,8 @@ _LONGEST = 16
 """Slots of the longest blocks: beyond them schedules of jobs that come and go only lost in our trials."""
 _GUIDE_SHARE = 0.5
 """Part of the time for the schedule that ignores changes."""
+_TOO_SHORT = 1e3
+"""How many times all gains together a run that is too short costs: none is taken where another width fits."""
 _LEAST_GAIN = 1e-7
 """Relative gain of a sweep below which sweeps end."""
 
@@ -62,9 +65,9 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Instances in which changes cost nothing, and those of which the knapsack of widths is no model."""
-        if (reason := refusal(instance)) is not None:
-            return reason
-        if not instance.changes_cost:
+        if instance.typed:
+            return UNKNOWN
+        if not instance.changes_cost and not instance.runs_are_long:
             return "changes cost nothing, so that there is nothing to keep; use lp-guided"
         if instance.objective != "utility":
             return f"the objective is {instance.objective!r}, not 'utility'"
@@ -94,6 +97,8 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
 
     def _guide(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule | None:
         """A schedule of the instance in which changes cost nothing; None if there is none."""
+        if instance.runs_are_long:
+            return None  # it would change as it likes
         free = without_cost_of_change(instance)
         if LpGuided().refuses(free) is not None or clock.expired:
             return None
@@ -107,9 +112,12 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         for one in given:
             yield one, 0
         guide = given[-1] if given else np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
+        least = min(instance.slots, max(job.least_run_slots for job in instance.jobs))
+        guide = np.zeros_like(guide) if least > 1 else guide
         length = 1
-        while length <= min(_LONGEST, instance.slots):
-            yield guide, length
+        while length < 2 * least or length <= min(_LONGEST, instance.slots):
+            if length >= least:
+                yield guide, length
             length *= 2
 
     def _refined(
@@ -148,6 +156,7 @@ class _Blocks:
         self._smooth = Utilities([job.utility for job in instance.jobs], envelope=True)
         self._arrival: Ints = np.array([job.arrival for job in instance.jobs])
         self._last: Ints = np.array([instance.last_slot(job) for job in jobs])
+        self._least = [job.least_run_slots for job in instance.jobs]
         self._knapsack = PoolBound(instance)
 
     def progress(self, widths: Ints) -> Floats:
@@ -195,13 +204,44 @@ class _Blocks:
         values = utilities.of(jobs[place], (others[place] + new) / self._wanted[jobs][place])
         values -= values[starts[:-1]][place]
         values[(each > 0) & (each < self._rates.narrowest[jobs][place])] = -np.inf
+        short = self._short(widths, jobs, block, place, each)
         slots = np.minimum(block[1], self._last[jobs]) - np.maximum(block[0], self._arrival[jobs])
         # A worker that is there for the whole block takes its energy in every slot of it; the knapsack counts one.
         values -= self._knapsack.worker_cost * each * (slots[place] - 1)
+        if short.any():
+            # Widths that leave a run too short are taken by none, as what there is now leaves none.
+            values[short] = -_TOO_SHORT * (1 + float(np.abs(values[np.isfinite(values)]).sum()))
         found = self._knapsack.best(Gains(jobs, starts, values))[1]
+        if short[starts[:-1] + found].any():
+            return
         for job, width in zip(jobs.tolist(), found.tolist(), strict=True):
             widths[max(block[0], self._arrival[job]) : min(block[1], self._last[job]), job] = width
         done[jobs] = others + new[starts[:-1] + found]
+
+    def _short(
+        self, widths: Ints, jobs: Ints, block: tuple[int, int], place: Ints, each: Ints
+    ) -> npt.NDArray[np.bool_]:
+        """Whether width ``each`` of ``jobs[place]`` in the block leaves a run too short."""
+        short = np.zeros(len(each), dtype=bool)
+        for k, (here, width) in enumerate(zip(place.tolist(), each.tolist(), strict=True)):
+            job = int(jobs[here])
+            if self._least[job] > 1:
+                column = widths[:, job].copy()
+                column[max(block[0], self._arrival[job]) : min(block[1], self._last[job])] = width
+                short[k] = not self._lasts(job, column)
+        return short
+
+    def _lasts(self, job: int, column: Ints) -> bool:
+        """Whether the runs of a job are long enough, but for those that its end or that of its window cuts."""
+        cuts = np.flatnonzero(np.diff(column, prepend=0, append=0))
+        for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            if column[start] and end - start < self._least[job] and end < self._last[job]:
+                before = np.where(np.arange(len(column)) < end, column, 0)[:, None]
+                gained = self._rates(np.full(len(column), job), before[:, 0])
+                done = np.where(changes(before)[:, 0], gained * self._after_change[job], gained).sum()
+                if done < self._wanted[job] * float(DONE):
+                    return False
+        return True
 
     def _now(self, widths: Ints, jobs: Ints, block: tuple[int, int]) -> Floats:
         """(J,) mini-batches of ``jobs`` in the block, and in the slot in which they go on after it."""
@@ -264,6 +304,6 @@ def _widths_of(instance: SchedulingInstance, schedule: Schedule) -> Ints:
 
 def without_cost_of_change(instance: SchedulingInstance) -> SchedulingInstance:
     """The instance in which changes cost nothing; its bounds are bounds of the instance."""
-    jobs = tuple(job.model_copy(update={"change_s": 0.0}) for job in instance.jobs)
+    jobs = tuple(job.model_copy(update={"change_s": 0.0, "least_run_slots": 1}) for job in instance.jobs)
     fields = {name: getattr(instance, name) for name in type(instance).model_fields}
     return SchedulingInstance(**fields | {"jobs": jobs})

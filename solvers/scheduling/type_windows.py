@@ -67,6 +67,8 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
             return f"the objective is {instance.objective!r}, but it need not finish all jobs"
         if not instance.preemptive:
             return "jobs run in one piece, and each window is filled apart"
+        if instance.runs_are_long:
+            return "jobs may not change in every slot, and each window is filled apart; use time-indexed"
         if instance.changes_cost:
             return "changes cost time, and each window is filled apart"
         return TimeIndexed().refuses(instance)

@@ -52,13 +52,15 @@ class Choice(NamedTuple):
 class Doing(NamedTuple):
     """A job so far: rate in each slot it ran (sorted), slot after which it was finished, and what it does if it stays.
 
-    That is its one run, or where it was in the slot before if a change costs time.
+    That is its one run, or where it was in the slot before if a change costs time; ``held`` are the slots that it has
+    to stay there, where runs may not be short.
     """
 
     rates: tuple[float, ...] = ()
     end: int | None = None
     choice: Choice | None = None
     over: bool = False
+    held: int = 0
 
 
 def brute_force(instance):
@@ -75,7 +77,7 @@ def brute_force(instance):
         layer = {}
         for state, (energy, _, _) in layers[-1].items():
             for action, rates, joules in actions:
-                if all(_may(instance, state[job], action[job]) for job in jobs):
+                if all(_may(instance, job, slot, state[job], action[job]) for job in jobs):
                     after = tuple(_after(instance, job, slot, state[job], action[job], rates[job]) for job in jobs)
                     if energy + joules < layer.get(after, (inf,))[0]:
                         layer[after] = energy + joules, state, action
@@ -132,7 +134,7 @@ def _actions(instance, slot):
 
 def _places_matter(instance):
     """Whether what comes next depends on who is where now."""
-    return not instance.preemptive or any(job.change_s for job in instance.jobs)
+    return not instance.preemptive or any(job.change_s or job.least_run_slots > 1 for job in instance.jobs)
 
 
 def choices(instance, job):
@@ -221,7 +223,9 @@ def slot_energy_j(instance, chosen):
     return float(watts + sum(instance.worker_w[server] * count for server, count in placed)) * instance.slot_s
 
 
-def _may(instance, doing, choice):
+def _may(instance, job, slot, doing, choice):
+    if doing.held and slot < instance.last_slot(job):
+        return choice is not None and choice.workers == doing.choice.workers
     if choice is None:
         return True
     if doing.end is not None:
@@ -232,7 +236,7 @@ def _may(instance, doing, choice):
 def _after(instance, job, slot, doing, choice, rate):
     """A job after a slot."""
     if choice is None:
-        return doing._replace(choice=None, over=True) if doing.choice else doing
+        return doing._replace(choice=None, over=True, held=0) if doing.choice else doing
     stays = doing.choice is not None and doing.choice.workers == choice.workers
     if doing.rates and not stays:
         rate *= 1 - instance.jobs[job].change_s / instance.slot_s
@@ -240,7 +244,8 @@ def _after(instance, job, slot, doing, choice, rate):
     if fsum(rates) >= instance.jobs[job].minibatches * (1 - 1e-9):
         # What is beyond the mini-batches wanted makes no difference.
         return Doing((min(fsum(rates), instance.jobs[job].minibatches),), slot + 1, None, True)
-    return Doing(rates, None, choice if _places_matter(instance) else None)
+    held = max(0, doing.held - 1) if stays else instance.jobs[job].least_run_slots - 1
+    return Doing(rates, None, choice if _places_matter(instance) else None, held=held)
 
 
 def _objective(instance, state, energy):
@@ -323,12 +328,13 @@ def random_instance(
     preemptive=True,
     change=False,
     types=None,
+    least_runs=False,
 ):
     """A tiny random instance.
 
     ``places`` are the GPUs of each server; ``network`` is None, ``"star"``, ``"tree"`` (two switches) or ``"mesh"``
     (directed links between servers, not symmetric); with ``uneven`` workers take one or two GPUs; with ``energy`` it
-    has a price and servers differ; with ``change`` most jobs lose a part of a slot when they change, or all of it. Jobs
+    has a price and servers differ; with ``change`` most jobs lose a part of a slot when they change, or all of it, with ``least_runs`` most may not do so in every slot. Jobs
     that have to finish get few mini-batches, but some still cannot. ``types`` is ``"mixed"`` or ``"apart"``: servers
     are of two types in turn, most jobs have speeds, and some cannot run on one type.
     """
@@ -367,6 +373,7 @@ def random_instance(
                 demand={"gpu": float(per_worker)},
                 utility=UTILITIES[kind](rng),
                 change_s=float(rng.choice([0.0, 1.0, 4.0, 10.0])) if change else 0.0,
+                least_run_slots=int(rng.integers(1, 4)) if least_runs else 1,
             )
         )
     servers = tuple(

@@ -122,7 +122,8 @@ class ElasticJobs(Kind):
     they want ``load`` times the worker slots that there are; how long they take at full width is log-normal. They
     arrive uniformly in the first part of the horizon. Values are uniform in 1..10, ``by_size`` times the worker slots
     that the job wants over their mean; a part of the jobs has a deadline, ``slack`` times the time at full width after
-    the arrival. Every job loses ``change_s`` seconds when it changes; None: nothing.
+    the arrival. Every job loses ``change_s`` seconds when it changes; None: nothing. It goes on unchanged for
+    ``least_run_slots`` slots; None: it may change in every slot.
     """
 
     jobs: int = 20
@@ -140,6 +141,7 @@ class ElasticJobs(Kind):
     latency_s: float = 0.0
     rigid: bool = False
     change_s: float | None = None
+    least_run_slots: int | None = None
 
     def draw(self, rng: np.random.Generator, workers: int) -> list[Job]:
         """The jobs, for a cluster that holds so many workers."""
@@ -163,6 +165,7 @@ class ElasticJobs(Kind):
                 min_workers=width if self.rigid else 1,
                 utility=utility_of(self.utility, rng.uniform(1, 10) * float(worth[place])),
                 change_s=self.change_s or 0.0,
+                least_run_slots=1 if self.least_run_slots is None else self.least_run_slots,
             )
             made.append(job)
         return made
@@ -174,6 +177,8 @@ class ElasticJobs(Kind):
             positive(name, getattr(self, name))
         at_least("latency_s", self.latency_s, 0)
         at_least("change_s", self.change_s or 0.0, 0)
+        if self.least_run_slots is not None:
+            at_least("least_run_slots", self.least_run_slots, 1)
 
 
 def enough_slots(jobs: list[Job], gpus: int, slot_s: float, slowest: float = 1.0) -> int:

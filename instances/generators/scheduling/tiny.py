@@ -41,13 +41,14 @@ FEATURES = (
     "change",
     "types",
     "finish_time_fairness",
+    "least_runs",
 )
 """What a tiny instance can be about: a utility, or …
 
 ``energy`` has a price and servers that idle; ``gangs`` run in one piece at one width, ``contention`` likewise, with
 rings that slow each other down; ``resources`` are GPUs and CPUs; ``star``, ``tree``, ``general`` and ``directed`` are
 networks that carry one ring on a link; with ``shared`` the schedule chooses the bandwidths on a star; with ``change``
-a job loses half a slot when it changes; with ``types`` one server is slower, to some jobs more than to others.
+a job loses half a slot when it changes, with ``least_runs`` it runs unchanged for two slots; with ``types`` one server is slower, to some jobs more than to others.
 """
 
 
@@ -149,6 +150,8 @@ def _job(feature: str, rng: np.random.Generator, place: int, slots: int) -> Job:
         fields["min_workers"] = width if feature != "min_workers" else 2
     if feature == "change":
         fields["change_s"] = 0.5
+    if feature == "least_runs":
+        fields["least_run_slots"] = 2
     if feature == "types":
         fields["speeds"] = {"fast": 1.0, "slow": (0.25, 0.75, 0.5)[place % 3]}
     if feature == "deadlines":

@@ -34,6 +34,7 @@ _SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         {"utility": "capped", "worker_w": 400.0, "energy_price_per_j": 0.5 / (1000 * WATT_HOURS)},
     ),
     "change-j20-t20-g16": ("elastic", {"change_s": 300.0}),
+    "runs-j20-t20-g16": ("elastic", {"least_run_slots": 4}),
     "types-j20-t20-g16": ("elastic", {"types": "v100:1,p100:0.45,k80:0.2"}),
     "completion-j12-t30-g8": ("elastic", {"jobs": 12, "slots": 30, "gpus": 8, "load": 0.4, "objective": "completion"}),
     "makespan-j12-t30-g8": ("elastic", {"jobs": 12, "slots": 30, "gpus": 8, "load": 0.4, "objective": "makespan"}),

@@ -73,6 +73,8 @@ class BandwidthShares:
         """Instances without shared bandwidth, times, and utilities that are not concave."""
         if instance.bandwidth != "shared":
             return f"its bandwidth is '{instance.bandwidth}'; bandwidths are chosen where it is 'shared'"
+        if instance.runs_are_long:
+            return "jobs may not change in every slot, unless they are over, which depends on bandwidths"
         if instance.changes_cost:
             return "changes cost time, which the progress of given rings leaves out"
         if instance.sense != "maximize":

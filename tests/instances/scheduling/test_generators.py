@@ -297,6 +297,7 @@ ABOUT = {
     "directed": lambda each: not each.network.duplex,
     "shared": lambda each: each.bandwidth == "shared",
     "types": lambda each: each.typed and {job.speeds["slow"] for job in each.jobs} == {0.25, 0.5, 0.75},
+    "least_runs": lambda each: all(job.least_run_slots == 2 for job in each.jobs),
     "change": lambda each: each.changes_cost and all(job.change_s == 0.5 for job in each.jobs),
 }
 

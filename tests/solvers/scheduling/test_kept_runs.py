@@ -86,3 +86,22 @@ def test_refuses_what_it_does_not_know():
     for method in (LpGuided(), RollingHorizon()):
         assert method.refuses(costly(change_s=None)) is None
         assert "changes cost time" in method.refuses(costly())
+
+
+@for_each("seed", range(12))
+def test_runs_are_as_long_as_they_have_to_be(seed):
+    instance = random_instance(
+        np.random.default_rng(seed),
+        slots=5,
+        places=((3,), (2,))[seed % 2],
+        utilities=(*CONCAVE, "all_or_nothing"),
+        deadlines=seed % 3 == 0,
+        change=seed % 2 == 1,
+        least_runs=True,
+    )
+    if not instance.runs_are_long:
+        pytest.skip("no job was drawn whose runs are long")
+    best = brute_force(instance).objective
+    found = KeptRuns().solve(instance, Limits())
+    assert 0.5 * best <= found.objective <= best * (1 + 1e-9)
+    assert KeptRuns().solve(instance, Limits(), start=found.solution).objective >= found.objective

@@ -6,7 +6,8 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, slot_progress_terms
+from ddlopt.models.tolerances import ROUNDING
 
 Where = Mapping[int, Any]
 """Where a job's workers are by slot; one constant for all slots where that makes no difference."""
@@ -48,6 +49,45 @@ def add_changes(block: pyo.Block, jobs: Sequence[Choices]) -> None:
     def running_has_begun(b: Any, i: int, t: int) -> Any:
         running = [(1.0, b.running[i, w, t]) for w in changing[i].widths]
         return linear([*running, (-1.0, b.begun[i, t])]) <= 0
+
+
+def add_long_runs(block: pyo.Block, jobs: Sequence[Choices]) -> None:
+    """Jobs with least runs: where one starts or changes it is kept in the slots after, unless it is ``over[i, t]``."""
+    holding = {c.job: c for c in jobs if c.changing and c.least > 1}
+    if not holding:
+        return
+    ends = [(c.job, t) for c in holding.values() for t in range(c.first, c.last - 1)]
+    block.over = pyo.Var(ends, domain=pyo.Binary, doc="job has done all that it wants with the slot")
+    rows = [
+        (c.job, w, t, later)
+        for c in holding.values()
+        for t in range(c.first, c.last)
+        for w in c.widths
+        for later in range(t + 1, min(t + c.least, c.last))
+    ]
+
+    @block.Constraint(ends, doc="what is over is done")
+    def over_is_done(b: Any, i: int, t: int) -> Any:
+        c = holding[i]
+        done = [term for s in range(c.first, t + 1) for term in slot_progress_terms(b, c, s)]
+        return linear([*done, (-c.wanted, b.over[i, t])]) >= 0
+
+    @block.Constraint(rows, doc="a job that starts or changes is kept for a while, or it is over")
+    def run_is_long_enough(b: Any, i: int, w: int, t: int, later: int) -> Any:
+        row = [(1.0, b.kept[i, w, later]), (1.0, b.over[i, later - 1]), (-1.0, b.running[i, w, t])]
+        if (i, w, t) in b.kept:
+            row.append((1.0, b.kept[i, w, t]))
+        return linear(row) >= 0
+
+
+def set_over(block: pyo.Block, c: Choices, gains: Mapping[int, float]) -> None:
+    """Values of ``over`` for a job with these gains by slot."""
+    if not (c.changing and c.least > 1):
+        return
+    done = 0.0
+    for t in range(c.first, c.last - 1):
+        done += gains.get(t, 0.0)
+        block.over[c.job, t].set_value(int(done >= c.wanted * (1 - ROUNDING)), skip_validation=True)
 
 
 def gains_of(c: Choices, widths: Mapping[int, int], where: Where) -> dict[int, tuple[int, float]]:

@@ -38,6 +38,8 @@ class Choices:
     """Whether its progress counts only once it is finished."""
     changed_gains: tuple[float, ...] = ()
     """Gains of a slot in which it changes; () if they are the same."""
+    least: int = 1
+    """Slots from a start or change to the next."""
     stride: int = 0
     """Where types matter: choice ``width + stride * k`` is a width in class k of servers, see :mod:`.classes`."""
 
@@ -61,8 +63,8 @@ class Choices:
 
     @property
     def changing(self) -> bool:
-        """Whether the job may change and loses progress when it does."""
-        return self.last - self.first > 1 and bool(self.changed_gains)
+        """Whether the job may change, and loses progress when it does or may not do so in every slot."""
+        return self.last - self.first > 1 and (bool(self.changed_gains) or self.least > 1)
 
     def gain(self, width: int, changed: bool) -> float:
         """Progress in a slot at one of the widths."""
@@ -113,6 +115,7 @@ def choices(instance: SchedulingInstance, widths: Widths, done: Sequence[float])
                 wanted=left / unit,
                 finishing=finishing,
                 changed_gains=() if changed_gains == gains else changed_gains,
+                least=job.least_run_slots,
                 stride=stride,
             )
         )
@@ -220,7 +223,7 @@ def slot_progress_terms(block: pyo.Block, c: Choices, slot: int) -> Terms:
     if not c.changing:
         return [(gain, block.running[i, w, slot]) for w, gain in zip(c.widths, c.gains, strict=True)]
     terms: Terms = []
-    for w, gain, changed in zip(c.widths, c.gains, c.changed_gains, strict=True):
+    for w, gain, changed in zip(c.widths, c.gains, c.changed_gains or c.gains, strict=True):
         terms += [(changed, block.running[i, w, slot]), (gain - changed, block.starts[i, w, slot])]
         if slot > c.first:
             terms.append((gain - changed, block.kept[i, w, slot]))

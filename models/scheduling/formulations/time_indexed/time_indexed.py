@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.time_indexed.changes import add_changes, gains_of, set_changes
+from ddlopt.models.scheduling.formulations.time_indexed.changes import (
+    add_changes,
+    add_long_runs,
+    gains_of,
+    set_changes,
+    set_over,
+)
 from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.goals import Goal, goal
 from ddlopt.models.scheduling.formulations.time_indexed.places import Places
@@ -70,6 +76,12 @@ class TimeIndexed:
         k_{iwt} + a_{iwt} \le x_{iwt},\qquad \textstyle\sum_w x_{iwt} \le \sum_{w,\, t' \le t} a_{iwt'} \le 1 .
 
     Where x is whole, k and a are of themselves; on servers k is binary, as only a job whose workers all stay is kept.
+
+    **Least runs** of :math:`L_i` slots: what starts or changes in slot t is kept in the slots after it, unless it is over,
+
+    .. math::
+        k_{iwt'} + o_{i,t'-1} \ge x_{iwt} - k_{iwt} \quad (t < t' < t + L_i),\qquad
+        \textstyle\sum_{w,\, t'' \le t} \varphi_i(w) x_{iwt''} \ge F_i\, o_{it} .
 
     **Types** of accelerators, for a job with speeds: :math:`x_{iwkt}` in place of :math:`x_{iwt}`, at the pace
     :math:`s_{ik}` of class k, :math:`s_{i1} > s_{i2} > \dots`, and its workers are on servers that are fast enough:
@@ -141,6 +153,8 @@ class TimeIndexed:
         b: 1 if job i begins at width w in slot t.
     ``kept[i, w, t]``, ``starts[i, w, t]``, ``begun[i, t]`` : jobs that lose time when they change
         k, a and the sum of a up to t: 1 if job i goes on as before, starts for the first time, has started.
+    ``over[i, t]`` : jobs with least runs
+        o, 1 if job i has done all that it wants with slot t.
     ``solo[i, v, t]``, ``cut[i, v, t]`` : tree networks
         1 if all, or if some workers of job i are on side v of a link.
     ``on[s, t]`` : servers with a power of their own
@@ -202,6 +216,7 @@ class TimeIndexed:
         jobs, aim = self._parts(instance)
         add_runs(block, jobs, instance.preemptive)
         add_changes(block, jobs)
+        add_long_runs(block, jobs)
         aim.add_variables(block)
         add_width_rows(block, jobs, lambda c, t: aim.most(block, c, t), instance.preemptive)
         terms, constant = aim.add(block)
@@ -231,6 +246,7 @@ class TimeIndexed:
             gains[c.job] = useful_slots(c, gains_of(c, chosen, where))
             used = {t: chosen[t] for t in gains[c.job]}
             set_changes(block, c, used, where)
+            set_over(block, c, gains[c.job])
             for t, width in used.items():
                 widths[c.job, t], places[c.job, t] = width, fewer[t]
         set_runs(block, widths, instance.preemptive)
