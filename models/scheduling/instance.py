@@ -343,7 +343,8 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
         )
     if job.least_run_slots > 1 and not instance.preemptive:
         raise ValueError(
-            f"{place}: least_run_slots is {job.least_run_slots}, but jobs run in one piece and never change; leave it out"
+            f"{place}: least_run_slots is {job.least_run_slots}, but jobs run in one piece and never change; leave it "
+            "out"
         )
     if not any(job.demand.values()):
         raise ValueError(f"{place}: demand is empty; a worker needs something, such as {{'gpu': 1}}")

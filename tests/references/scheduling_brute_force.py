@@ -334,9 +334,10 @@ def random_instance(
 
     ``places`` are the GPUs of each server; ``network`` is None, ``"star"``, ``"tree"`` (two switches) or ``"mesh"``
     (directed links between servers, not symmetric); with ``uneven`` workers take one or two GPUs; with ``energy`` it
-    has a price and servers differ; with ``change`` most jobs lose a part of a slot when they change, or all of it, with ``least_runs`` most may not do so in every slot. Jobs
-    that have to finish get few mini-batches, but some still cannot. ``types`` is ``"mixed"`` or ``"apart"``: servers
-    are of two types in turn, most jobs have speeds, and some cannot run on one type.
+    has a price and servers differ; with ``change`` most jobs lose a part of a slot when they change, or all of it; with
+    ``least_runs`` most may not do so in every slot. Jobs that have to finish get few mini-batches, but some still
+    cannot. ``types`` is ``"mixed"`` or ``"apart"``: servers are of two types in turn, most jobs have speeds, and some
+    cannot run on one type.
     """
     slot_s = 10.0
     must = objective in ("makespan", "completion", "finish_time_fairness")
