@@ -48,7 +48,8 @@ FEATURES = (
 ``energy`` has a price and servers that idle; ``gangs`` run in one piece at one width, ``contention`` likewise, with
 rings that slow each other down; ``resources`` are GPUs and CPUs; ``star``, ``tree``, ``general`` and ``directed`` are
 networks that carry one ring on a link; with ``shared`` the schedule chooses the bandwidths on a star; with ``change``
-a job loses half a slot when it changes, with ``least_runs`` it runs unchanged for two slots; with ``types`` one server is slower, to some jobs more than to others.
+a job loses half a slot when it changes, with ``least_runs`` it runs unchanged for two slots; with ``types`` one server
+is slower, to some jobs more than to others.
 """
 
 

@@ -12,6 +12,7 @@ from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.models.scheduling.prices.type_plans import TypePlanAnswer, TypePlanPricing, prices_of
+from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -196,6 +197,8 @@ class TypeSearch:
 
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why plans of jobs do not cover an instance with types; None if they do."""
+    if instance.runs_are_long:
+        return HASTY
     if instance.objective != "utility":
         return f"the objective is {instance.objective!r}, but plans of jobs on types of accelerators have utilities"
     if (reason := TypeWindows().refuses(instance)) is not None:

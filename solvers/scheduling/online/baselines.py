@@ -39,7 +39,7 @@ class _Ordered(Online):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """With types of accelerators, what whole gangs on one type do not cover."""
-        return type_refusal(instance) if instance.typed else None
+        return type_refusal(instance) if instance.typed else refusal(instance)
 
     def policy(self, instance: SchedulingInstance) -> Policy:
         """The heuristic has no memory and is its own policy."""

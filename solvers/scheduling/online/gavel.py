@@ -8,6 +8,7 @@ import numpy as np
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
@@ -59,7 +60,7 @@ class Gavel(Online, uses=()):
                 return f"goal={self.goal} is for several types of accelerators, but types make no difference here"
             if self.reset_s != RESET_S:
                 return "reset_s is for several types of accelerators, but types make no difference here"
-            return None
+            return refusal(instance)
         if len(instance.resources) > 1:
             return "Gavel's shares of types are of accelerators, but workers take several resources; use type-windows"
         if self.goal == "cost" and not (instance.energy_price_per_j and instance.worker_w.all()):

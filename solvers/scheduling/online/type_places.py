@@ -6,6 +6,7 @@ import numpy as np
 
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
+from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.slot.packing import Place
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
@@ -16,6 +17,8 @@ Choice = tuple[int, int]
 
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why gangs on one type do not cover an instance with types; None if they do."""
+    if instance.runs_are_long:
+        return HASTY
     if instance.needs_rings:
         return (
             "there are types of accelerators and a network, and it routes no rings; use type-windows without a network"

@@ -80,7 +80,18 @@ def test_least_runs_that_do_nothing_are_refused():
 
 @pytest.mark.parametrize(
     "name",
-    ["job-plans", "lp-guided", "gadget", "fifo", "slot-patterns", "configurations", "rolling-horizon", "fair-shares"],
+    [
+        "job-plans",
+        "lp-guided",
+        "gadget",
+        "fifo",
+        "gavel",
+        "las",
+        "slot-patterns",
+        "configurations",
+        "rolling-horizon",
+        "fair-shares",
+    ],
 )
 def test_who_does_not_know_them_says_so(name):
     asked = one_job(2)

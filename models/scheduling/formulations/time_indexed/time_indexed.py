@@ -77,7 +77,7 @@ class TimeIndexed:
 
     Where x is whole, k and a are of themselves; on servers k is binary, as only a job whose workers all stay is kept.
 
-    **Least runs** of :math:`L_i` slots: what starts or changes in slot t is kept in the slots after it, unless it is over,
+    **Least runs** of :math:`L_i` slots: what starts or changes in slot t is kept in those after it, unless it is over,
 
     .. math::
         k_{iwt'} + o_{i,t'-1} \ge x_{iwt} - k_{iwt} \quad (t < t' < t + L_i),\qquad
