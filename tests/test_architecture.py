@@ -115,7 +115,8 @@ CHECKED_WITH = {
     "gossip.matchings": {"spectral.verified"},
     "gossip.period": {"spectral.verified", "period.stragglers"},  # expected maxima, rounded to the proven side
     "gossip.weights": {"spectral.verified"},
-    "scheduling": {"scheduling.sweep", "scheduling.utility"},  # peaks of what overlaps; utilities are data
+    # Peaks of what overlaps; utilities, and times with a fair share, are data.
+    "scheduling": {"scheduling.sweep", "scheduling.utility", "scheduling.fair_time"},
 }
 """What a check imports besides instances, solutions, contracts and errors, by room."""
 

@@ -15,6 +15,6 @@ PROBLEM = Problem(
     solution=Schedule,
     evaluate=evaluate,
     bound=later("ddlopt.models.scheduling.bounds:bound"),
-    exact_bound=later("ddlopt.models.scheduling.makespan.exact_bounds:exact_time_bound"),
+    exact_bound=later("ddlopt.models.scheduling.makespan.exact_times:exact_time_bound"),
     certificate="ddlopt.models.scheduling.certificate:PriceCertificate",
 )

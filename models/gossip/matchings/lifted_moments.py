@@ -108,10 +108,11 @@ def lent_bound(box: RelaxedMoment, matrix: Floats, lent: Floats, point: Floats, 
     own = given.own
     quadratic = between(np.eye(box.nodes), box.ends) * between(positive, box.ends)
     quadratic[np.diag_indices(len(own))] -= given.lent
+    # Eigenvalues come with an error of some units in the last place of a matrix of this size.
     missing = max(0.0, -float(np.linalg.eigvalsh(quadratic)[0])) + 1e-15 * len(own)
     curvature, slopes = given.curvatures(point)
     quadratic[np.diag_indices(len(own))] += curvature
-    # The bound holds whatever is found.
+    # The bound holds whatever is found: below 1e-14 of the largest, singular values are rounding.
     y: Floats = np.linalg.lstsq(quadratic, own, rcond=1e-14)[0].astype(np.float64)
     left = own - quadratic @ y
     # Flows of which one exceeds 1 have a factor above 1.

@@ -38,21 +38,6 @@ def exact_makespan_bound(instance: SchedulingInstance) -> Fraction:
     return max(typed, bound * Fraction(instance.slot_s))
 
 
-def exact_time_bound(instance: SchedulingInstance) -> Fraction:
-    """What no schedule gets below, in rational numbers: its makespan, or its largest ratio of times.
-
-    Raises
-    ------
-    NotApplicableError
-        If the objective is another one, bandwidth is shared, or a job's speed is no rational number.
-    """
-    if instance.objective == "finish_time_fairness":
-        from ddlopt.models.scheduling.makespan.ratio_bounds import exact_ratio_bound
-
-        return exact_ratio_bound(instance)
-    return exact_makespan_bound(instance)
-
-
 class Works:
     """What all jobs take at least, in rational numbers.
 

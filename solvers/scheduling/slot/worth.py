@@ -166,13 +166,12 @@ class SlotGains:
 
     def _gain(self, state: State, jobs: Ints, before: Floats, after: Floats) -> Floats:
         wanted = state.wanted[jobs]
+        # A job that is done but for rounding has no worth without end.
+        left = np.maximum(wanted - before, 1e-9 * wanted)
         match self.instance.objective:
             case "completion":
-                # A job that is done but for rounding has no worth without end.
-                left = np.maximum(wanted - before, 1e-9 * wanted)
                 return self.utilities.value[jobs] * np.minimum(1.0, (after - before) / left)
             case "finish_time_fairness":
-                left = np.maximum(wanted - before, 1e-9 * wanted)
                 return np.minimum(1.0, (after - before) / left) / self._fair[jobs]
             case "makespan":
                 widest = state.rates.widest[jobs]
