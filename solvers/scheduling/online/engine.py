@@ -95,7 +95,9 @@ class State:
         changed = (self.width[jobs] != widths) & (self.served[jobs] > 0)
         return rates * np.where(changed, self.after_change[jobs], 1.0)
 
-    def admit(self, jobs: Iterable[int], widths: Iterable[int], skip: bool = True, shrink: bool = False) -> dict[int, int]:
+    def admit(
+        self, jobs: Iterable[int], widths: Iterable[int], skip: bool = True, shrink: bool = False
+    ) -> dict[int, int]:
         """The widths of jobs, in this order, as far as they fit into the pool.
 
         Parameters
