@@ -208,7 +208,8 @@ class Tag(Heuristic, uses=("seed",)):
         prior = prior_named(self.prior, rater, clock)
         if self.decode != "playouts":
             said_s = beam(rater, prior, self.width if self.decode == "beam" else 1, clock)
-            return rater.deployment(), {"said_s": said_s, "rated": rater.rated}
+            said = {"said_s": said_s} if math.isfinite(said_s) else {}
+            return rater.deployment(), {**said, "rated": rater.rated}
         search = TreeSearch(rater, prior, np.random.default_rng(seed), self.fill)
         played, known = 0, math.inf
         while played < self.playouts and not clock.expired:

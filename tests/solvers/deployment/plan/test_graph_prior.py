@@ -301,6 +301,12 @@ def test_same_seed_same_answer(options, spelled):
     assert first.solution == second.solution
 
 
+def test_without_time_there_is_what_was_met():
+    result = Tag("graph", decode="beam").solve(drawn(3), Limits(1e-9), 0)
+    assert result.checked
+    assert "said_s" not in result.details
+
+
 def test_probabilities_are_of_one():
     instance = drawn(3)
     rater = PlanRater(instance)
