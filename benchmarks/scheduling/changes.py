@@ -87,6 +87,7 @@ def tradeoff(asked):
 
 BENCH = Benchmark(
     tradeoff,
+    pages=False,
     time_limit=Option(30.0, quick=2.0),
     seed=Option(1),
     small=Option(0, "1: 20 jobs, 20 slots and 16 GPUs in place of 200, 100 and 64", quick=1),

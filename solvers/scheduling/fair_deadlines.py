@@ -210,7 +210,8 @@ class _LeastSlack:
         widest = state.rates.widest[jobs]
         order = np.lexsort((jobs, left - state.left / state.rates(jobs, widest)))
         jobs, left = jobs[order], left[order]
-        chosen = dict(state.admit(jobs, self.widths(state, jobs, left), shrink=True))
+        admitted = state.admit(jobs, self.widths(state, jobs, left), shrink=True)
+        chosen = {job: width for job, width in admitted.items() if isinstance(width, int)}
         taken = sum((np.asarray(width * state.pool.demand[job]) for job, width in chosen.items()), np.zeros(1))
         room = state.capacity - taken
         for job in jobs.tolist():
