@@ -123,7 +123,11 @@ def _random_schedule(instance, draw):
     state, taken = tuple(Doing() for _ in instance.jobs), []
     for slot in range(instance.slots):
         jobs = range(len(instance.jobs))
-        may = [each for each in _actions(instance, slot) if all(_may(instance, state[i], each[0][i]) for i in jobs)]
+        may = [
+            each
+            for each in _actions(instance, slot)
+            if all(_may(instance, i, slot, state[i], each[0][i]) for i in jobs)
+        ]
         if not may:
             return None
         action, rates, _ = draw.choice(may)
