@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ddlopt.analysis import texts
 from ddlopt.analysis.fitted import FittedTable
 from ddlopt.analysis.texts import NONE, gap_text, json_text, objective_text, time_text
 from ddlopt.analysis.views import sizes
@@ -23,9 +24,9 @@ _COLOURS = {Status.OPTIMAL: "green", Status.REFERENCE: "dim", Status.ERROR: "red
 
 
 def status_text(result: Result) -> str:
-    """The status in words, with what is known within the method's scope."""
+    """The status in words, with what kind of proof there is and what is known within the method's scope."""
     if result.status is not Status.FEASIBLE or result.scope is None:
-        return str(result.status).replace("_", " ")
+        return texts.status_text(str(result.status), result.evidence)
     if result.scope_gap is None:
         return f"feasible ({result.scope})"
     if result.scope_gap <= PROVEN:

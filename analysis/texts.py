@@ -8,6 +8,9 @@ from typing import Any
 NONE = "–"
 """What a table shows where there is no figure."""
 
+_PROOFS = ("optimal", "infeasible", "unbounded")
+_EXACT = ("combinatorial", "certificate")
+
 # Units of time by what one of them is in seconds.
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -36,6 +39,12 @@ def gap_text(gap: float | None) -> str:
         # Rounding in a quotient of two objectives.
         return "<0.01 %" if gap > 1e-9 else "0 %"
     return f"{100 * gap:.2f} %" if gap else "0 %"
+
+
+def status_text(status: str, evidence: str | None) -> str:
+    """A status in words, and whether a proof is one in floating point: the word of a solver or of a search."""
+    told = status.replace("_", " ")
+    return f"{told} (floating point)" if status in _PROOFS and evidence not in _EXACT else told
 
 
 def json_text(data: Any) -> str:

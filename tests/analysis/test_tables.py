@@ -13,6 +13,7 @@ from volume import for_each
 from ddlopt.analysis import tables, views
 from ddlopt.analysis.views import sizes
 from ddlopt.models.catalogue import problem
+from ddlopt.models.contracts import Evidence
 from ddlopt.solvers.contracts import Result, Status
 
 
@@ -56,14 +57,25 @@ def test_gaps_are_in_percent(gap, text):
 @for_each(
     ("figures", "text"),
     [
-        ({"status": Status.OPTIMAL, "objective": 1.0, "bound": 1.0}, "optimal"),
+        ({"status": Status.OPTIMAL, "objective": 1.0, "bound": 1.0, "evidence": Evidence.COMBINATORIAL}, "optimal"),
+        ({"status": Status.OPTIMAL, "objective": 1.0, "bound": 1.0, "evidence": Evidence.CERTIFICATE}, "optimal"),
+        (
+            {"status": Status.OPTIMAL, "objective": 1.0, "bound": 1.0, "evidence": Evidence.SOLVER},
+            "optimal (floating point)",
+        ),
+        ({"status": Status.INFEASIBLE, "evidence": Evidence.SOLVER}, "infeasible (floating point)"),
+        ({"status": Status.INFEASIBLE, "evidence": Evidence.COMBINATORIAL}, "infeasible"),
+        ({"objective": 2.0, "bound": 1.0, "evidence": Evidence.SOLVER}, "feasible"),
         ({"status": Status.NO_SOLUTION}, "no solution"),
         ({"status": Status.REFERENCE, "objective": 1.0}, "reference"),
         ({"objective": 2.0, "bound": 1.0}, "feasible"),
         ({"objective": 2.0, "scope": "circulant"}, "feasible (circulant)"),
         ({"objective": 2.0, "scope": "circulant", "scope_bound": 1.99999}, "best circulant (proven)"),
         ({"objective": 2.0, "scope": "circulant", "scope_bound": 1.9}, "feasible (circulant: gap 5.00 %)"),
-        ({"status": Status.OPTIMAL, "objective": 2.0, "scope": "circulant", "scope_bound": 2.0}, "optimal"),
+        (
+            {"status": Status.OPTIMAL, "objective": 2.0, "scope": "circulant", "scope_bound": 2.0},
+            "optimal (floating point)",
+        ),
     ],
 )
 def test_the_status_says_what_is_proven(figures, text):

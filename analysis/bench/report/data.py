@@ -15,8 +15,8 @@ from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.aliases import present
 
 _WORDS = (
-    "instance_digest", "instance", "family", "method", "options", "solver", "status", "scope", "host", "machine",
-    "finished", "versions", "revision",
+    "instance_digest", "instance", "family", "method", "options", "solver", "status", "evidence", "scope", "host",
+    "machine", "finished", "versions", "revision",
 )  # fmt: skip
 _NUMBERS = (
     "id", "seed", "time_limit_s", "gap_limit", "threads", "memory_limit_bytes", "objective", "bound", "gap", "checked",

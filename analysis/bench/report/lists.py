@@ -12,6 +12,7 @@ from ddlopt.analysis.bench.report.contents import Listed, Overview
 from ddlopt.analysis.bench.report.names import family_file
 from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, gap_or_infinite
 from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
+from ddlopt.analysis.texts import status_text
 
 _HELP = {
     "instances": "instances that the method was run on",
@@ -102,21 +103,34 @@ _RUN = (
 def runs(frame: pd.DataFrame, unit: str) -> Markup:
     """All runs on an instance."""
     names = [
-        "label", "seed", "status", "objective", "bound", "gap_to_bound", "gap_to_best", "runtime_s",
+        "label", "seed", "status", "evidence", "objective", "bound", "gap_to_bound", "gap_to_best", "runtime_s",
         "peak_memory_bytes", "message", "current", "wrong",
     ]  # fmt: skip
     told = bool(frame["error"].gt(0).any())
     columns = [*_RUN[:4], *[Column("error", True, help="what the plan loses")] * told, *_RUN[4:]]
     rows = []
-    for error, label, seed, status, objective, bound, gap, distance, time_s, memory, message, current, wrong in zip(
-        *(frame[name] for name in ("error", *names)), strict=True
-    ):
+    for (
+        error,
+        label,
+        seed,
+        status,
+        evidence,
+        objective,
+        bound,
+        gap,
+        distance,
+        time_s,
+        memory,
+        message,
+        current,
+        wrong,
+    ) in zip(*(frame[name] for name in ("error", *names)), strict=True):
         notes = [] if current else ["superseded by a later run"]
         notes += ["contradicted by another result"] if wrong else []
         distance = float("nan") if status == statistics.REFERENCE else distance
         size = None if objective != objective else objective
         rows.append([
-            Cell(label), number(f"{seed:.0f}", seed), Cell(status.replace("_", " ")),
+            Cell(label), number(f"{seed:.0f}", seed), Cell(status_text(status, evidence)),
             number(objective_text(size, unit), objective),
             *[number(NONE if error != error else f"{error:.3g}", error)] * told,
             number(objective_text(None if bound != bound else bound, unit, like=size), bound),

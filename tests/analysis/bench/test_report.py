@@ -170,7 +170,7 @@ def test_the_runs_of_an_instance(pages):
         "method", "seed", "status", "objective", "bound", "gap", "gap to best", "time", "memory", "message",
     ]  # fmt: skip
     assert table.rows == [
-        ["exact", "0", "optimal", "11.5 s", "11.5 s", "0 %", "0 %", "2 s", "100 MB", ""],
+        ["exact", "0", "optimal (floating point)", "11.5 s", "11.5 s", "0 %", "0 %", "2 s", "100 MB", ""],
         ["greedy", "0", "feasible", "12.65 s", "11.5 s", "9.09 %", "10.00 %", "500 ms", "100 MB", ""],
         ["greedy", "1", "feasible", "23 s", "11.5 s", "50.00 %", "100.00 %", "500 ms", "100 MB", ""],
         ["ideal", "0", "reference", "5 s", "–", "–", "–", "1 s", "100 MB", ""],
@@ -413,8 +413,9 @@ def test_a_chart_is_saved_in_known_formats_only(tmp_path):
 def test_what_plans_lose_stands_behind_their_times():
     """In the table of runs of an instance, where any plan loses something."""
     row = {
-        "label": "all", "seed": 0.0, "status": "feasible", "objective": 0.02, "bound": 0.01, "gap_to_bound": 0.5,
-        "gap_to_best": 0.0, "runtime_s": 1.0, "peak_memory_bytes": 1e6, "message": "", "current": True, "wrong": False,
+        "label": "all", "seed": 0.0, "status": "feasible", "evidence": "solver", "objective": 0.02, "bound": 0.01,
+        "gap_to_bound": 0.5, "gap_to_best": 0.0, "runtime_s": 1.0, "peak_memory_bytes": 1e6, "message": "",
+        "current": True, "wrong": False,
     }  # fmt: skip
     shown = str(lists.runs(pd.DataFrame([row | {"error": 0.25}, row | {"error": math.nan}]), "s"))
     assert re.search(r"objective</th><th[^>]*>error</th>", shown)
