@@ -1,5 +1,6 @@
 """Writes proofs for one wire: parts of the plans, and for each the prices at which its labels are few."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,8 +20,13 @@ from ddlopt.models.errors import InfeasibleError, RefutedError
 from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing
 from ddlopt.solvers.compression.timeline.label_setting.search import Prices
 
-_MOST = 20_000
-"""Labels of a part; with more it is parted."""
+_MOST = (20_000, 600_000)
+"""Labels of a part; with more it is parted: at first, and once the parts are many.
+
+Of ``bert-large-n8x8-nvlink-25g-budget`` the relaxation of hundreds of parts is hardly nearer to the claim than that of
+the first ones, the labels of which are only some times as many."""
+_MOST_PARTS = 500
+"""After so many with few labels it begins anew with many; trees that few labels close have hundreds."""
 _INHERITED = 6
 """Prices of the whole that a part looks at beside its own."""
 
@@ -60,16 +66,28 @@ class _Search:
 
     def run(self) -> bool:
         """Part the plans until every part is proven; False when the time is up."""
+        for most, parts in zip(_MOST, (_MOST_PARTS, math.inf), strict=True):
+            self.prices, self.nodes = [], []
+            if self._parted(most, parts):
+                return True
+            if self.expired():
+                return False
+        return False
+
+    def _parted(self, most: int, parts: float) -> bool:
+        """The same with at most so many labels each; False also when there are that many ``parts``."""
         parting = Parting(self.wire)
         wider = ((0, 0), (0, self.timeline.most_options - parting.whole.shape[1]))  # menus that no gradient has
         stack: list[tuple[Marks, list[int]]] = [(parting.whole, [])]
         while stack:
+            if len(self.nodes) >= parts:
+                return False
             allowed, inherited = stack.pop()
             if not allowed.any(axis=1).all():
                 self.nodes.append(["labels", []])
                 continue
             pricing = Pricing(self.timeline, np.pad(allowed, wider))
-            chosen = self._proven(pricing, allowed, inherited)
+            chosen = self._proven(pricing, allowed, inherited, most)
             if self.expired():
                 return False
             if chosen is not None:
@@ -84,7 +102,7 @@ class _Search:
             stack += [(others, self._best[:_INHERITED]), (some, self._best[:_INHERITED])]
         return True
 
-    def _proven(self, pricing: Pricing, allowed: Marks, inherited: list[int]) -> list[int] | None:
+    def _proven(self, pricing: Pricing, allowed: Marks, inherited: list[int], most: int) -> list[int] | None:
         """Prices at which the labels die; None if they are too many."""
         try:
             first = pricing.first(others=not inherited)
@@ -92,7 +110,7 @@ class _Search:
             first = [pricing.in_time()]
         self._best = [*(self._place(each) for each in first), *inherited]
         try:
-            count_labels(self.wire, allowed, [self.prices[place] for place in self._best], self.expired, _MOST)
+            count_labels(self.wire, allowed, [self.prices[place] for place in self._best], self.expired, most)
         except TooManyError:
             return None
         return self._best

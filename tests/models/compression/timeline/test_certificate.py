@@ -54,6 +54,22 @@ def test_the_optimum_is_proven_and_nothing_beyond(seed):
         proofs.check(instance, replace(below, claim=exact * (1 + ABOVE)))
 
 
+def test_it_begins_anew_with_more_labels(monkeypatch):
+    """Where parts of few labels are too many, or none can be parted further, parts of more labels prove it."""
+    instance = drawn(0)
+    _, answer = brute_force(instance)
+    claim = evaluate(instance, answer, exact=True).objective * (1 - ABOVE)
+    module = problem_of(instance).module("solvers", "prove")
+    monkeypatch.setattr(module, "_MOST", (0, 0))
+    assert proven(instance, claim) is None
+    for parts in (1, 500):
+        monkeypatch.setattr(module, "_MOST", (0, 1000))
+        monkeypatch.setattr(module, "_MOST_PARTS", parts)
+        found = proven(instance, claim)
+        assert len(found.nodes) == 1
+        assert proofs.check(instance, found).bound == claim
+
+
 @given(st.data())
 def test_no_prices_and_no_cases_prove_more(data):
     instance = drawn(data.draw(st.integers(0, 60)))
