@@ -11,6 +11,10 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.reading import is_fraction
 
+_LONGEST_ORDER = 10_000
+"""Of a file; trees end with some ten things that are decided."""
+_BEYOND = 2**1023
+"""Of claims: far from any objective, and messages can still tell them as numbers."""
 _SHARED = ("format", "version", "instance", "instance_digest", "claim")
 
 
@@ -84,6 +88,8 @@ class OwnCertificate:
         texts = [data[name] for name in ("instance", "instance_digest", "claim")]
         if not all(isinstance(each, str) for each in texts) or not is_fraction(data["claim"]):
             raise SolutionError(f"{origin}: instance, digest and claim are texts, the claim a fraction like -3/4")
+        if abs(Fraction(data["claim"])) >= _BEYOND:
+            raise SolutionError(f"{origin}: the claim is beyond what a number can be")
         wrong = cls.fault(data)
         if wrong:
             raise SolutionError(f"{origin}: {wrong}")
@@ -99,3 +105,12 @@ class OwnCertificate:
     def save(self, path: str | Path) -> None:
         """Write the file, packed where its name ends in ``.gz``; it appears whole or not at all."""
         write_whole_packed(path, self.text)
+
+
+def fault_of_order(order: Any, thing: str) -> str | None:
+    """What is wrong with an order in which things are decided, each once."""
+    if not isinstance(order, list) or not 1 <= len(order) <= _LONGEST_ORDER:
+        return f"order is a list of 1 to {_LONGEST_ORDER} {thing}s"
+    if not all(type(each) is int for each in order) or sorted(order) != list(range(len(order))):
+        return f"order has each {thing} from 0 on once"
+    return None

@@ -13,10 +13,7 @@ def exact_registers_bound(instance: RegisterInstance) -> Fraction:
     Where such parameters are is looked up with :func:`~ddlopt.models.aggregation.registers.bounds.disjoint_cliques`,
     and that they are what they are said to be is checked here.
     """
-    weights: dict[tuple[int, ...], Fraction] = {}
-    for batch, weight in zip(instance.batches, instance.batch_weights, strict=True):
-        key = tuple(sorted(batch))
-        weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+    weights = exact_weights(instance)
     room = sorted(capacity for capacity in instance.capacities if capacity)
     floors = {batch: _floor(len(batch), room, instance) for batch in weights}
     found = sum((weight * floors[batch] for batch, weight in weights.items()), Fraction(0))
@@ -36,6 +33,15 @@ def exact_registers_bound(instance: RegisterInstance) -> Fraction:
             found += min(weights[batch] for batch in fresh)
             used |= fresh
     return found
+
+
+def exact_weights(instance: RegisterInstance) -> dict[tuple[int, ...], Fraction]:
+    """The weight of each distinct batch, its parameters in ascending order."""
+    weights: dict[tuple[int, ...], Fraction] = {}
+    for batch, weight in zip(instance.batches, instance.batch_weights, strict=True):
+        key = tuple(sorted(batch))
+        weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+    return weights
 
 
 def _floor(count: int, room: list[int], instance: RegisterInstance) -> int:

@@ -13,10 +13,8 @@ from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import RefutedError
-from ddlopt.models.own_certificate import OwnCertificate
+from ddlopt.models.own_certificate import OwnCertificate, fault_of_order
 
-_MOST_GROUPS = 10_000
-"""Of a file; trees end with some ten."""
 _PORTION = 50_000
 """Partial plans between looks at the clock: a fraction of a second."""
 _LEAVES = 64
@@ -48,12 +46,7 @@ class PlanCertificate(OwnCertificate):
     @classmethod
     def fault(cls, data: dict[str, Any]) -> str | None:
         """Whole numbers, each once."""
-        order = data["order"]
-        if not isinstance(order, list) or not 1 <= len(order) <= _MOST_GROUPS:
-            return f"order is a list of 1 to {_MOST_GROUPS} groups"
-        if not all(type(group) is int for group in order) or sorted(order) != list(range(len(order))):
-            return "order has each group from 0 on once"
-        return None
+        return fault_of_order(data["order"], "group")
 
     def check(self, instance: DeploymentInstance, expired: Callable[[], bool]) -> int:
         """Raise RefutedError if a plan is quicker; how many partial and whole plans were looked at.
