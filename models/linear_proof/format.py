@@ -49,7 +49,7 @@ class LinearCertificate:
     nodes : list
         The tree: see ``check_tree``. Row numbers behind those of the model are of ``cuts``.
     cuts : list
-        Cutting planes: see :mod:`~ddlopt.models.linear_proof.cuts`.
+        Cutting planes: see ``ddlopt.models.linear_proof.cuts``.
     cutoff : Fraction or None
         Where there are cuts: at least the claim, see ``program_of``.
     """
