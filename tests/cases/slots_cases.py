@@ -5,8 +5,14 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 
+from ddlopt.models.aggregation import bound
+from ddlopt.models.aggregation.slots.arrays import SlotArrays
+from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation.slots.instance import SlotJob, SlotsInstance, Stay
+from ddlopt.models.aggregation.slots.prices import price_bound
+from ddlopt.models.aggregation.slots.slowest import least_slowest_s
 
 
 def slots_instance(
@@ -156,3 +162,19 @@ def optimum_by_enumeration(instance: SlotsInstance) -> float:
             times = [time for _, time in chosen]
             best = min(best, math.fsum(times) if instance.goal == "total" else max(times))
     return best
+
+
+def assert_bounds_hold(instance: SlotsInstance, seed: int) -> None:
+    """Bounds are below what enumeration finds, and meet it for the slowest job; so are those of random prices."""
+    optimum, arrays = optimum_by_enumeration(instance), SlotArrays(instance)
+    assert bound(instance) <= optimum * (1 + 1e-12)
+    if instance.goal == "slowest":
+        assert bound(instance) == pytest.approx(optimum, rel=1e-9)
+        assert least_slowest_s(arrays)[1] == pytest.approx(optimum, rel=1e-12)
+        exact = exact_slots_bound(instance)
+        assert (1 - 1e-8) * optimum <= float(exact) <= optimum * (1 + 1e-12)
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        prices = optimum / arrays.limits * 10 ** rng.uniform(-4, 0, len(arrays.limits))
+        assert price_bound(arrays, prices) <= optimum * (1 + 1e-12)

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from refusals import one_line
-from slots_cases import iteration_s, optimum_by_enumeration, overlapped, slots_instance
+from slots_cases import assert_bounds_hold, iteration_s, overlapped, slots_instance
 from volume import for_each
 
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, bound, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
-from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents, _with_kinks
-from ddlopt.models.aggregation.slots.prices import price_bound
-from ddlopt.models.aggregation.slots.slowest import least_slowest_s
 from ddlopt.models.errors import InstanceError
 
 
@@ -126,18 +123,7 @@ def test_best_rates_are_those_of_a_fine_grid(seed: int) -> None:
 def test_bounds_are_below_what_enumeration_finds(seed: int) -> None:
     for goal in ("total", "slowest"):
         instance = overlapped(slots_instance(seed, back=0.4 * (seed % 2), goal=goal), seed)
-        optimum, arrays = optimum_by_enumeration(instance), SlotArrays(instance)
-        assert bound(instance) <= optimum * (1 + 1e-12)
-        if goal == "slowest":
-            assert bound(instance) == pytest.approx(optimum, rel=1e-9)
-            assert least_slowest_s(arrays)[1] == pytest.approx(optimum, rel=1e-12)
-            exact = exact_slots_bound(instance)
-            assert (1 - 1e-8) * optimum <= float(exact) <= optimum * (1 + 1e-12)
-            continue
-        rng = np.random.default_rng(seed)
-        for _ in range(20):
-            prices = optimum / arrays.limits * 10 ** rng.uniform(-4, 0, len(arrays.limits))
-            assert price_bound(arrays, prices) <= optimum * (1 + 1e-12)
+        assert_bounds_hold(instance, seed)
 
 
 def test_tangents_touch_at_kinks() -> None:

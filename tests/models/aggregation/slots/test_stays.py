@@ -5,15 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from refusals import one_line
-from slots_cases import optimum_by_enumeration, slots_instance, staying
+from slots_cases import assert_bounds_hold, slots_instance, staying
 from volume import for_each
 
 from ddlopt.analysis.simulation.aggregators import through_slots
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, bound, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays, together
-from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
-from ddlopt.models.aggregation.slots.prices import price_bound
-from ddlopt.models.aggregation.slots.slowest import least_slowest_s
 from ddlopt.models.errors import InstanceError, NotApplicableError
 
 _JOB = {"gradient_bytes": 100.0, "nic_bytes_per_s": 1e3, "rtt_s": 1.0, "switches": [0], "links": [0]}
@@ -130,14 +127,4 @@ def test_packets_of_jobs_that_come_and_go_are_not_simulated() -> None:
 def test_bounds_are_below_what_enumeration_finds(seed: int) -> None:
     for goal in ("total", "slowest"):
         instance = staying(slots_instance(seed, jobs=4, back=0.4 * (seed % 2), goal=goal, slots=(4, 7)), seed)
-        optimum, arrays = optimum_by_enumeration(instance), SlotArrays(instance)
-        assert bound(instance) <= optimum * (1 + 1e-12)
-        if goal == "slowest":
-            assert least_slowest_s(arrays)[1] == pytest.approx(optimum, rel=1e-12)
-            exact = exact_slots_bound(instance)
-            assert (1 - 1e-8) * optimum <= float(exact) <= optimum * (1 + 1e-12)
-            continue
-        rng = np.random.default_rng(seed)
-        for _ in range(20):
-            prices = optimum / arrays.limits * 10 ** rng.uniform(-4, 0, len(arrays.limits))
-            assert price_bound(arrays, prices) <= optimum * (1 + 1e-12)
+        assert_bounds_hold(instance, seed)
