@@ -30,6 +30,7 @@ BUNDLED = {
     "spectral": "gossip/wheel-n5-chain",
     "matchings": "gossip/ring-n8-half",
     "plans": "deployment/tiny-g2-m2-s1",
+    "choices": "codesign/tiny-factors-n6-d3",
     "tree": "scheduling/tiny-pollux",
 }
 """The file in the library of an instance."""

@@ -69,7 +69,7 @@ is compared as what it is.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -123,13 +123,20 @@ class Checked:
         return self.bound_s
 
 
-def check_certificate(instance: TopologyInstance, certificate: DesignCertificate, time_s: float = math.inf) -> Checked:
+def check_certificate(
+    instance: TopologyInstance,
+    certificate: DesignCertificate,
+    time_s: float = math.inf,
+    expired: Callable[[], bool] | None = None,
+) -> Checked:
     """Check that a certificate proves its bound for an instance; it returns only if it does.
 
     Parameters
     ----------
     time_s : float
         Seconds after which the check is given up, up to one more.
+    expired : callable, optional
+        Whether somebody else's time is up, after which it is given up as well.
 
     Raises
     ------
@@ -150,7 +157,7 @@ def check_certificate(instance: TopologyInstance, certificate: DesignCertificate
     exponent, z = _figures(certificate)
     from ddlopt.models.topology.certificate import kernels  # compiled before the clock
 
-    clock = _Clock(time_s)
+    clock = _Clock(time_s, expired)
     statement = statement_of(instance, exponent)
     tables = _validated(certificate, statement)
     _check_automorphisms(instance, tables.images, clock)
@@ -166,11 +173,11 @@ def check_certificate(instance: TopologyInstance, certificate: DesignCertificate
 class _Clock:
     """Gives up when the time is up."""
 
-    def __init__(self, time_s: float) -> None:
-        self._time_s, self._until = time_s, time.perf_counter() + time_s
+    def __init__(self, time_s: float, expired: Callable[[], bool] | None) -> None:
+        self._time_s, self._until, self._expired = time_s, time.perf_counter() + time_s, expired
 
     def look(self) -> None:
-        if time.perf_counter() > self._until:
+        if time.perf_counter() > self._until or (self._expired is not None and self._expired()):
             told = f"the check of the certificate was given up after {self._time_s:g} s"
             raise SolverError(f"{told}: nothing is proved, and nothing refuted")
 
