@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from ddlopt.models.codesign.certificate.certificate import (
     ChoiceCertificate,
@@ -47,7 +48,7 @@ def prove(
             left.append((needed, sent, chosen))
     if expired() or choices.cases > _MOST_CASES or len(left) > _MOST_LEFT:
         return None
-    jobs = []
+    jobs: list[dict[str, Any]] = []
     # What sends little is a part of more others.
     left.sort(key=lambda each: sum(figures.loads(each[1])))
     while left:

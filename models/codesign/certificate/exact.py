@@ -145,9 +145,10 @@ class ExactFigures:
 
 def part_of(larger: Sent, smaller: Sent) -> Fraction:
     """The most of ``smaller`` that ``larger`` has of everything."""
-    ratios = [mine.get(key, Fraction(0)) / amount  # type: ignore[call-overload]
-              for mine, other in zip(larger, smaller, strict=True) for key, amount in other.items()]  # fmt: skip
-    return min(ratios, default=Fraction(0))
+    none = Fraction(0)
+    ratios = [larger[0].get(members, none) / amount for members, amount in smaller[0].items()]
+    ratios += [larger[1].get(pair, none) / amount for pair, amount in smaller[1].items()]
+    return min(ratios, default=none)
 
 
 def _overlaps(written: Layout, read: Layout) -> Iterator[tuple[int, int, Fraction]]:

@@ -38,7 +38,7 @@ def random_choices(instance, seed):
     return tuple(int(rng.integers(len(layer.strategies))) for layer in instance.layers)
 
 
-@for_each("seed", [12, 17, 27, *map(slow, sorted(set(range(200)) - {12, 17, 27}))])
+@for_each("seed", [12, 17, 27, *map(slow, sorted(set(range(60)) - {12, 17, 27}))])
 def test_the_optimum_is_proven_and_nothing_above_it(seed):
     instance = drawn(seed, 4, 3)
     best = best_of_all(instance)
