@@ -9,7 +9,7 @@ from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, uppe
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices import plan_kernels as kernels
-from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
+from ddlopt.models.scheduling.prices.priced_jobs import utilities_of
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 from ddlopt.models.tolerances import BOUND_MARGIN
 
@@ -107,16 +107,9 @@ def _plan_jobs(instance: SchedulingInstance) -> kernels.PlanJobs:
         gains += parts[1:]
         corners += [place in on for place in range(1, len(mine))]
         firsts.append(len(widths))
-    worths = [kernel_utility(job.utility) for job in instance.jobs]
-    return kernels.PlanJobs(
+    return utilities_of(instance)._replace(
         firsts=np.array(firsts),
         widths=np.array(widths, dtype=np.int64),
         gains=np.array(gains, dtype=float),
         corners=np.array(corners, dtype=bool),
-        kinds=np.array([kind for kind, _, _, _ in worths], dtype=np.int64),
-        values=np.array([value for _, value, _, _ in worths], dtype=np.float64),
-        shapes=np.array([shape for _, _, shape, _ in worths], dtype=np.float64),
-        offsets=np.array([offset for _, _, _, offset in worths], dtype=np.float64),
-        worths=np.array([job.utility.value for job in instance.jobs], dtype=np.float64),
-        needed=np.array(needed),
     )

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.scheduling.prices.lagrangian_kernels import part_worth
-from ddlopt.models.scheduling.prices.plan_kernels import _JOBS, PlanJobs, _completed, _survivors, _worth
+from ddlopt.models.scheduling.prices.plan_kernels import _JOBS, PlanJobs, _completed, _survivors, _worth, grown
 from ddlopt.models.sorting_kernels import stable_order
 
 Floats = npt.NDArray[np.float64]
@@ -133,13 +133,8 @@ def best_offers(
         if len(kept) == 0:
             break
         if count + len(kept) > len(parts):
-            larger = max(2 * len(parts), count + len(kept))
-            old_parts, old_spent, old_parents, old_choices = parts, spent, parents, choices
-            parts, spent = np.empty(larger), np.empty(larger)
-            parents, choices = np.empty(larger, np.int64), np.empty(larger, np.int64)
-            for label in range(count):
-                parts[label], spent[label] = old_parts[label], old_spent[label]
-                parents[label], choices[label] = old_parents[label], old_choices[label]
+            parts, spent = grown(parts, count + len(kept)), grown(spent, count + len(kept))
+            parents, choices = grown(parents, count + len(kept)), grown(choices, count + len(kept))
         stage_start = count
         for rank in range(len(kept)):
             place = kept[rank]

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,14 @@ def _worth(jobs: PlanJobs, i: int, part: float) -> float:
     if jobs.needed[i] > 0:
         return jobs.worths[i] if part >= jobs.needed[i] * (1 - ROUNDING) else 0.0
     return utility(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], min(part, 1.0))
+
+
+@inner()
+def grown(values: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
+    """The same in an array of at least so many places, and twice as many as there were."""
+    larger = np.empty(max(2 * len(values), least), values.dtype)
+    larger[: len(values)] = values
+    return larger
 
 
 @inner()
@@ -126,13 +134,8 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
         if len(kept) == 0:
             break
         if count + len(kept) > len(parts):
-            room_now = max(2 * len(parts), count + len(kept))
-            old_parts, old_costs, old_parents, old_choices = parts, costs, parents, choices
-            parts, costs = np.empty(room_now), np.empty(room_now)
-            parents, choices = np.empty(room_now, np.int64), np.empty(room_now, np.int64)
-            for label in range(count):
-                parts[label], costs[label] = old_parts[label], old_costs[label]
-                parents[label], choices[label] = old_parents[label], old_choices[label]
+            parts, costs = grown(parts, count + len(kept)), grown(costs, count + len(kept))
+            parents, choices = grown(parents, count + len(kept)), grown(choices, count + len(kept))
         stage_start = count
         for rank in range(len(kept)):
             place = kept[rank]

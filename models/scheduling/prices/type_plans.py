@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.prices import offer_kernels, plan_kernels
+from ddlopt.models.scheduling.prices import offer_kernels
 from ddlopt.models.scheduling.prices.fluid import Fluid, fluid
 from ddlopt.models.scheduling.prices.lagrangian import Answer
 from ddlopt.models.scheduling.prices.offers import costs_of, offers_of, typed_pool, workers_of
-from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
-from ddlopt.models.scheduling.utility import DONE, AllOrNothing, Capped
+from ddlopt.models.scheduling.prices.priced_jobs import utilities_of
+from ddlopt.models.scheduling.utility import Capped
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ class TypePlanPricing:
         self.offers = [offers_of(instance, self.cluster, place) for place in range(len(instance.jobs))]
         self.evaluations = 0
         """How many prices have been answered."""
-        self._utilities = _utilities(instance)
+        self._utilities = utilities_of(instance)
         self._parts = [
             np.minimum(each.gains / job.minibatches, needed or 1.0)
             for each, job, needed in zip(self.offers, instance.jobs, self._utilities.needed, strict=True)
@@ -163,22 +163,3 @@ def typed_bound(instance: SchedulingInstance) -> float:
 def prices_of(found: Fluid) -> Floats:
     """(T, K R) prices of slots by those of the blocks of the relaxation."""
     return np.repeat(found.prices.reshape(len(found.prices), -1), np.diff(found.firsts), axis=0)
-
-
-def _utilities(instance: SchedulingInstance) -> plan_kernels.PlanJobs:
-    """As the kernels take them; without widths, which are offers here."""
-    worths = [kernel_utility(job.utility) for job in instance.jobs]
-    kinds, values, shapes, offsets = (np.array(column) for column in zip(*worths, strict=True))
-    nothing = np.zeros(0, dtype=np.int64)
-    return plan_kernels.PlanJobs(
-        firsts=np.zeros(len(worths) + 1, dtype=np.int64),
-        widths=nothing,
-        gains=np.zeros(0),
-        corners=np.zeros(0, dtype=np.bool_),
-        kinds=kinds.astype(np.int64),
-        values=values.astype(np.float64),
-        shapes=shapes.astype(np.float64),
-        offsets=offsets.astype(np.float64),
-        worths=np.array([job.utility.value for job in instance.jobs], dtype=np.float64),
-        needed=np.array([float(DONE) if isinstance(job.utility, AllOrNothing) else 0.0 for job in instance.jobs]),
-    )
