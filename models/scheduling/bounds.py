@@ -1,5 +1,6 @@
 """A bound on the objective of every schedule, found without a solver."""
 
+import math
 import weakref
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ _PLANS_SLACK, _PLANS_ROOM = 1e-5, 300
 """How near to the best its plans must be, and how many beginnings of one are kept: the bound allows for both."""
 _PLANS_WORK = 4_000_000
 """Work of the best plans up to which they are asked for: a tenth of a second."""
+_KEPT_WORK = 300_000_000
+"""The same where changes lose time or runs have a least length: half a second."""
 
 
 class _Found(NamedTuple):
@@ -29,8 +32,10 @@ def bound(instance: SchedulingInstance) -> float:
     Placement, rings and contention are relaxed to the resources of all servers together (of each type of accelerators,
     where they differ), with the fastest progress that any placement allows. Utilities are bounded by prices
     (:mod:`~ddlopt.models.scheduling.prices.lagrangian`), at which jobs then choose among whole widths if there are not
-    too many (:class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`). It is calculated once for an instance;
-    with 200 jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots some ten seconds.
+    too many (:class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`), and keep them where changes lose time or
+    runs have a least length (:class:`~ddlopt.models.scheduling.prices.kept_plans.KeptPlanPricing`). It is calculated
+    once for an instance; with 200 jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots
+    some ten seconds.
 
     Raises
     ------
@@ -79,10 +84,22 @@ def _bound(instance: SchedulingInstance) -> _Found:
 
             answer = quick_bound(instance)
             whole = PlanPricing(instance).answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM)
-            return _Found(min(answer.bound, whole.bound), answer)
+            return _Found(min(answer.bound, whole.bound, _kept_bound(instance, answer)), answer)
         case _:
             answer = quick_bound(instance)
             return _Found(answer.bound, answer)
+
+
+def _kept_bound(instance: SchedulingInstance, answer: Answer) -> float:
+    """By plans that know what changes lose and how long runs are; endless where they would take long, or neither is."""
+    if not (instance.changes_cost or instance.runs_are_long):
+        return math.inf
+    from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
+
+    pricing = KeptPlanPricing(instance)
+    if pricing.work > _KEPT_WORK:
+        return math.inf
+    return pricing.answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM).bound
 
 
 def _typed(instance: SchedulingInstance) -> _Found:

@@ -166,7 +166,9 @@ class SchedulingInstance(Instance):
             return ()
         plans = ("ddlopt.models.scheduling.prices.plan_kernels",) if self.objective == "utility" else ()
         offers = ("ddlopt.models.scheduling.prices.offer_kernels",) if self.typed else ()
-        return ("ddlopt.models.scheduling.prices.lagrangian_kernels", *plans, *offers)
+        keeps = self.objective == "utility" and (self.changes_cost or self.runs_are_long)
+        kept = ("ddlopt.models.scheduling.prices.kept_kernels",) if keeps else ()
+        return ("ddlopt.models.scheduling.prices.lagrangian_kernels", *plans, *offers, *kept)
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

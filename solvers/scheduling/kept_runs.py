@@ -82,7 +82,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         """The best schedule of all beginnings; sweeps made, and slots of the blocks that it began with."""
         blocks = _Blocks(instance)
         guide = self._guide(instance, seed, clock)
-        given = [_widths_of(instance, one) for one in (start, guide) if one is not None]
+        given = [widths_of(instance, one) for one in (start, guide) if one is not None]
         best, widths, sweeps, longest = -np.inf, np.zeros(blocks.shape, dtype=np.int64), 0, 0
         for one, length in self._beginnings(instance, given):
             if sweeps and clock.expired:
@@ -295,7 +295,8 @@ def _next(widths: Ints, slot: int) -> tuple[Ints, Ints]:
     return np.where(some, slot + found, len(widths)), width
 
 
-def _widths_of(instance: SchedulingInstance, schedule: Schedule) -> Ints:
+def widths_of(instance: SchedulingInstance, schedule: Schedule) -> Ints:
+    """(T, I) widths of a schedule."""
     widths = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
     for run in schedule.runs:
         widths[run.start : run.end, run.job] = run.width

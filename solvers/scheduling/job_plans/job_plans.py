@@ -17,6 +17,8 @@ from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.scheduling.job_plans.kept_search import KeptSearch
+from ddlopt.solvers.scheduling.job_plans.kept_search import refusal as kept_refusal
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
@@ -70,6 +72,12 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     its workers are (:class:`~ddlopt.models.scheduling.prices.type_plans.TypePlanPricing`); whole plans are then
     improved as ``type-windows`` does.
 
+    Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
+    slots it has which width (:class:`~ddlopt.models.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those of
+    ``kept-runs``. Plans are listed in the end that take no more from the bound B than :math:`\delta`, so that a
+    schedule with any other has at most :math:`B - \delta`: if they are few for a :math:`\delta` as large as the gap,
+    the program over them proves the optimum.
+
     Parameters
     ----------
     tolerance : float, optional
@@ -101,8 +109,11 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         return "job-plans"
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
-        """With types, those of their plans."""
-        return ("ddlopt.models.scheduling.prices.offer_kernels",) if instance.typed else self.kernels
+        """With types, or where plans are kept, those of such plans."""
+        if instance.typed:
+            return ("ddlopt.models.scheduling.prices.offer_kernels",)
+        keeps = instance.changes_cost or instance.runs_are_long
+        return (*self.kernels, *(("ddlopt.models.scheduling.prices.kept_kernels",) if keeps else ()))
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
@@ -111,6 +122,8 @@ class JobPlans(Heuristic, uses=("seed", "start")):
             return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
         if instance.typed:
             return type_refusal(instance)
+        if instance.changes_cost or instance.runs_are_long:
+            return kept_refusal(instance)
         return LpGuided().refuses(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
@@ -118,6 +131,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         if instance.typed:
             gap = clock.gap if self.gap is None else self.gap
             return TypeSearch(instance, clock, gap).answer(seed, start)
+        if instance.changes_cost or instance.runs_are_long:
+            gap = clock.gap if self.gap is None else self.gap
+            return KeptSearch(instance, clock, gap, self.integer_s).answer(seed, start)
         search = _Search(self, instance, clock, seed)
         try:
             search.begin(start if start is not None else _guide(instance, seed, clock))

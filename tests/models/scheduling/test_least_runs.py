@@ -81,7 +81,6 @@ def test_least_runs_that_do_nothing_are_refused():
 @pytest.mark.parametrize(
     "name",
     [
-        "job-plans",
         "lp-guided",
         "gadget",
         "fifo",
