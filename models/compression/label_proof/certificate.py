@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.compression.label_proof.labels import MOST_PRICE, Price, count_labels
+from ddlopt.models.compression.label_proof.lanes import Lanes
 from ddlopt.models.compression.label_proof.parts import cases
-from ddlopt.models.compression.label_proof.wire import Wire
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.own_certificate import OwnCertificate
 
@@ -24,6 +24,7 @@ class LabelCertificate(OwnCertificate):
     Parameters
     ----------
     prices : list of [places, λ at these, μ]
+        Place g · L + l is of gradient g on the l-th of L lanes.
     nodes : list
         The cases, each before its parts: ``["part", i, options]`` parts gradient i's options into those named by their
         places and the others; ``["labels", prices]`` says with which of the prices no label is left alive.
@@ -52,7 +53,7 @@ class LabelCertificate(OwnCertificate):
                 return f'nodes[{place}] is neither ["part", gradient, options] nor ["labels", places of prices]'
         return None
 
-    def wire(self, instance: Any) -> Wire:
+    def lanes(self, instance: Any) -> Lanes:
         """The instance and the claim in whole numbers."""
         raise NotImplementedError
 
@@ -60,19 +61,19 @@ class LabelCertificate(OwnCertificate):
         """Raise RefutedError unless every case dies."""
         if self.claim <= 0:
             return 0  # no time and no error is below
-        wire = self.wire(instance)
-        n = len(wire.ready)
+        lanes = self.lanes(instance)
+        count, n = len(lanes.busy), len(lanes.ready)
         prices: list[Price] = []
         for places, weights, mu in self.prices:
-            if places and places[-1] >= n:
-                raise RefutedError(f"a price is of gradient {places[-1]}, but there are {n}")
-            if mu and wire.error_most is None:
+            if places and places[-1] >= n * count:
+                raise RefutedError(f"a price is of place {places[-1]}, but there are {n} gradients on {count} lanes")
+            if mu and lanes.error_most is None:
                 raise RefutedError("a price is of errors, which have no budget")
-            lambdas = np.zeros(n, dtype=np.int64)
+            lambdas = np.zeros(n * count, dtype=np.int64)
             lambdas[places] = weights
-            prices.append((lambdas, mu))
-        for allowed, chosen in cases(wire, self.nodes):
-            count_labels(wire, allowed, [prices[place] for place in chosen], expired)
+            prices.append((lambdas.reshape(n, count).T, mu))
+        for allowed, chosen in cases(lanes, self.nodes):
+            count_labels(lanes, allowed, [prices[place] for place in chosen], expired)
             if expired():
                 break
         return len(self.nodes)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.models.compression.label_proof.wire import Ints, Marks, Wire
+from ddlopt.models.compression.label_proof.lanes import Ints, Lanes, Marks
 from ddlopt.models.errors import RefutedError
 
 
-def cases(wire: Wire, nodes: Sequence[Sequence[Any]]) -> Iterator[tuple[Marks, Sequence[int]]]:
+def cases(lanes: Lanes, nodes: Sequence[Sequence[Any]]) -> Iterator[tuple[Marks, Sequence[int]]]:
     """The options of each case, and its prices' places.
 
     Raises
@@ -17,7 +17,7 @@ def cases(wire: Wire, nodes: Sequence[Sequence[Any]]) -> Iterator[tuple[Marks, S
     RefutedError
         If the nodes are no tree.
     """
-    parting = Parting(wire)
+    parting = Parting(lanes)
     open_ones = [parting.whole]
     for kind, *rest in nodes:
         if not open_ones:
@@ -38,9 +38,11 @@ def cases(wire: Wire, nodes: Sequence[Sequence[Any]]) -> Iterator[tuple[Marks, S
 class Parting:
     r"""Parts of the plans, by the options that they have for each gradient.
 
-    Where nothing is fused, an option with no less encoding, sending and error than another of the gradient is left out.
+    Where nothing is fused, an option with no less encoding, sending and error than another of the gradient is left out;
+    of several lanes it passes all that the other does, and each for no less.
 
-    Of gradients with the same options, where nothing is fused, later ones may as well be those sent shorter. Let i < j
+    Of gradients with the same options, where nothing is fused and there is one lane, later ones may as well be those
+    sent shorter. Let i < j
     be two of them, and o, p two options with :math:`e_o \le e_p` and :math:`c_o \ge c_p`, not both the same: of the
     plans that differ in i and j alone, the one with o at i and p at j is no slower than the one with p at i and o at j.
     In :math:`\max_k R_k + \sum_{h \le k} e_h + \sum_{h \ge k} c_h` the other has more encoding in the rows i .. j-1,
@@ -49,20 +51,19 @@ class Parting:
     options of the others.
     """
 
-    def __init__(self, wire: Wire) -> None:
-        self.whole: Marks = wire.labels >= 0
-        busy = wire.wire + wire.launch
-        alone = bool((wire.ends == np.arange(1, len(wire.ends) + 1)).all())
+    def __init__(self, lanes: Lanes) -> None:
+        self.whole: Marks = lanes.labels >= 0
+        busy, error = lanes.busy + lanes.launch, lanes.error * (lanes.error_most is not None)
+        alone = bool((lanes.ends == np.arange(1, len(lanes.ends) + 1)).all())
         if alone:
-            figures = (wire.encode, busy, wire.error * (wire.error_most is not None))
-            self.whole &= ~_replaced(self.whole, figures)
+            self.whole &= ~_replaced(self.whole, (lanes.encode, error, *busy, *lanes.used))
         alike: dict[bytes, list[int]] = {}
-        for place in range(len(self.whole) if alone else 0):
-            rows = (self.whole[place], wire.encode[place], busy[place], wire.error[place])
+        for place in range(len(self.whole) if alone and len(busy) == 1 else 0):
+            rows = (self.whole[place], lanes.encode[place], busy[0, place], lanes.error[place])
             alike.setdefault(b"".join(row.tobytes() for row in rows), []).append(place)
         self.alike: dict[int, tuple[list[int], Marks]] = {}
         for places in alike.values():
-            encode, sent = wire.encode[places[0]], busy[places[0]]
+            encode, sent = lanes.encode[places[0]], busy[0, places[0]]
             before = (encode[:, None] <= encode) & (sent[:, None] >= sent)
             before &= ~before.T
             for place in places:
@@ -84,7 +85,7 @@ class Parting:
         return some, others
 
 
-def _replaced(there: Marks, figures: Sequence[Ints]) -> Marks:
+def _replaced(there: Marks, figures: Sequence[Ints | Marks]) -> Marks:
     """(n, m) which options have another that is nowhere larger; of the same ones the first is left."""
     no_larger = np.logical_and.reduce([each[:, :, None] <= each[:, None, :] for each in figures])
     no_larger &= there[:, :, None] & there[:, None, :]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ddlopt.models.compression.label_proof.certificate import LabelCertificate
-from ddlopt.models.compression.label_proof.wire import Option, Wire, most_of, wire_of
+from ddlopt.models.compression.label_proof.lanes import Lanes, Option, lanes_of, most_of
 from ddlopt.models.compression.levels.instance import ExponentialCurve, GradedGradient, LevelInstance
 
 
@@ -12,9 +12,9 @@ from ddlopt.models.compression.levels.instance import ExponentialCurve, GradedGr
 class LevelCertificate(LabelCertificate):
     """A proof that no levels are better than ``claim``."""
 
-    def wire(self, instance: LevelInstance) -> Wire:
+    def lanes(self, instance: LevelInstance) -> Lanes:
         """The instance and the claim in whole numbers."""
-        return wire_of(
+        return lanes_of(
             [Fraction(gradient.ready_s) for gradient in instance.gradients],
             [_menu(gradient) for gradient in instance.gradients],
             range(1, len(instance.gradients) + 1),
@@ -33,8 +33,7 @@ def _menu(gradient: GradedGradient) -> list[Option]:
         (
             str(level),
             Fraction(gradient.encode_s) + Fraction(gradient.encode_s_per_level) * level,
-            Fraction(gradient.wire_s_per_level) * level,
-            Fraction(gradient.launch_s),
+            {0: (Fraction(gradient.wire_s_per_level) * level, Fraction(gradient.launch_s))},
             errors[level],
         )
         for level in curve.allowed

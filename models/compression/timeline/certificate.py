@@ -1,31 +1,25 @@
 """Proofs of plans on the timeline: see :mod:`ddlopt.models.compression.label_proof`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ddlopt.models.compression.label_proof.certificate import LabelCertificate
-from ddlopt.models.compression.label_proof.wire import Option, Wire, most_of, wire_of
+from ddlopt.models.compression.label_proof.lanes import Lanes, Option, Stages, lanes_of, most_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
-from ddlopt.models.errors import RefutedError
+from ddlopt.models.compression.timeline.instance import Option as TimelineOption
 
 
 @dataclass(frozen=True)
 class TimelineCertificate(LabelCertificate):
     """A proof that no plan on the timeline is better than ``claim``."""
 
-    def wire(self, instance: CompressionInstance) -> Wire:
-        """The instance and the claim in whole numbers; RefutedError where there are lanes."""
-        if instance.lanes:
-            raise RefutedError("labels know one wire, and there are lanes")
+    def lanes(self, instance: CompressionInstance) -> Lanes:
+        """The instance and the claim in whole numbers."""
+        places = {lane: place for place, lane in enumerate(instance.lanes)}
         menus: list[list[Option]] = [
             [
-                (
-                    option.label,
-                    Fraction(option.encode_s),
-                    Fraction(option.wire_s) + Fraction(option.decode_s),
-                    Fraction(option.launch_s),
-                    Fraction(option.error),
-                )
+                (option.label, Fraction(option.encode_s), _stages(option, places), Fraction(option.error))
                 for option in menu
             ]
             for menu in instance.menus
@@ -39,10 +33,18 @@ class TimelineCertificate(LabelCertificate):
                     break
                 end += 1
             ends.append(end)
-        return wire_of(
+        return lanes_of(
             [Fraction(gradient.ready_s) for gradient in instance.gradients],
             [menus[gradient.menu] for gradient in instance.gradients],
             ends,
             *most_of(instance.goal, self.claim, instance.error_budget, instance.time_budget_s),
             instance.goal == "time",
+            max(1, len(places)),
         )
+
+
+def _stages(option: TimelineOption, places: Mapping[str, int]) -> Stages:
+    """On each lane that it passes; on the wire where there are none."""
+    if places:
+        return {places[each.lane]: (Fraction(each.busy_s), Fraction(each.launch_s)) for each in option.stages}
+    return {0: (Fraction(option.wire_s) + Fraction(option.decode_s), Fraction(option.launch_s))}

@@ -1,24 +1,24 @@
-"""Writes proofs for one wire: parts of the plans, and for each the prices at which its labels are few."""
+"""Writes proofs by labels: parts of the plans, and for each the prices at which its labels are few."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.label_proof.certificate import LabelCertificate
-from ddlopt.models.compression.label_proof.labels import MOST_PRICE, Price, TooManyError, count_labels
+from ddlopt.models.compression.label_proof.labels import Price, TooManyError, count_labels
+from ddlopt.models.compression.label_proof.lanes import Lanes, Marks
 from ddlopt.models.compression.label_proof.parts import Parting
-from ddlopt.models.compression.label_proof.wire import Marks, Wire
 from ddlopt.models.compression.timeline.certificate import TimelineCertificate
-from ddlopt.models.compression.timeline.choices import as_timeline, why_no_wire
+from ddlopt.models.compression.timeline.choices import as_timeline, why_no_timeline
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.errors import InfeasibleError, RefutedError
-from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing
-from ddlopt.solvers.compression.timeline.label_setting.search import Prices
+from ddlopt.solvers.compression.timeline.label_setting.lane_prices import LanePricing, whole
+from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing, Split
 
 _MOST = (20_000, 600_000)
 """Labels of a part; with more it is parted: at first, and once the parts are many.
@@ -27,6 +27,9 @@ Of ``bert-large-n8x8-nvlink-25g-budget`` the relaxation of hundreds of parts is 
 the first ones, the labels of which are only some times as many."""
 _MOST_PARTS = 500
 """After so many with few labels it begins anew with many; trees that few labels close have hundreds."""
+_OF_LANES, _OF_MORE = (600_000, 300), (2_000, 10)
+"""Labels of a part, and parts, of lanes where labels have at most two figures beside the encoding, or more; a tree over
+a formulation does what is left."""
 _INHERITED = 6
 """Prices of the whole that a part looks at beside its own."""
 
@@ -42,10 +45,10 @@ def prove_labels(
     kind: type[LabelCertificate], instance: CompressionProblem, target: Fraction, expired: Callable[[], bool]
 ) -> LabelCertificate | None:
     """The same for whatever has a timeline, by a certificate of its ``kind``."""
-    if why_no_wire(instance) or target <= 0:
+    if why_no_timeline(instance) or target <= 0:
         return None
-    wire = kind(instance.name, instance.digest, target, [], []).wire(instance)
-    search = _Search(as_timeline(instance), wire, expired)
+    lanes = kind(instance.name, instance.digest, target, [], []).lanes(instance)
+    search = _Search(as_timeline(instance), lanes, expired)
     try:
         done = search.run()
     except RefutedError:
@@ -55,10 +58,46 @@ def prove_labels(
     return kind(instance.name, instance.digest, target, search.written(), search.nodes)
 
 
+class _Prices(Protocol):
+    """Of a part of the plans; ``split`` says how to part it."""
+
+    def first(self, others: bool) -> Iterable[Price]:
+        """The best for all of them, and ``others`` that may be good for some labels."""
+
+    @property
+    def split(self) -> Split | None:
+        """None if every gradient has one option."""
+
+
+class _WirePrices:
+    """Those that label setting finds, in whole numbers."""
+
+    def __init__(self, timeline: CompressionInstance, lanes: Lanes, allowed: Marks) -> None:
+        self.lanes = lanes
+        wider = ((0, 0), (0, timeline.most_options - allowed.shape[1]))  # menus that no gradient has
+        self.pricing = Pricing(timeline, np.pad(allowed, wider))
+
+    def first(self, others: bool) -> Iterable[Price]:
+        """See :class:`_Prices`."""
+        try:
+            found = self.pricing.first(others)
+        except InfeasibleError:
+            found = [self.pricing.in_time()]
+        for prices in found:
+            lambdas = prices.lambdas * 2.0**self.lanes.time_exponent
+            mu = prices.mu * 2.0**self.lanes.error_exponent if self.lanes.error_most is not None else 0.0
+            yield whole(lambdas[None], mu)
+
+    @property
+    def split(self) -> Split | None:
+        """See :class:`_Prices`."""
+        return self.pricing.split
+
+
 @dataclass
 class _Search:
     timeline: CompressionInstance
-    wire: Wire
+    lanes: Lanes
     expired: Callable[[], bool]
     prices: list[Price] = field(default_factory=list)
     nodes: list[list[Any]] = field(default_factory=list)
@@ -66,7 +105,10 @@ class _Search:
 
     def run(self) -> bool:
         """Part the plans until every part is proven; False when the time is up."""
-        for most, parts in zip(_MOST, (_MOST_PARTS, math.inf), strict=True):
+        limits: Iterable[tuple[int, float]] = zip(_MOST, (_MOST_PARTS, math.inf), strict=True)
+        if self.timeline.lanes:
+            limits = [_OF_LANES if len(self.lanes.busy) + (self.lanes.error_most is not None) <= 2 else _OF_MORE]
+        for most, parts in limits:
             self.prices, self.nodes = [], []
             if self._parted(most, parts):
                 return True
@@ -76,8 +118,7 @@ class _Search:
 
     def _parted(self, most: int, parts: float) -> bool:
         """The same with at most so many labels each; False also when there are that many ``parts``."""
-        parting = Parting(self.wire)
-        wider = ((0, 0), (0, self.timeline.most_options - parting.whole.shape[1]))  # menus that no gradient has
+        parting = Parting(self.lanes)
         stack: list[tuple[Marks, list[int]]] = [(parting.whole, [])]
         while stack:
             if len(self.nodes) >= parts:
@@ -86,7 +127,7 @@ class _Search:
             if not allowed.any(axis=1).all():
                 self.nodes.append(["labels", []])
                 continue
-            pricing = Pricing(self.timeline, np.pad(allowed, wider))
+            pricing = self._pricing(allowed)
             chosen = self._proven(pricing, allowed, inherited, most)
             if self.expired():
                 return False
@@ -102,29 +143,23 @@ class _Search:
             stack += [(others, self._best[:_INHERITED]), (some, self._best[:_INHERITED])]
         return True
 
-    def _proven(self, pricing: Pricing, allowed: Marks, inherited: list[int], most: int) -> list[int] | None:
+    def _pricing(self, allowed: Marks) -> _Prices:
+        if self.timeline.lanes:
+            return LanePricing(self.lanes, allowed)
+        return _WirePrices(self.timeline, self.lanes, allowed)
+
+    def _proven(self, pricing: _Prices, allowed: Marks, inherited: list[int], most: int) -> list[int] | None:
         """Prices at which the labels die; None if they are too many."""
+        begin = len(self.prices)
+        self.prices += pricing.first(others=not inherited)
+        self._best = [*range(begin, len(self.prices)), *inherited]
         try:
-            first = pricing.first(others=not inherited)
-        except InfeasibleError:
-            first = [pricing.in_time()]
-        self._best = [*(self._place(each) for each in first), *inherited]
-        try:
-            count_labels(self.wire, allowed, [self.prices[place] for place in self._best], self.expired, most)
+            count_labels(self.lanes, allowed, [self.prices[place] for place in self._best], self.expired, most)
         except TooManyError:
             return None
         return self._best
 
-    def _place(self, prices: Prices) -> int:
-        """Where prices are in whole numbers; they are put there."""
-        lambdas = prices.lambdas * 2.0**self.wire.time_exponent
-        mu = prices.mu * 2.0**self.wire.error_exponent if self.wire.error_most is not None else 0.0
-        scale = MOST_PRICE / max(lambdas.sum(), mu)
-        # A little less than all, so that what is rounded up does not exceed it.
-        whole = np.rint(lambdas * (scale * (1 - 1e-5))).astype(np.int64), int(mu * scale)
-        self.prices.append(whole)
-        return len(self.prices) - 1
-
     def written(self) -> list[list[Any]]:
         """The prices as the file has them."""
-        return [[np.flatnonzero(lambdas).tolist(), lambdas[lambdas > 0].tolist(), mu] for lambdas, mu in self.prices]
+        by_gradient = [(lambdas.T.ravel(), mu) for lambdas, mu in self.prices]
+        return [[np.flatnonzero(each).tolist(), each[each > 0].tolist(), mu] for each, mu in by_gradient]

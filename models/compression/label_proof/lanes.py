@@ -1,7 +1,8 @@
-"""A timeline of one wire, and a claim, in whole numbers: times and errors rounded down, limits rounded up."""
+"""A timeline of lanes, and a claim, in whole numbers: times and errors rounded down, limits rounded up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,10 @@ from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Ints = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
-Option = tuple[str, Fraction, Fraction, Fraction, Fraction]
-"""Label, encoding, wire and decoding, launch, error."""
+Stages = Mapping[int, tuple[Fraction, Fraction]]
+"""Of lanes that are passed: how long it is kept, and the launch, which fused gradients pay once."""
+Option = tuple[str, Fraction, Stages, Fraction]
+"""Label, encoding, stages, error."""
 
 BITS = 32
 """Of what times and errors are compared with: sums of hundreds of figures are off by a ten-millionth of it."""
@@ -20,14 +23,18 @@ LARGEST = 2**34
 """No figure is kept larger, which is far beyond what is compared with: then no product overflows 64 bits."""
 
 
-class Wire(NamedTuple):
+class Lanes(NamedTuple):
     """An instance and a claim in whole numbers.
 
     Parameters
     ----------
     ready : (n,) array
-    encode, wire, launch, error : (n, m) arrays
+    encode, error : (n, m) arrays
         By gradient and place in its menu.
+    busy, launch : (lanes, n, m) arrays
+        0 where the lane is not passed.
+    used : (lanes, n, m) array
+        Whether it is.
     labels : (n, m) array
         Numbers of the labels, -1 where there is no option.
     ends : (n,) array
@@ -42,9 +49,10 @@ class Wire(NamedTuple):
 
     ready: Ints
     encode: Ints
-    wire: Ints
-    launch: Ints
     error: Ints
+    busy: Ints
+    launch: Ints
+    used: Marks
     labels: Ints
     ends: Ints
     time_most: int
@@ -54,14 +62,15 @@ class Wire(NamedTuple):
     error_exponent: int
 
 
-def wire_of(
+def lanes_of(
     ready_s: Sequence[Fraction],
     menus: Sequence[Sequence[Option]],
     ends: Sequence[int],
     time_most: Fraction,
     error_most: Fraction | None,
     timed: bool,
-) -> Wire:
+    lanes: int = 1,
+) -> Lanes:
     """An instance in whole numbers.
 
     Parameters
@@ -71,29 +80,32 @@ def wire_of(
     ends : sequence of n int
     time_most, error_most : Fraction
         The claim, and what the check lets a budget be.
+    lanes : int
+        How many there are, in the order in which they are passed.
     """
     n, m = len(menus), max(map(len, menus))
-    largest = max((option[4] for menu in menus for option in menu), default=Fraction(0))
+    largest = max((option[3] for menu in menus for option in menu), default=Fraction(0))
     time_exponent, error_exponent = _exponent(time_most), _exponent(error_most or largest)
-    tables = np.zeros((4, n, m), dtype=np.int64)
-    labels = np.full((n, m), -1)
+    encode, error = np.zeros((2, n, m), dtype=np.int64)
+    busy, launch = np.zeros((2, lanes, n, m), dtype=np.int64)
+    used, labels = np.zeros((lanes, n, m), dtype=np.bool_), np.full((n, m), -1)
     numbers: dict[str, int] = {}
-    exponents = (time_exponent, time_exponent, time_exponent, error_exponent)
-    floors: dict[tuple[Fraction, int], int] = {}
+    floor = cache(_floor)
     for place, menu in enumerate(menus):
-        for choice, (label, *figures) in enumerate(menu):
+        for choice, (label, encoding, stages, lost) in enumerate(menu):
             labels[place, choice] = numbers.setdefault(label, len(numbers))
-            for table, figure, exponent in zip(tables, figures, exponents, strict=True):
-                if (figure, exponent) not in floors:
-                    floors[figure, exponent] = _floor(figure, exponent)
-                table[place, choice] = floors[figure, exponent]
-    encode, wire, launch, error = tables
-    return Wire(
+            encode[place, choice], error[place, choice] = floor(encoding, time_exponent), floor(lost, error_exponent)
+            for lane, figures in stages.items():
+                used[lane, place, choice] = True
+                for table, figure in zip((busy, launch), figures, strict=True):
+                    table[lane, place, choice] = floor(figure, time_exponent)
+    return Lanes(
         np.array([_floor(each, time_exponent) for each in ready_s]),
         encode,
-        wire,
-        launch,
         error,
+        busy,
+        launch,
+        used,
         labels,
         np.array(ends),
         -_floor(-time_most, time_exponent),
@@ -127,33 +139,42 @@ def most_of(
 
 
 class Arcs(NamedTuple):
-    """Messages from node to node; arrays over them, by tail."""
+    """Messages from node to node; arrays over them in the last dimension, by tail; ``busy`` and ``used`` by lane."""
 
     tail: Ints
     head: Ints
+    label: Ints
     ready: Ints
     encode: Ints
-    busy: Ints
     error: Ints
+    busy: Ints
+    used: Marks
+
+    def of(self, places: Ints | Marks) -> "Arcs":
+        """Some of them."""
+        return Arcs._make(each[..., places] for each in self)
 
 
-def arcs_of(wire: Wire, allowed: Marks) -> Arcs:
+def arcs_of(lanes: Lanes, allowed: Marks) -> Arcs:
     """The messages that there are with the options ``allowed`` (n, m)."""
-    rows, places = np.nonzero(allowed & (wire.labels >= 0))
-    shape = len(wire.ready), int(wire.labels.max()) + 1
+    rows, places = np.nonzero(allowed & (lanes.labels >= 0))
+    count, shape = len(lanes.busy), (len(lanes.ready), int(lanes.labels.max()) + 1)
+    of_label = lanes.labels[rows, places]
     there = np.zeros(shape, dtype=np.bool_)
-    tables = np.zeros((4, *shape), dtype=np.int64)
-    of_label = wire.labels[rows, places]
     there[rows, of_label] = True
-    for table, figures in zip(tables, (wire.encode, wire.wire, wire.launch, wire.error), strict=True):
-        table[rows, of_label] = figures[rows, places]
+    # Encoding, error, and of each lane how long it is kept, launches and uses; what adds up first.
+    figures = np.concatenate((lanes.encode[None], lanes.error[None], lanes.busy, lanes.launch, lanes.used))
+    by_label = np.zeros((len(figures), *shape), dtype=np.int64)
+    by_label[:, rows, of_label] = figures[:, rows, places]
+    added, largest = by_label[: 2 + count], by_label[2 + count :]
     found = []
-    for first, end in enumerate(wire.ends.tolist()):
+    for first, end in enumerate(lanes.ends.tolist()):
         label = np.flatnonzero(there[first])
-        long = np.logical_and.accumulate(there[first:end, label], axis=0)
-        encode, busy, error = (table[first:end, label].cumsum(axis=0) for table in (tables[0], tables[1], tables[3]))
-        busy = busy + np.maximum.accumulate(tables[2][first:end, label], axis=0)
-        last, at = np.nonzero(long)
-        sums = [np.minimum(each[last, at], LARGEST) for each in (encode, busy, error)]
-        found.append((np.full_like(last, first), first + last + 1, wire.ready[first + last], *sums))
-    return Arcs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        last, at = np.nonzero(np.logical_and.accumulate(there[first:end, label], axis=0))
+        sums = added[:, first:end, label].cumsum(axis=1)[:, last, at]
+        most = np.maximum.accumulate(largest[:, first:end, label], axis=1)[:, last, at]
+        sums[2:] += most[:count]
+        columns = np.full_like(last, first), first + last + 1, label[at], lanes.ready[first + last]
+        found.append(np.concatenate((np.stack(columns), np.minimum(sums, LARGEST), most[count:])))
+    arcs = np.concatenate(found, axis=1)
+    return Arcs(*arcs[:6], arcs[6 : 6 + count], arcs[6 + count :] > 0)
