@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ddlopt.models.compilation import to_stderr
 
@@ -55,7 +55,15 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
             raised = True
             raise TimeUpError
 
+    told_of = sys.unraisablehook
+
+    def unless_time_is_up(unraisable: Any) -> None:
+        """What is raised where nobody can catch it, as an object is thrown away, is raised again below."""
+        if not isinstance(unraisable.exc_value, TimeUpError):
+            told_of(unraisable)
+
     before = signal.signal(alarm, tick)
+    sys.unraisablehook = unless_time_is_up
     loggers = logging.getLogger("pyomo").handlers
     for handler in loggers:
         handler.addFilter(_is_no_alarm)
@@ -71,6 +79,7 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(alarm, before)
+        sys.unraisablehook = told_of
         for handler in loggers:
             handler.removeFilter(_is_no_alarm)
     if raised:
@@ -92,9 +101,12 @@ def _is_no_alarm(record: logging.LogRecord) -> bool:
 
 
 def _at_the_edge(frame: FrameType | None) -> bool:
-    """Whether a ``with`` block, this one's or one inside, is being entered or left: that must not be cut short."""
+    """Whether a ``with`` block, this one's or one inside, is being entered or left: that must not be cut short.
+
+    Nor is the telling of what cannot be raised.
+    """
     while frame is not None:
-        if frame.f_code.co_name in ("__enter__", "__exit__"):
+        if frame.f_code.co_name in ("__enter__", "__exit__", "unless_time_is_up"):
             return True
         frame = frame.f_back
     return False

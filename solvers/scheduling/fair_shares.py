@@ -13,6 +13,7 @@ from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.scheduling.bandwidths import best_bandwidths, feasible, value_of, with_bandwidths_of
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
@@ -44,7 +45,9 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
     the best is taken. The bound is that of the prices of the convex program; where bandwidth is shared out and
     utilities are capped, it is that of alike slots counted together if that is lower
-    (:func:`~ddlopt.solvers.scheduling.slot_counts.pooled.pooled_bound`). All this is ours.
+    (:func:`~ddlopt.solvers.scheduling.slot_counts.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
+    this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
+    (:func:`~ddlopt.solvers.scheduling.bandwidths.best_bandwidths`). All this is ours.
 
     Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
 
@@ -95,6 +98,8 @@ class FairSharing(CertifiedMethod, uses=("start",)):
             counted = pooled_bound(instance, replace(limits, time_s=max(_COUNTED_SHARE * clock.left_s, 1e-3)), seed)
             bound = bound if counted is None else min(bound, counted)
         schedule, sweeps = self._best(instance, shares, start, clock, bound)
+        if instance.bandwidth == "shared":
+            schedule = self._shared(instance, schedule, limits, seed, clock, bound)
         details: dict[str, Any] = {"shares": len(shares), "sweeps": sweeps, **outcome.figures}
         if outcome.value is not None:
             details["relaxation"] = outcome.value
@@ -133,6 +138,28 @@ class FairSharing(CertifiedMethod, uses=("start",)):
                 last, store = objective, _as_shares(schedule)
         assert best is not None
         return best, made
+
+    def _shared(
+        self, instance: SchedulingInstance, schedule: Schedule, limits: Limits, seed: int, clock: Clock, bound: float
+    ) -> Schedule:
+        """The best bandwidths for the rings found, and for those that reserve all they can use."""
+        best, value = schedule, value_of(instance, schedule)
+        reserved = instance.model_copy(update={"bandwidth": "reserved"})
+        candidates = [schedule]
+        if not clock.expired and self.refuses(reserved) is None:
+            part = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))
+            found = self.solve(reserved, part, seed).solution
+            assert isinstance(found, Schedule)
+            candidates.append(feasible(instance, with_bandwidths_of(instance, found)))
+        for given in candidates:
+            for improved in (given, best_bandwidths(instance, given, limits, clock, self.solver).schedule):
+                # The convex program leaves its last digits.
+                if improved is not None and evaluate(instance, improved).feasible:
+                    objective = value_of(instance, improved)
+                    if objective > value:
+                        best, value = improved, objective
+                        clock.report(value, bound)
+        return best
 
 
 def _as_shares(schedule: Schedule) -> list[TimeShare]:

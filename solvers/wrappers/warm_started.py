@@ -43,7 +43,7 @@ class WarmStarted:
     model : callable
         The exact method for an instance.
     share : callable
-        Part of a time limit that the heuristic may use, for an instance.
+        Part of a time limit that the heuristic may use, for an instance that the exact method covers.
     """
 
     name: str
@@ -84,17 +84,19 @@ class WarmStarted:
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         began = time.perf_counter()
+        model = self.model(instance)
+        alone = model.refuses(instance) is not None
         try:
-            share = None if limits.time_s is None else self.share(instance) * limits.time_s
+            part = 1.0 if alone else self.share(instance)
+            share = None if limits.time_s is None else part * limits.time_s
             first = self.opening.solve(instance, dataclasses.replace(limits, time_s=share), seed, progress, start)
         except (NotApplicableError, InfeasibleError):
             left = _left(limits, time.perf_counter() - began)
-            alone = self.model(instance).solve(instance, left, seed, progress, start)
-            return told_anew(alone, method=self.name)
+            only = model.solve(instance, left, seed, progress, start)
+            return told_anew(only, method=self.name)
         opened_s = time.perf_counter() - began - first.compile_s  # each compiles what it calls before its own clock
         settled = first.status in (Status.OPTIMAL, Status.INFEASIBLE) or first.interrupted
-        model = None if settled else self.model(instance)
-        if model is None or model.refuses(instance) is not None:
+        if settled or alone:
             message = f"by {first.method}: {first.message}".rstrip(": ")
             return told_anew(first, method=self.name, message=message)
 

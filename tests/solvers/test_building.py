@@ -1,6 +1,7 @@
 """A limit on time that holds while models are built, and what else an alarm must not do."""
 
 import signal
+import sys
 import threading
 import time
 
@@ -126,3 +127,31 @@ def test_says_once_that_memory_is_much(monkeypatch):
     with building(None, told.append):
         busy(0.5)
     assert told == ["the model takes more than 2 GiB of memory; --memory sets a limit"]
+
+
+def test_nothing_is_told_of_a_limit_that_passes_while_an_object_is_thrown_away(monkeypatch):
+    class Slow:
+        def __del__(self):
+            until = time.perf_counter() + 5
+            while time.perf_counter() < until:
+                pass
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    before = sys.unraisablehook
+    with pytest.raises(TimeUpError), building(0.05):
+        Slow()
+    assert sys.unraisablehook is before
+    assert not told
+
+
+def test_other_errors_of_objects_thrown_away_are_told(monkeypatch):
+    class Broken:
+        def __del__(self):
+            raise RuntimeError("broken")
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(str(unraisable.exc_value)))
+    with building(60):
+        Broken()
+    assert told == ["broken"]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
 from ddlopt.models.scheduling.formulations.configurations import intervals
@@ -16,10 +17,13 @@ from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.scheduling.fair_shares import FairSharing
 from ddlopt.solvers.scheduling.slot_counts.program import Program, SlotModel, utility_of
 
 _MOST_CHOICES = 20_000
 """Choices of a width in a slot beyond which the integer program does not get below its relaxation."""
+_FIRST_SHARE = 0.15
+"""Part of the time for a first schedule, most of which it seldom needs."""
 _BOUND_SHARE = 0.4
 """Part of the time for the bound; the solutions on the way to it are good beginnings."""
 _NEIGHBOURHOOD_S = 20.0
@@ -42,10 +46,11 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     bounds all schedules. There is no symmetry between slots left, and that jobs want no more than :math:`F_i` is
     counted with whole slots, which no relaxation of one job or one slot alone does. It is exact for intervals of one
-    slot; its widths are a first schedule, where a longer interval is given the best :math:`n_k` slots of its own.
+    slot; its widths are a schedule, where a longer interval is given the best :math:`n_k` slots of its own.
 
-    From there, some slots at a time are solved anew beside all others: first each by itself, then as many at once as do
-    not gain by fewer, drawn at random, and in the end all, which proves the optimum.
+    From there, or from :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` if that is better, some slots at a
+    time are solved anew beside all others: first each by itself, then as many at once as do not gain by fewer, drawn at
+    random, and in the end all, which proves the optimum.
 
     Parameters
     ----------
@@ -67,8 +72,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         return "slot-counts"
 
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
-        """Those of the combinatorial bound."""
-        return tuple(instance.kernels)
+        """Those of the combinatorial bound and of the first schedule."""
+        return (*instance.kernels, *FairSharing.kernels)
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the model of a slot does not cover, and objectives that are no sums over jobs."""
@@ -96,6 +101,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         if start is not None:
             start.belongs_to(instance)
             search.take(start)
+        else:
+            search.begin()
         if self.bound:
             search.count_together()
         search.improve()
@@ -127,6 +134,19 @@ class _Search:
     def schedule(self) -> Schedule:
         """The one that the search is at."""
         return schedule_of_places(self.instance, self.places, self.rings)
+
+    def begin(self) -> None:
+        """Go on from shares of time, rounded: a second or two, where programs of all slots may take the whole time."""
+        method = FairSharing()
+        if method.refuses(self.instance) is not None:
+            return
+        try:
+            found = method.solve(self.instance, self._limits(_FIRST_SHARE * self.clock.left_s), self.seed)
+        except NoSolutionError:
+            return
+        self.clock.interrupted |= found.interrupted
+        if isinstance(found.solution, Schedule):
+            self.take(found.solution)
 
     def take(self, start: Schedule) -> None:
         """Go on from a schedule."""

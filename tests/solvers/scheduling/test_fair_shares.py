@@ -5,6 +5,7 @@ import pytest
 from scheduling_brute_force import brute_force, random_instance
 from volume import some
 
+from ddlopt import load
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError, SolutionError
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, Run, Schedule, SchedulingInstance, ServerGroup, evaluate
@@ -147,3 +148,9 @@ def test_what_it_refuses(monkeypatch):
     assert METHOD.refuses(times) == "objective 'makespan' is no concave function of progress"
     monkeypatch.setattr(fair_shares, "_LARGEST", 5)
     assert METHOD.refuses(departing()) == "it has some 6 shares of jobs in intervals, more than 5"
+
+
+def test_rings_get_their_best_bandwidths_where_they_are_shared_out():
+    found = METHOD.solve(load("scheduling/tiny-shared"), Limits())
+    assert found.objective == pytest.approx(2.29)
+    assert found.status is Status.OPTIMAL

@@ -92,6 +92,13 @@ def test_the_time_is_shared():
     assert 9.0 < model.asked[0][0].time_s <= 10.0
 
 
+def test_the_heuristic_has_all_the_time_where_the_model_does_not_cover_the_instance():
+    opening = Scripted("quick", {"objective": 4.0})
+    both = WarmStarted("both", "topology", opening, lambda instance: Scripted("slow", {}, refusal="too large"))
+    assert both.solve(INSTANCE, Limits(time_s=10.0)).message == "by quick"
+    assert opening.asked[0][0].time_s == 10.0
+
+
 def test_progress_never_falls_behind_the_heuristic():
     seen = []
     second = {"objective": 6.0, "bound": 2.0, "trace": (TracePoint(0.1, 7.0, 1.0), TracePoint(0.2, 6.0, 4.5))}

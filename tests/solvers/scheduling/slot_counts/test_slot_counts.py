@@ -5,10 +5,12 @@ import pytest
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, some
 
+from ddlopt import load
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.network import Network
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.scheduling.fair_shares import FairSharing
 from ddlopt.solvers.scheduling.slot_counts.slot_counts import SlotCounts
 
 METHOD = SlotCounts()
@@ -82,3 +84,11 @@ def test_one_that_has_all_it_wants_needs_no_program():
     servers = (ServerGroup(capacity={"gpu": 1.0}),)
     found = METHOD.solve(SchedulingInstance(name="one", slots=1, slot_s=2.0, servers=servers, jobs=jobs), ENOUGH)
     assert found.objective == pytest.approx(1.0)
+
+
+def test_it_begins_at_what_rounded_shares_of_time_find():
+    """Programs of all slots take longer than there is: without a first schedule there would be half of the utility."""
+    instance = load("scheduling/leaf-spine-j20-t10-s8")
+    first = FairSharing().solve(instance, Limits(time_s=60))
+    found = SlotCounts(bound=False).solve(instance, Limits(time_s=2, gap=0.99))
+    assert found.objective >= first.objective
