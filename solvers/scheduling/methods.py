@@ -33,6 +33,7 @@ _one_piece = formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:On
 _gang_search = heuristic(ROOM, "gangs.gang_search:GangSearch")
 _gadget = heuristic(ROOM, "gadget:Gadget")
 _fair_shares = heuristic(ROOM, "fair_shares:FairSharing")
+_configurations = heuristic(ROOM, "configurations.configurations:ColumnGeneration")
 _job_plans = heuristic(ROOM, "job_plans.job_plans:JobPlans")
 _slot_counts = heuristic(ROOM, "slot_counts.slot_counts:SlotCounts")
 _lp_guided = heuristic(ROOM, "lp_guided:LpGuided")
@@ -45,6 +46,7 @@ _type_windows = heuristic(ROOM, "type_windows:TypeWindows")
 _OPENINGS = {
     "fair-deadlines": _fair_deadlines,
     "gang-search": _gang_search,
+    "configurations": _configurations,
     "job-plans": _job_plans,
     "lp-guided": _lp_guided,
     "kept-runs": _kept_runs,
@@ -70,6 +72,9 @@ def _suits(name: str, instance: SchedulingInstance) -> bool:
         from ddlopt.models.scheduling.bounds import work_of_plans
 
         return work_of_plans(instance) <= _MOST_PLANS
+    if name == "configurations":
+        # Without types plans of jobs bound better, and sweeps find what patterns find.
+        return instance.typed
     if name == "slot-counts":
         # Slots that can be listed are proven sooner that way.
         return instance.needs_rings and instance.slots > 1 and _slot_patterns("highs").refuses(instance) is not None

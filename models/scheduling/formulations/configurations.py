@@ -11,12 +11,14 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
+from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
+from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.pool import pool, schedule_of_widths
+from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, schedule_of_widths
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Pattern = tuple[tuple[int, int], ...]
@@ -73,21 +75,40 @@ class PatternPlan:
     costs: Any
     capacity: int
     worker_price: float
+    rows: TypeRows | None = None
+    """Where speeds depend on types: capacities of sets of them. A width is then that of a class, as in ``Choices``."""
 
     @classmethod
     def of(cls, instance: SchedulingInstance) -> "PatternPlan":
         """The plan of an instance that patterns cover; see :func:`why_no_patterns`."""
-        costs, capacity = _costs(instance)
         price = instance.energy_price_per_j * instance.slot_s * float(instance.worker_w.min())
-        return cls(tuple(choices(instance, "all", ())), tuple(intervals(instance)), costs, capacity, price)
+        jobs, spans = tuple(choices(instance, "all", ())), tuple(intervals(instance))
+        if instance.typed:
+            rows = TypeRows.of(instance)
+            assert isinstance(rows, TypeRows)
+            return cls(jobs, spans, np.ones(len(jobs), dtype=np.int64), sum(rows.rooms), price, rows)
+        costs, capacity = _costs(instance)
+        return cls(jobs, spans, costs, capacity, price)
+
+    @property
+    def room(self) -> tuple[int, ...]:
+        """All capacities."""
+        return (self.capacity,) if self.rows is None else self.rows.capacity
+
+    def weights(self, job: int, width: int) -> tuple[int, ...]:
+        """What a width takes of them."""
+        c = self.jobs[job]
+        if self.rows is None:
+            return (width * int(self.costs[job]),)
+        return self.rows.weights(job, c.class_of(width), c.workers(width))
 
     def gains(self, pattern: Pattern) -> list[tuple[int, float]]:
         """(job, progress) in a slot with this pattern."""
-        return [(job, self.jobs[job].at(width)[1]) for job, width in pattern]
+        return [(job, self.jobs[job].gain(width, changed=False)) for job, width in pattern]
 
     def price(self, pattern: Pattern) -> float:
         """What the energy of a slot with this pattern costs."""
-        return self.worker_price * sum(width for _, width in pattern)
+        return self.worker_price * sum(self.jobs[job].workers(width) for job, width in pattern)
 
 
 def _costs(instance: SchedulingInstance) -> Any:
@@ -96,29 +117,29 @@ def _costs(instance: SchedulingInstance) -> Any:
 
 def why_no_patterns(instance: SchedulingInstance) -> str | None:
     """Why patterns of widths do not cover an instance; None if they do."""
-    if (reason := refusal(instance)) is not None:
-        return reason
+    if instance.runs_are_long:
+        return HASTY
     if instance.sense == "minimize":
         return f"the objective is {instance.objective!r}, and where a pattern is within its interval does not count"
     if not instance.preemptive:
         return "jobs run in one piece, but slots of an interval come in any order"
     if instance.changes_cost:
         return "changes cost time, but slots of an interval come in any order"
-    if not pool(instance).exact:
+    if not instance.typed and not pool(instance).exact:
         return "it matters which servers the workers are on"
     if instance.energy_price_per_j and instance.idle_w.any():
         return "servers have a power of their own"
     unfit = next((job.name for job in instance.jobs if not job.utility.concave), None)
     if unfit is not None and instance.objective == "utility":
         return f"the utility of job '{unfit}' is not concave"
-    costs = _costs(instance)
-    return costs if isinstance(costs, str) else None
+    found = TypeRows.of(instance) if instance.typed else _costs(instance)
+    return found if isinstance(found, str) else None
 
 
 def all_patterns(plan: PatternPlan, span: Interval) -> Iterator[Pattern]:
     """Every pattern of an interval that fits; the empty one is left out."""
 
-    def extend(place: int, left: int, chosen: Pattern) -> Iterator[Pattern]:
+    def extend(place: int, left: tuple[int, ...], chosen: Pattern) -> Iterator[Pattern]:
         if place == len(span.jobs):
             if chosen:
                 yield chosen
@@ -126,10 +147,11 @@ def all_patterns(plan: PatternPlan, span: Interval) -> Iterator[Pattern]:
         job = span.jobs[place]
         yield from extend(place + 1, left, chosen)
         for width in plan.jobs[job].widths:
-            if width * plan.costs[job] <= left:
-                yield from extend(place + 1, left - width * int(plan.costs[job]), (*chosen, (job, width)))
+            rest = tuple(room - taken for room, taken in zip(left, plan.weights(job, width), strict=True))
+            if min(rest) >= 0:
+                yield from extend(place + 1, rest, (*chosen, (job, width)))
 
-    return extend(0, plan.capacity, ())
+    return extend(0, plan.room, ())
 
 
 @dataclass(frozen=True)
@@ -147,6 +169,9 @@ class Configurations:
 
     with concave :math:`u_i` replaced by pieces of tangents :math:`\bar u_i \ge u_i` (the objective is then an estimate,
     ``outer``) and :math:`e_p` the price of energy; for ``max_min`` one q stands in place of every :math:`q_i`.
+
+    With types of accelerators a width is one on a class of types, and each set of types has a capacity
+    (:class:`~ddlopt.models.scheduling.formulations.type_rows.TypeRows`).
 
     The size does not depend on the number of slots, but on that of patterns, which are legion. The linear relaxation is
     at least as strong as that of :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`,
@@ -337,7 +362,7 @@ def patterns_of(plan: PatternPlan, widths: Sequence[Mapping[int, int]]) -> list[
     for span in plan.spans:
         counts: dict[Pattern, int] = {}
         for slot in range(span.first, span.last):
-            here = [(job, plan.jobs[job].at(width)[0]) for job, width in sorted(widths[slot].items())]
+            here = [(job, plan.jobs[job].shrunk(width)) for job, width in sorted(widths[slot].items())]
             pattern = tuple((job, width) for job, width in here if width)
             if pattern:
                 counts[pattern] = counts.get(pattern, 0) + 1
@@ -346,11 +371,12 @@ def patterns_of(plan: PatternPlan, widths: Sequence[Mapping[int, int]]) -> list[
 
 
 def widths_of(instance: SchedulingInstance, schedule: Schedule) -> list[dict[int, int]]:
-    """Positive widths by slot and job."""
+    """Positive widths by slot and job, where types matter those of classes, as patterns have them."""
     widths: list[dict[int, int]] = [{} for _ in range(instance.slots)]
     for run in schedule.runs:
+        stride = instance.jobs[run.job].max_workers + 1 if instance.jobs[run.job].speeds else 0
         for slot in range(run.start, run.end):
-            widths[slot][run.job] = run.width
+            widths[slot][run.job] = run.width + stride * (class_of(instance, run.job, run.workers) if stride else 0)
     return widths
 
 
@@ -364,4 +390,12 @@ def schedule_of_patterns(
         for pattern, count in sorted(here.items()):
             widths[slot : slot + count] = [dict(pattern)] * count
             slot += count
+    if plan.rows is not None:
+        return schedule_of_places(instance, [_places(instance, plan, here) for here in widths])
     return schedule_of_widths(instance, widths)
+
+
+def _places(instance: SchedulingInstance, plan: PatternPlan, widths: Mapping[int, int]) -> dict[int, Workers]:
+    assert plan.rows is not None
+    chosen = [(job, plan.jobs[job].class_of(width), plan.jobs[job].workers(width)) for job, width in widths.items()]
+    return plan.rows.places(instance, chosen)

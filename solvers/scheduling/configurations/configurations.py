@@ -18,6 +18,7 @@ from ddlopt.models.scheduling.formulations.configurations import (
     why_no_patterns,
     widths_of,
 )
+from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.contracts import Outcome
@@ -31,6 +32,7 @@ from ddlopt.solvers.scheduling.configurations.pricing import Priced, Pricing
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.slot.rates import Floats
 from ddlopt.solvers.scheduling.slot.worth import FAIREST
+from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
@@ -88,6 +90,10 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
         "ddlopt.models.scheduling.prices.lagrangian_kernels",
     )
 
+    def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
+        """With types, the knapsack of several capacities."""
+        return (*self.kernels, *(("ddlopt.models.scheduling.prices.row_kernels",) if instance.typed else ()))
+
     @property
     def name(self) -> str:
         """``configurations``."""
@@ -130,7 +136,7 @@ class _Search:
         self.pricing = Pricing(instance, self.plan)
         self.counts: Counts = [{} for _ in self.plan.spans]
         self.value, self.bound = 0.0, math.inf
-        self._slots = SlotSweeps(_as_utility(instance))
+        self._slots = None if instance.typed else SlotSweeps(_as_utility(instance))
 
     @property
     def is_close(self) -> bool:
@@ -147,6 +153,7 @@ class _Search:
         if start is not None:
             start.belongs_to(self.instance)
             self._offer(patterns_of(self.plan, widths_of(self.instance, start)))
+        self._improve(start, TypeWindows(slots=0))
         self._sweep(np.zeros((self.instance.slots, len(self.instance.jobs))), False, 1)
 
     def _offer(self, counts: Counts) -> None:
@@ -155,7 +162,15 @@ class _Search:
             self.value, self.counts = value, counts
             self.clock.report(self.value, self.bound if math.isfinite(self.bound) else None)
 
+    def _improve(self, schedule: Schedule | None, method: TypeWindows) -> None:
+        """What a heuristic finds that knows types, where sweeps do not."""
+        if self._slots is None and not self.is_close:
+            found, _ = method.answer(self.instance, self.seed, self.clock, schedule)
+            self._offer(patterns_of(self.plan, widths_of(self.instance, found)))
+
     def _sweep(self, progress: Floats, backward: bool, most: int = _SWEEPS) -> None:
+        if self._slots is None:
+            return
         for _, widths in self._slots.sweeps(progress, backward, most):
             rows = [{int(i): int(row[i]) for i in np.flatnonzero(row)} for row in widths]
             self._offer(patterns_of(self.plan, rows))
@@ -170,7 +185,7 @@ class _Search:
 
     def generate(self, master: Master) -> tuple[Optimum | None, dict[str, Any]]:
         """Rounds until the bound meets the relaxation or the time is up; its last optimum, and figures."""
-        priced = self._price(PricedJobs(self.instance).worth_of_progress(clearing_prices(self.instance)))
+        priced = self._price(self._first_prices())
         self.clock.report(self.value, self.bound)
         for k, pattern in enumerate(priced.patterns):
             master.add(k, pattern)
@@ -193,6 +208,11 @@ class _Search:
         patterns = sum(map(len, master.patterns))
         figures = {"rounds": rounds, "patterns": patterns}
         return optimum, figures if optimum is None else {**figures, "relaxation": optimum.attained}
+
+    def _first_prices(self) -> Floats:
+        if self.instance.typed:
+            return fluid(self.instance).progress
+        return PricedJobs(self.instance).worth_of_progress(clearing_prices(self.instance))
 
     def _add_best(self, master: Master, optimum: Optimum) -> int:
         """Add the best patterns at prices between the best ones and those of the optimum; how many are new."""
@@ -232,9 +252,10 @@ class _Search:
         if outcome.objective is not None:
             widths = widths_of(self.instance, formulation.read(block, self.instance))
             self._offer(patterns_of(self.plan, widths))
-            self._sweep(
-                self._slots.progress_of(schedule_of_patterns(self.instance, self.plan, self.counts)), backward=False
-            )
+            best = schedule_of_patterns(self.instance, self.plan, self.counts)
+            self._improve(best, TypeWindows())
+            if self._slots is not None:
+                self._sweep(self._slots.progress_of(best), backward=False)
         return outcome
 
     def improve_bound(self) -> int:

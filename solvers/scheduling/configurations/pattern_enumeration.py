@@ -1,8 +1,12 @@
 """Every pattern that a schedule better than the best one can have."""
 
+import itertools
+
 import numpy as np
 
 from ddlopt.models.scheduling.formulations.configurations import Interval, Pattern, PatternPlan
+from ddlopt.models.scheduling.prices.row_kernels import rests
+from ddlopt.solvers.scheduling.configurations.pricing import Options
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _STEPS = 40
@@ -40,6 +44,12 @@ def near_best_patterns(
     found: list[tuple[Pattern, ...]] = []
     count = steps = 0
     for span, worth in zip(plan.spans, worths.tolist(), strict=True):
+        if plan.rows is not None:
+            rows = _RowWalk(plan, span, prices, most - count, most * _STEPS - steps)
+            rows.go_on(0, plan.room, worth - slack, ())
+            found.append(tuple(rows.found))
+            count, steps = count + len(rows.found), steps + rows.steps
+            continue
         walk = _Walk(plan, span, prices, most - count, most * _STEPS - steps)
         walk.go_on(0, plan.capacity, worth - slack, (), plan.capacity + 1)
         found.append(tuple(walk.found))
@@ -92,3 +102,52 @@ class _Walk:
                 following = options[number + 1][1] - weight if number + 1 < len(options) else step
                 more = (*chosen, (self._jobs[place], width)) if width else chosen
                 self.go_on(place + 1, left - weight, least - worth, more, min(step, following))
+
+
+class _RowWalk:
+    """The same with several capacities."""
+
+    def __init__(self, plan: PatternPlan, span: Interval, prices: Floats, most: int, most_steps: int) -> None:
+        self._plan, self._jobs, self._most, self._most_steps = plan, span.jobs, most, most_steps
+        self.found: list[Pattern] = []
+        self.steps = 0
+        options = Options.of(plan, span.jobs)
+        values = options.values(plan, prices)
+        capacity = np.array(plan.room, dtype=np.int64)
+        self._best = rests(capacity, options.starts, values, options.weights)
+        self._strides = [int(np.prod(capacity[row + 1 :] + 1)) for row in range(len(capacity))]
+        self._options: list[list[tuple[int, tuple[int, ...], float, float]]] = []
+        """For each job (width, weights, worth, gain), that of none first."""
+        for first, last in itertools.pairwise(options.starts.tolist()):
+            columns = options.widths, map(tuple, options.weights.tolist()), values, options.parts
+            mine = list(zip(*(list(column)[first:last] for column in columns), strict=True))
+            self._options.append([(0, (0,) * len(capacity), 0.0, 0.0), *mine])
+
+    def go_on(self, place: int, left: tuple[int, ...], least: float, chosen: tuple[int, ...]) -> None:
+        """Find those that go on from the options ``chosen`` with jobs that are worth at least so much more."""
+        self.steps += 1
+        if self.steps > self._most_steps:
+            raise TooManyError
+        if place == len(self._jobs):
+            if any(chosen) and (self._plan.worker_price or not self._is_poor(left, chosen)):
+                pairs = zip(self._jobs, chosen, self._options, strict=True)
+                self.found.append(tuple((job, int(mine[number][0])) for job, number, mine in pairs if number))
+                if len(self.found) > self._most:
+                    raise TooManyError
+            return
+        for number, (_, weights, worth, _) in enumerate(self._options[place]):
+            rest = tuple(room - taken for room, taken in zip(left, weights, strict=True))
+            if min(rest) >= 0:
+                state = sum(room * stride for room, stride in zip(rest, self._strides, strict=True))
+                if worth + self._best[place + 1, state] >= least:
+                    self.go_on(place + 1, rest, least - worth, (*chosen, number))
+
+    def _is_poor(self, left: tuple[int, ...], chosen: tuple[int, ...]) -> bool:
+        """Whether some job could do more at no harm to others."""
+        for number, mine in zip(chosen, self._options, strict=True):
+            _, taken, _, gain = mine[number]
+            spare = [room + own for room, own in zip(left, taken, strict=True)]
+            for _, weights, _, more in mine:
+                if more > gain and all(need <= room for need, room in zip(weights, spare, strict=True)):
+                    return True
+        return False

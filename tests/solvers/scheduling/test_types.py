@@ -14,7 +14,7 @@ from ddlopt.solvers.scheduling.methods import ENTRIES
 from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
-KNOW = {"exact", "time-indexed", "type-windows", "job-plans", "gavel", "fifo", "srtf", "las"}
+KNOW = {"exact", "configurations", "time-indexed", "type-windows", "job-plans", "gavel", "fifo", "srtf", "las"}
 
 
 def typed(objective="utility", preemptive=True, **job):

@@ -52,6 +52,14 @@ class Choices:
         """How many workers a choice has."""
         return choice % self.stride if self.stride else choice
 
+    def class_of(self, choice: int) -> int:
+        """The class of a choice; 0 where types make no difference."""
+        return choice // self.stride if self.stride else 0
+
+    def shrunk(self, choice: int) -> int:
+        """The widest choice of the same class that is no wider, which makes no less progress; 0 if there is none."""
+        return self.at(self.workers(choice), self.class_of(choice))[0]
+
     def at_least(self, choice: int, k: int) -> bool:
         """Whether a choice is of class k or one after it."""
         return choice >= self.stride * k

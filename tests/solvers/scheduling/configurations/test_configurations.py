@@ -28,6 +28,9 @@ FEATURES = {
     "uneven": {"uneven": True},
     "several servers": {"places": (2, 2)},
     "max-min": {"objective": "max_min", "deadlines": True},
+    "types": {"types": "mixed", "places": (2, 1, 2)},
+    "gangs on one type": {"types": "apart", "places": (2, 2), "deadlines": True},
+    "types, max-min": {"types": "mixed", "places": (3, 2), "objective": "max_min"},
 }
 
 
@@ -128,6 +131,26 @@ def test_worth_of_progress_certifies_no_less_than_prices_on_slots(objective):
         answer = quick_bound(instance)
         priced = Pricing(instance, plan).at(jobs.worth_of_progress(answer))
         assert priced.bound <= answer.bound * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("types", ["mixed", "apart"])
+def test_patterns_near_the_best_are_all_found_on_types(types):
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        instance = random_instance(rng, jobs=4, places=(2, 2, 1), types=types)
+        plan = PatternPlan.of(instance)
+        prices = rng.uniform(0, 1, 4)
+        best = Pricing(instance, plan).at(prices).worths
+        slack = 0.3 * best.max()
+        found = near_best_patterns(plan, prices, best, slack, 10_000)
+        for span, least, here in zip(plan.spans, best - slack, found, strict=True):
+            near = {p for p in all_patterns(plan, span) if _worth(plan, prices, p) >= least - 1e-12}
+            assert set(here) <= near
+            for pattern in near - set(here):
+                gains = dict(plan.gains(pattern))
+                assert any(all(dict(plan.gains(o)).get(j, 0) >= g for j, g in gains.items()) for o in here)
+        with pytest.raises(TooManyError):
+            near_best_patterns(plan, prices, best, slack, sum(map(len, found)) - 1)
 
 
 @pytest.mark.parametrize("energy", [False, True])
