@@ -87,3 +87,54 @@ def random_deployment(rng, instance, duplicate=0.25, modes=("all_reduce", "param
         if mode == "all_reduce" and len(at) > 1:
             duplicated += [place for place in members if rng.random() < duplicate]
     return Deployment(instance=instance.name, groups=tuple(plans), duplicated=tuple(sorted(duplicated)))
+
+
+def queues():
+    """(what waits, instance, deployment, seconds of its step): tasks that are late as others were ready before them.
+
+    In any other order of work each step would take less.
+    """
+
+    def instance(times, tensors, counts=(1, 1), gradient_bytes=0.0):
+        return DeploymentInstance(
+            name="queue",
+            operators=tuple(
+                Operator(name=name, group=group, times_s={"v100": (float(time_s),)}, gradient_bytes=gradient_bytes)
+                for group, (name, time_s) in enumerate(times.items())
+            ),
+            tensors=tuple(
+                Tensor(producer=producer, consumers=consumers, size_bytes=float(size))
+                for producer, consumers, size in tensors
+            ),
+            device_groups=tuple(
+                DeviceGroup(type="v100", count=count, memory_bytes=1e9, bandwidth_bytes_per_s=1.0) for count in counts
+            ),
+            bandwidth_bytes_per_s=[[1.0, 1.0], [1.0, 1.0]],
+        )
+
+    def on(*device_groups):
+        groups = tuple(GroupPlan(device_groups=(group,), mode="all_reduce") for group in device_groups)
+        return Deployment(instance="queue", groups=groups)
+
+    # The first sends 10 bytes from 1 to 11, so that what the second has from 2 on is sent at 11, and read from 12 on.
+    link = instance({"first": 1, "second": 1, "late": 0.5, "long": 5}, [(0, (2,), 10), (0, (1,), 1), (1, (3,), 1)])
+    yield "link", link, on(0, 0, 1, 1), 17
+    # The weights are ready when the first ends, as the error is, and come before it.
+    device = instance({"first": 1, "weights": 5, "error": 1, "far": 3}, [(0, (1, 2), 1), (2, (3,), 1)])
+    yield "device", device, on(0, 0, 0, 1), 11
+    # The same with what the first and the weights read from another device.
+    come = [(0, (1, 2, 3), 1), (1, (2, 3), 0), (3, (4,), 1)]
+    device = instance({"from": 1, "first": 1, "weights": 5, "error": 1, "far": 3}, come)
+    yield "what has come", device, on(1, 0, 0, 0, 1), 13
+    # Four bytes and six come over one link.
+    arrivals = instance({"one": 1, "other": 1, "both": 2}, [(0, (2,), 4), (1, (2,), 6)], counts=(2, 1))
+    groups = [
+        GroupPlan(device_groups=(0,), mode="model_parallel", devices=(0,)),
+        GroupPlan(device_groups=(0,), mode="model_parallel", devices=(1,)),
+        GroupPlan(device_groups=(1,), mode="all_reduce"),
+    ]
+    yield "arrivals", arrivals, Deployment(instance="queue", groups=groups), 13
+    # Three gradients of six bytes to the server one after the other, and back.
+    served = instance({"step": 4}, [], counts=(1, 3), gradient_bytes=6.0)
+    group = GroupPlan(device_groups=(0, 1), mode="parameter_server")
+    yield "server", served, Deployment(instance="queue", groups=(group,)), 37

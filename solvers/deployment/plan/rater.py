@@ -94,12 +94,17 @@ class PlanRater:
         return row if parallel is None or self.rate(row).fits else self.uniform(parallel)
 
     @cached_property
-    def by_work(self) -> Ints:
-        """Groups by seconds that they compute, the longest first."""
+    def work_s(self) -> Floats:
+        """(groups,) seconds of the whole batch, the mean of all device types."""
         work = np.zeros(self.instance.groups)
         for operator in self.instance.operators:
             work[operator.group] += np.mean([times[0] for times in operator.times_s.values()])
-        return np.argsort(-work, kind="stable")
+        return work
+
+    @cached_property
+    def by_work(self) -> Ints:
+        """Groups by seconds that they compute, the longest first."""
+        return np.argsort(-self.work_s, kind="stable")
 
     def deployment(self) -> Deployment:
         """The best plan rated.

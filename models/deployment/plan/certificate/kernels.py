@@ -1,14 +1,15 @@
 """Numba kernels of the checker: all plans in whole numbers, without those whose bound is not below the claim.
 
-With some groups decided, a step takes at least the following in whatever order tasks are done. Times are rounded down;
-all that is added up is below 2^63 (:mod:`~ddlopt.models.deployment.plan.certificate.tables`).
+With some groups decided, a step takes at least the following. Times are rounded down; all that is added up is below
+2^63 (:mod:`~ddlopt.models.deployment.plan.certificate.tables`).
 
 * *Paths.* A replica of a decided operator starts after the ends of what it takes, and of the transfers. An operator
   that is not decided has one of its seats: none of its replicas ends before the least end in any, and all of them end
   no earlier than the last replica does in the seat where that is soonest. Who reads from it waits for some replica.
+  What the order of work says besides is in :mod:`~ddlopt.models.deployment.plan.certificate.ends`.
 * *One task at a time.* Take jobs of a resource that cannot start before r and have at least q after them in a step:
-  it takes r, their sum and q. Resources are devices, links, and the channel. Of a tensor that passes a link the
-  transfers to its first reader count, together: what other readers need is the same or comes besides.
+  it takes r, their sum and q. Resources are devices, links, and the channel. What a link carries of a tensor is one
+  job. Gradients go to a server over each link one after the other, and the sum goes back when all are there.
 * *Work.* Devices together compute for no more than their number times the step; a group that is not decided adds the
   least of its choices.
 
@@ -23,12 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.models.deployment.plan.certificate.ends import FLOW, Flow, ends, flow_for, transfer
 from ddlopt.models.deployment.plan.certificate.tables import GOAL, Ints, Tables
 from ddlopt.models.kernels import kernel, leaf
 
 DONE, FULL, PAUSED = range(3)
 """Why the search returns: all is searched, no room for more plans, or it has looked at as many as it was to."""
-_NEVER = np.iinfo(np.int64).max
 
 
 class Room(NamedTuple):
@@ -36,11 +37,13 @@ class Room(NamedTuple):
 
     Parameters
     ----------
-    end, after : (operators, devices)
-        Of replicas of decided operators: when they end at least, what comes after at least.
-    first : (operators,)
-        When the first replica ends at least.
-    start : (devices,)
+    flow : Flow
+    after : (operators, devices)
+        What comes at least after replicas of decided operators.
+    held : (devices,)
+        Bytes.
+    last : (tensors, transfers)
+        What comes after a transfer at least.
     head, length, tail : (resources, jobs)
         When jobs can start, how long they take, what comes after; those that start last come first.
     jobs : (resources,)
@@ -49,10 +52,10 @@ class Room(NamedTuple):
         the sum is 0 between calls.
     """
 
-    end: Ints
+    flow: Flow
     after: Ints
-    first: Ints
-    start: Ints
+    held: Ints
+    last: Ints
     head: Ints
     length: Ints
     tail: Ints
@@ -63,12 +66,14 @@ class Room(NamedTuple):
 
 
 _TABLES = (
-    "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1],"
-    " i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1], i8[::1], i8[::1],"
-    " i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
+    "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1],"
+    " i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1],"
+    " i8[:, ::1],"
+    " i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1],"
+    " i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
 )
 _ROOM = (
-    "record(Room, i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1],"
+    f"record(Room, {FLOW}, i8[:, ::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], i8[::1], i8[::1],"
     " i8[::1], i8[::1])"
 )
 
@@ -77,10 +82,10 @@ def room_for(tables: Tables) -> Room:
     """Empty."""
     operators, devices = len(tables.order), len(tables.memory)
     resources = 1 + max(devices, int(tables.link_of.max(initial=0)) + 1)
-    jobs = 2 * operators + len(tables.producer)
-    each, many = (operators, devices), (resources, jobs)
-    shapes = each, each, operators, devices, many, many, many, resources, resources, resources, resources
-    return Room(*(np.zeros(shape, np.int64) for shape in shapes))
+    many = (resources, 2 * operators + len(tables.producer))
+    flow = flow_for(tables, resources)
+    shapes = (operators, devices), devices, flow.taken.shape, many, many, many, *(resources,) * 4
+    return Room(flow, *(np.zeros(shape, np.int64) for shape in shapes))
 
 
 @kernel(f"i8({_TABLES}, {_ROOM}, i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1])")
@@ -131,7 +136,7 @@ def bound(tables: Tables, room: Room, chosen: Ints) -> int:
 def _bound(tables: Tables, room: Room, chosen: Ints) -> int:
     if not _fits(tables, room, chosen):
         return GOAL
-    found = _ends(tables, room, chosen)
+    found = ends(tables, room.flow, chosen)
     if found >= GOAL:
         return found
     _tails(tables, room, chosen)
@@ -151,7 +156,7 @@ def _bound(tables: Tables, room: Room, chosen: Ints) -> int:
 def _fits(tables: Tables, room: Room, chosen: Ints) -> bool:
     """Whether what operators keep all the time fits."""
     for d in range(len(tables.memory)):
-        room.start[d] = 0
+        room.held[d] = 0
     for place in range(len(tables.group)):
         choice = chosen[tables.group[place]]
         if choice < 0:
@@ -159,62 +164,10 @@ def _fits(tables: Tables, room: Room, chosen: Ints) -> bool:
         seat = tables.seat[place, choice]
         for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
             d = tables.device[k]
-            room.start[d] += tables.resident[place]
-            if room.start[d] > tables.memory[d]:
+            room.held[d] += tables.resident[place]
+            if room.held[d] > tables.memory[d]:
                 return False
     return True
-
-
-@leaf
-def _ends(tables: Tables, room: Room, chosen: Ints) -> int:
-    """Ends of replicas on longest paths; the last of them, with what the channel does after it."""
-    last = 0
-    for place in tables.order:
-        choice = chosen[tables.group[place]]
-        if choice >= 0:
-            seat = tables.seat[place, choice]
-            _arrive(tables, room, chosen, place, seat)
-            first, every, at = _NEVER, 0, tables.seat_at[seat]
-            for x in range(tables.seat_at[seat + 1] - at):
-                end = room.start[x] + tables.time[place, tables.work[at + x]]
-                room.end[place, x] = end
-                first, every = min(first, end), max(every, end)
-            room.first[place] = first
-            last = max(last, every + tables.reduce[place, choice])
-            continue
-        first, ended = _NEVER, _NEVER
-        for i in range(tables.seats_at[place], tables.seats_at[place + 1]):
-            seat = tables.seats[i]
-            _arrive(tables, room, chosen, place, seat)
-            every, at = 0, tables.seat_at[seat]
-            for x in range(tables.seat_at[seat + 1] - at):
-                end = room.start[x] + tables.time[place, tables.work[at + x]]
-                first, every = min(first, end), max(every, end)
-            ended = min(ended, every)
-        room.first[place] = first
-        last = max(last, ended)
-    return last
-
-
-@leaf
-def _arrive(tables: Tables, room: Room, chosen: Ints, place: int, seat: int) -> None:
-    """When the replicas of an operator in a seat have all that they need, into ``room.start``."""
-    size, seats = tables.seat_at[seat + 1] - tables.seat_at[seat], len(tables.seat_at) - 1
-    for x in range(size):
-        room.start[x] = 0
-    for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
-        tensor = tables.inputs[i]
-        producer = tables.producer[tensor]
-        choice = chosen[tables.group[producer]]
-        if choice < 0:
-            for x in range(size):
-                room.start[x] = max(room.start[x], room.first[producer])
-            continue
-        pair = tables.seat[producer, choice] * seats + seat
-        for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-            x = tables.taken_by[e]
-            there = room.end[producer, tables.taken_from[e]] + tables.sent[tensor, tables.way[e]]
-            room.start[x] = max(room.start[x], there)
 
 
 @leaf
@@ -225,8 +178,12 @@ def _tails(tables: Tables, room: Room, chosen: Ints) -> None:
         choice = chosen[tables.group[place]]
         if choice >= 0:
             seat = tables.seat[place, choice]
-            for x in range(tables.seat_at[seat + 1] - tables.seat_at[seat]):
-                room.after[place, x] = tables.reduce[place, choice]
+            at, count = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat]
+            for x in range(count):
+                room.after[place, x] = tables.reduce[place, choice] + tables.back[place, choice]
+                if tables.server[place, choice] and x != place % count:
+                    rate = tables.rate_of[tables.device[at + x], tables.device[at + place % count]]
+                    room.after[place, x] += tables.gradient[place, rate]
     for position in range(len(tables.order) - 1, -1, -1):
         place = tables.order[position]
         choice = chosen[tables.group[place]]
@@ -275,18 +232,17 @@ def _list(tables: Tables, room: Room, chosen: Ints) -> int:
         at, every = tables.seat_at[seat], 0
         for x in range(tables.seat_at[seat + 1] - at):
             length = tables.time[place, tables.work[at + x]]
-            _job(room, tables.device[at + x], room.end[place, x] - length, length, room.after[place, x])
-            every = max(every, room.end[place, x])
+            _job(room, tables.device[at + x], room.flow.end[place, x] - length, length, room.after[place, x])
+            every = max(every, room.flow.end[place, x])
             total += length
         if tables.reduce[place, choice] > 0:
             _job(room, channel, every, tables.reduce[place, choice], 0)
         if tables.server[place, choice]:
-            _through_server(tables, room, place, seat)
+            _through_server(tables, room, place, choice)
     for tensor in range(len(tables.producer)):
-        one, other = tables.producer[tensor], tables.first_reader[tensor]
-        a, b = chosen[tables.group[one]], chosen[tables.group[other]]
-        if a >= 0 and b >= 0:
-            _sent(tables, room, tensor, tables.seat[one, a], tables.seat[other, b])
+        choice = chosen[tables.group[tables.producer[tensor]]]
+        if choice >= 0:
+            _sent(tables, room, chosen, tensor, tables.seat[tables.producer[tensor], choice])
     return total
 
 
@@ -310,46 +266,57 @@ def _carried(room: Room, r: int) -> None:
 
 
 @leaf
-def _sent(tables: Tables, room: Room, tensor: int, a: int, b: int) -> None:
-    """All that links carry of a tensor to its first reader, as one job of each."""
-    pair, at = a * (len(tables.seat_at) - 1) + b, tables.seat_at[b]
-    one, other = tables.producer[tensor], tables.first_reader[tensor]
-    for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-        if tables.link[e] >= 0:
-            x = tables.taken_by[e]
-            tail = tables.time[other, tables.work[at + x]] + room.after[other, x]
-            length = tables.sent[tensor, tables.way[e]]
-            _carry(room, tables.link[e], room.end[one, tables.taken_from[e]], length, tail)
-    for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-        if tables.link[e] >= 0:
-            _carried(room, tables.link[e])
+def _sent(tables: Tables, room: Room, chosen: Ints, tensor: int, a: int) -> None:
+    """All that links carry of a tensor, as one job of each."""
+    flow, one, at = room.flow, tables.producer[tensor], tables.seat_at[a]
+    for number in range(len(room.last[tensor])):
+        room.last[tensor, number] = 0
+    for i in range(tables.readers_at[tensor], tables.readers_at[tensor + 1]):
+        other = tables.readers[i]
+        choice = chosen[tables.group[other]]
+        if choice < 0:
+            continue
+        b = tables.seat[other, choice]
+        pair, target = a * (len(tables.seat_at) - 1) + b, tables.seat_at[b]
+        for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
+            if tables.sent[tensor, tables.way[e]] > 0:
+                k, x = tables.taken_from[e], tables.taken_by[e]
+                number = transfer(tables, flow, tensor, k, tables.device[target + x], tables.way[e])
+                tail = tables.time[other, tables.work[target + x]] + room.after[other, x]
+                room.last[tensor, number] = max(room.last[tensor, number], tail)
+    for number in range(flow.transfers[tensor]):
+        k, device, way = flow.transfer[tensor, number]
+        head = max(flow.taken[tensor, number], flow.end[one, k])
+        link = tables.link_of[tables.device[at + k], device]
+        _carry(room, link, head, tables.sent[tensor, way], room.last[tensor, number])
+    for number in range(flow.transfers[tensor]):
+        k, device, _ = flow.transfer[tensor, number]
+        _carried(room, tables.link_of[tables.device[at + k], device])
 
 
 @leaf
-def _through_server(tables: Tables, room: Room, place: int, seat: int) -> None:
+def _through_server(tables: Tables, room: Room, place: int, choice: int) -> None:
     """What links carry of a gradient: to the server, and back to each other replica when all is there."""
-    at, count = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat]
-    server = place % count
+    seat, flow = tables.seat[place, choice], room.flow
+    at, count, devices = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat], len(tables.memory)
+    server, back = place % count, tables.back[place, choice]
     target = tables.device[at + server]
-    gathered, slowest = room.end[place, server], 0
+    gathered = flow.end[place, server]
     for k in range(count):
         d = tables.device[at + k]
         if k != server:
-            gathered = max(gathered, room.end[place, k] + tables.gradient[place, tables.rate_of[d, target]])
-            slowest = max(slowest, tables.gradient[place, tables.rate_of[target, d]])
-    for k in range(count):
-        d = tables.device[at + k]
-        if k != server:
-            there = tables.gradient[place, tables.rate_of[d, target]]
-            _carry(room, tables.link_of[d, target], room.end[place, k], there, slowest)
+            r, head = tables.link_of[d, target], flow.end[place, k]
+            if r - devices < tables.links[0]:
+                head = max(head, flow.known[place, k, r - devices])
+            _carry(room, r, head, tables.gradient[place, tables.rate_of[d, target]], back)
+            gathered = max(gathered, room.earliest[r] + room.sum[r])
     for k in range(count):
         if k != server:
             _carried(room, tables.link_of[tables.device[at + k], target])
     for k in range(count):
         d = tables.device[at + k]
         if k != server:
-            back = tables.gradient[place, tables.rate_of[target, d]]
-            _carry(room, tables.link_of[target, d], gathered, back, 0)
+            _carry(room, tables.link_of[target, d], gathered, tables.gradient[place, tables.rate_of[target, d]], 0)
     for k in range(count):
         if k != server:
             _carried(room, tables.link_of[target, tables.device[at + k]])

@@ -1,5 +1,6 @@
 """An instance, what groups may choose, and a claim, in whole numbers: times are rounded down."""
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -45,18 +46,28 @@ class Tables(NamedTuple):
         Each after those that it reads from; of each the group.
     inputs_at, inputs : (operators + 1,), (.,)
         Tensors that an operator reads.
-    producer, first_reader : (tensors,)
+    producer : (tensors,)
+    readers_at, readers : (tensors + 1,), (.,)
+    outputs_at, outputs : (operators + 1,), (.,)
+        Tensors that an operator makes.
+    readers_of_at, readers_of : (operators + 1,), (.,)
+        Who reads from an operator, in order.
     choices : (groups,)
         How many there are.
-    seat, reduce, server : (operators, choices)
-        Seat of an operator under its group's choice, the time on the channel, whether a server has its gradient.
+    seat, reduce, server, back : (operators, choices)
+        Seat of an operator under its group's choice, the time on the channel, whether a server has its gradient, and
+        how long the busiest link takes to bring the sum back.
     seats_at, seats : (operators + 1,), (.,)
         Seats that an operator may have.
     seat_at, device, work, copies : (seats + 1,), (replicas,), (replicas,), (seats,)
         The column of ``time``; whether all of several replicas have the whole batch.
     time : (operators, works)
     pair_at, taken_from, taken_by, way, link
-        Of each entry the column of ``sent``, and the link.
+        Of each entry the column of ``sent``, and the link, -1 on the device itself.
+    near : (pairs of seats,)
+        Whether nothing is sent.
+    links : (1,)
+        How many links there are between device groups; they come after the devices.
     sent : (tensors, ways)
         Time of a transfer; 0 where none is needed.
     gradient : (operators, rates)
@@ -75,11 +86,17 @@ class Tables(NamedTuple):
     inputs_at: Ints
     inputs: Ints
     producer: Ints
-    first_reader: Ints
+    readers_at: Ints
+    readers: Ints
+    outputs_at: Ints
+    outputs: Ints
+    readers_of_at: Ints
+    readers_of: Ints
     choices: Ints
     seat: Ints
     reduce: Ints
     server: Ints
+    back: Ints
     seats_at: Ints
     seats: Ints
     seat_at: Ints
@@ -92,6 +109,8 @@ class Tables(NamedTuple):
     taken_by: Ints
     way: Ints
     link: Ints
+    near: Ints
+    links: Ints
     sent: Ints
     gradient: Ints
     rate_of: Ints
@@ -112,7 +131,8 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
         If sums might overflow, or seats are too many.
     """
     devices, operators = instance.devices, len(instance.operators)
-    if (operators + len(instance.tensors) + 1) * (devices + 1) ** 2 > _MOST_TERMS:
+    read = sum(len(tensor.consumers) for tensor in instance.tensors)
+    if (operators + read + 1) * (devices + 1) ** 2 > _MOST_TERMS:
         raise NotApplicableError(f"'{instance.name}' has too many operators and devices for a proof by this tree")
 
     def units(seconds: Fraction) -> int:
@@ -155,6 +175,14 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
         [moved(Fraction(operator.gradient_bytes), rate) for rate in range(len(rates))]
         for operator in instance.operators
     ]
+    back = np.zeros_like(server)
+    for place, c in np.argwhere(server).tolist():
+        replicas = [replica.device for replica in seats[seat[place, c]]]
+        source, sums = replicas[place % len(replicas)], Counter[int]()
+        for device in replicas:
+            if device != source:
+                sums[int(link_of[source, device])] += gradient[place][rate_of[source, device]]
+        back[place, c] = max(sums.values())
     rank = {place: k for k, place in enumerate(instance.order)}
     may_have = [sorted({int(seat[place, c]) for c in range(len(known[operator.group]))})
                 for place, operator in enumerate(instance.operators)]  # fmt: skip
@@ -166,6 +194,9 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
     for place in reversed(instance.order):
         after[place] = max((least[reader] + after[reader] for reader in instance.readers[place]), default=0)
     inputs_at, inputs = _rows(instance.inputs)
+    outputs_at, outputs = _rows(instance.outputs)
+    readers_at, readers = _rows([tensor.consumers for tensor in instance.tensors])
+    readers_of_at, readers_of = _rows([sorted(own, key=rank.__getitem__) for own in instance.readers])
     seats_at, own_seats = _rows(may_have)
     least_work = [
         min(sum(int(sums[seat[place, c], place]) for place in members) for c in range(len(own)))
@@ -179,11 +210,17 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
         inputs_at=inputs_at,
         inputs=inputs,
         producer=np.array([tensor.producer for tensor in instance.tensors], np.int64),
-        first_reader=np.array([min(tensor.consumers, key=rank.__getitem__) for tensor in instance.tensors], np.int64),
+        readers_at=readers_at,
+        readers=readers,
+        outputs_at=outputs_at,
+        outputs=outputs,
+        readers_of_at=readers_of_at,
+        readers_of=readers_of,
         choices=np.array(list(map(len, known)), np.int64),
         seat=seat,
         reduce=reduce,
         server=server,
+        back=back,
         seats_at=seats_at,
         seats=own_seats,
         seat_at=seat_at,
@@ -196,6 +233,8 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
         taken_by=pairs[2],
         way=pairs[3],
         link=pairs[4],
+        near=np.minimum.reduceat(pairs[4] == _HERE, pairs[0][:-1]).astype(np.int64),
+        links=np.array([len(instance.device_groups) ** 2]),
         sent=np.array(sent, np.int64).reshape(len(sizes), len(ways) + 1),
         gradient=np.array(gradient, np.int64).reshape(operators, len(rates)),
         rate_of=rate_of,

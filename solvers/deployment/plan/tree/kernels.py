@@ -10,7 +10,8 @@ from ddlopt.models.kernels import kernel, leaf
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 from ddlopt.solvers.deployment.plan.tree.ahead import AHEAD, Ahead, look_ahead
-from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables
+from ddlopt.solvers.deployment.plan.tree.ends import FLOW, Flow, ends, flow_for, transfer_of
+from ddlopt.solvers.deployment.plan.tree.tables import Tables
 
 DONE, FULL, PAUSED = range(3)
 """Why the search returns: all is searched, no room for more plans, or it has looked at as many as it was to."""
@@ -43,16 +44,60 @@ class Tree(NamedTuple):
 
 
 _TABLES = (
-    "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1],"
+    "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1],"
     " i8[::1], f8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1], i8[:, ::1],"
     " f8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:, ::1], i8[:, ::1],"
-    " i8[:, ::1], i8[::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8)"
+    " i8[:, ::1], i8[::1], f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8, i8[::1], i8[::1], i8[::1], i8[::1],"
+    " b1[:, ::1], f8[:, ::1])"
 )
 _TREE = "record(Tree, i8[::1], i8[::1], i8[::1], i8[:, ::1], f8[:, ::1], i8[::1], i8[::1])"
-_ROOM = (
-    "record(Room, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], i8[::1],"
-    " f8[::1])"
-)
+_ROOM = f"record(Room, {FLOW}, f8[:, ::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], i8[::1], f8[::1], f8[:, ::1])"
+
+
+class Room(NamedTuple):
+    """What bounds are calculated in.
+
+    Parameters
+    ----------
+    flow : Flow
+    after_s : (operators, devices)
+        Of replicas of operators whose group is decided: what comes after at least.
+    held_bytes : (devices,)
+    head_s, work_s, tail_s : (resources, jobs)
+        Jobs of resources: when they can start, how long they take, what comes after.
+    jobs, load_s : (resources,), (resources + paths,)
+    sum_s : (resources, 3)
+        Transfers that are put together: their work, when the first can start, and what comes after any at least; the
+        work is 0 between calls.
+    """
+
+    flow: Flow
+    after_s: Floats
+    held_bytes: Floats
+    head_s: Floats
+    work_s: Floats
+    tail_s: Floats
+    jobs: Ints
+    load_s: Floats
+    sum_s: Floats
+
+
+def room_for(tables: Tables) -> Room:
+    """Empty."""
+    operators, devices = len(tables.order), len(tables.memory_bytes)
+    resources = tables.prices.shape[1] - len(tables.on_path)
+    many = (resources, 2 * operators + len(tables.producer))
+    return Room(
+        flow=flow_for(tables, resources),
+        after_s=np.zeros((operators, devices)),
+        held_bytes=np.zeros(devices),
+        head_s=np.zeros(many),
+        work_s=np.zeros(many),
+        tail_s=np.zeros(many),
+        jobs=np.zeros(resources, np.int64),
+        load_s=np.zeros(tables.prices.shape[1]),
+        sum_s=np.zeros((resources, 3)),
+    )
 
 
 @kernel(f"i8({_TABLES}, {_TREE}, {_ROOM}, {AHEAD}, f8, i8[:, ::1], i8[::1])")
@@ -131,7 +176,7 @@ def _least(tables: Tables, chosen: Ints, room: Room, below_s: float) -> float:
         room.jobs[r] = 0
     for r in range(len(room.load_s)):
         room.load_s[r] = 0.0
-    bound_s = _ends(tables, chosen, room)
+    bound_s = ends(tables, chosen, room.flow)
     if not bound_s < below_s:
         return bound_s
     _tails(tables, chosen, room)
@@ -153,7 +198,7 @@ def _least(tables: Tables, chosen: Ints, room: Room, below_s: float) -> float:
 def _fits(tables: Tables, chosen: Ints, room: Room) -> bool:
     """Whether what operators keep fits."""
     for d in range(len(tables.memory_bytes)):
-        room.start_s[d] = 0.0
+        room.held_bytes[d] = 0.0
     for place in range(len(tables.group)):
         choice = chosen[tables.group[place]]
         if choice < 0 or tables.resident_bytes[place] == 0.0:
@@ -161,74 +206,10 @@ def _fits(tables: Tables, chosen: Ints, room: Room) -> bool:
         seat = tables.seat[place, choice]
         for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
             d = tables.device[k]
-            room.start_s[d] += tables.resident_bytes[place]
-            if room.start_s[d] > tables.memory_bytes[d] * (1.0 + 2.0 * FEASIBILITY_TOL):
+            room.held_bytes[d] += tables.resident_bytes[place]
+            if room.held_bytes[d] > tables.memory_bytes[d] * (1.0 + 2.0 * FEASIBILITY_TOL):
                 return False
     return True
-
-
-@leaf
-def _ends(tables: Tables, chosen: Ints, room: Room) -> float:
-    """Ends of replicas on longest paths, with the best seat of each operator that is not decided; the last of them."""
-    last_s = 0.0
-    for place in tables.order:
-        choice = chosen[tables.group[place]]
-        if choice >= 0:
-            seat = tables.seat[place, choice]
-            _arrive(tables, chosen, room, place, seat)
-            first_s, all_s = np.inf, 0.0
-            at = tables.seat_at[seat]
-            for x in range(tables.seat_at[seat + 1] - at):
-                end_s = room.start_s[x] + tables.time_s[place, at + x]
-                room.end_s[place, x] = end_s
-                first_s, all_s = min(first_s, end_s), max(all_s, end_s)
-            room.first_s[place] = first_s
-            last_s = max(last_s, all_s + tables.reduce_s[place, choice])
-            continue
-        first_s, ended_s = np.inf, np.inf
-        for i in range(tables.seats_at[place], tables.seats_at[place + 1]):
-            seat = tables.seats[i]
-            _arrive(tables, chosen, room, place, seat)
-            own_s, all_s = np.inf, 0.0
-            at = tables.seat_at[seat]
-            for x in range(tables.seat_at[seat + 1] - at):
-                end_s = room.start_s[x] + tables.time_s[place, at + x]
-                own_s, all_s = min(own_s, end_s), max(all_s, end_s)
-            room.seat_end_s[i] = own_s
-            first_s, ended_s = min(first_s, own_s), min(ended_s, all_s + tables.sync_s[i])
-        room.first_s[place] = first_s
-        last_s = max(last_s, ended_s)
-    return last_s
-
-
-@leaf
-def _arrive(tables: Tables, chosen: Ints, room: Room, place: int, seat: int) -> None:
-    """When the replicas of an operator in a seat have all that they need, into ``room.start_s``."""
-    size = tables.seat_at[seat + 1] - tables.seat_at[seat]
-    for x in range(size):
-        room.start_s[x] = 0.0
-    seats = len(tables.seat_at) - 1
-    for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
-        tensor = tables.inputs[i]
-        producer, amount = tables.producer[tensor], tables.size_bytes[tensor]
-        choice = chosen[tables.group[producer]]
-        if choice >= 0:
-            pair = tables.seat[producer, choice] * seats + seat
-            for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-                x = tables.taken_by[e]
-                there_s = room.end_s[producer, tables.taken_from[e]]
-                if amount > 0.0:
-                    there_s += amount * tables.per_byte_s[e] + tables.fixed_s[e]
-                room.start_s[x] = max(room.start_s[x], there_s)
-            continue
-        least_s = np.inf
-        for k in range(tables.seats_at[producer], tables.seats_at[producer + 1]):
-            other, there_s = tables.seats[k], room.seat_end_s[k]
-            if amount > 0.0:
-                there_s += amount * tables.delay_per_byte_s[other, seat] + tables.delay_s[other, seat]
-            least_s = min(least_s, there_s)
-        for x in range(size):
-            room.start_s[x] = max(room.start_s[x], least_s)
 
 
 @leaf
@@ -238,8 +219,13 @@ def _tails(tables: Tables, chosen: Ints, room: Room) -> None:
     for place in range(len(tables.group)):
         choice = chosen[tables.group[place]]
         if choice >= 0:
-            for x in range(tables.seat_at[tables.seat[place, choice] + 1] - tables.seat_at[tables.seat[place, choice]]):
-                room.after_s[place, x] = tables.reduce_s[place, choice]
+            seat = tables.seat[place, choice]
+            at, count = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat]
+            for x in range(count):
+                room.after_s[place, x] = tables.reduce_s[place, choice] + tables.back_s[place, choice]
+                if tables.server[place, choice] and x != place % count:
+                    rate = tables.rate[tables.device[at + x], tables.device[at + place % count]]
+                    room.after_s[place, x] += tables.gradient_bytes[place] / rate + tables.latency_s
     for position in range(len(tables.order) - 1, -1, -1):
         place = tables.order[position]
         choice = chosen[tables.group[place]]
@@ -283,7 +269,7 @@ def _job(room: Room, r: int, head_s: float, work_s: float, tail_s: float) -> Non
 @leaf
 def _list(tables: Tables, chosen: Ints, room: Room) -> None:
     """Jobs of devices, of links between device groups and of the channel."""
-    devices, resources = len(tables.memory_bytes), len(room.jobs)
+    resources = len(room.jobs)
     for place in tables.order:
         choice = chosen[tables.group[place]]
         if choice < 0:
@@ -293,65 +279,102 @@ def _list(tables: Tables, chosen: Ints, room: Room) -> None:
         least_s, reduce_s = np.inf, tables.reduce_s[place, choice]
         for x in range(count):
             time_s = tables.time_s[place, at + x]
-            _job(room, tables.device[at + x], room.end_s[place, x] - time_s, time_s, room.after_s[place, x])
-            all_s, least_s = max(all_s, room.end_s[place, x]), min(least_s, time_s)
+            _job(room, tables.device[at + x], room.flow.end_s[place, x] - time_s, time_s, room.after_s[place, x])
+            all_s, least_s = max(all_s, room.flow.end_s[place, x]), min(least_s, time_s)
         if reduce_s > 0.0:
             _job(room, resources - 1, all_s, reduce_s, 0.0)
         for k in range(len(tables.on_path)):
             room.load_s[resources + k] += tables.on_path[k, place] * least_s + tables.channel[k] * reduce_s
-        if tables.server[place, choice] and tables.gradient_bytes[place] > 0.0:
-            _through_server(tables, room, place, at, count)
+        if tables.server[place, choice]:
+            _through_server(tables, room, place, choice)
     for tensor in range(len(tables.producer)):
-        # What several operators on a device want is sent once: it counts for the first reader only.
-        one, other = tables.producer[tensor], tables.first_reader[tensor]
-        a, b = chosen[tables.group[one]], chosen[tables.group[other]]
-        if a < 0 or b < 0 or tables.size_bytes[tensor] == 0.0:
+        one = tables.producer[tensor]
+        choice = chosen[tables.group[one]]
+        if choice >= 0 and tables.size_bytes[tensor] > 0.0:
+            _sent(tables, chosen, room, tensor, one, tables.seat[one, choice])
+
+
+@leaf
+def _sent(tables: Tables, chosen: Ints, room: Room, tensor: int, one: int, a: int) -> None:
+    """All that links carry of a tensor, as one job of each."""
+    seats, amount = len(tables.seat_at) - 1, tables.size_bytes[tensor]
+    if room.flow.transfers[tensor] == 0:
+        return
+    for i in range(tables.readers_at[tensor], tables.readers_at[tensor + 1]):
+        other = tables.readers[i]
+        choice = chosen[tables.group[other]]
+        if choice < 0:
             continue
-        for r in range(devices, resources - 1):
-            _sent(tables, room, tensor, r, tables.seat[one, a], tables.seat[other, b])
-
-
-@leaf
-def _sent(tables: Tables, room: Room, tensor: int, r: int, a: int, b: int) -> None:
-    """All that a link carries of a tensor, as one job."""
-    pair = a * (len(tables.seat_at) - 1) + b
-    one, other = tables.producer[tensor], tables.first_reader[tensor]
-    head_s, work_s, tail_s = np.inf, 0.0, np.inf
-    for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-        if tables.pair_link[e] == r:
+        b = tables.seat[other, choice]
+        for e in range(tables.pair_at[a * seats + b], tables.pair_at[a * seats + b + 1]):
+            if tables.pair_link[e] < 0:
+                continue
             x = tables.taken_by[e]
-            work_s += tables.size_bytes[tensor] * tables.per_byte_s[e] + tables.fixed_s[e]
-            head_s = min(head_s, room.end_s[one, tables.taken_from[e]])
-            tail_s = min(tail_s, tables.time_s[other, tables.seat_at[b] + x] + room.after_s[other, x])
-    if work_s > 0.0:
-        _job(room, r, head_s, work_s, tail_s)
+            work_s = amount * tables.per_byte_s[e] + tables.fixed_s[e]
+            number = transfer_of(room.flow, tensor, tables.taken_from[e], tables.device[tables.seat_at[b] + x], work_s)
+            tail_s = tables.time_s[other, tables.seat_at[b] + x] + room.after_s[other, x]
+            room.flow.transfer_s[tensor, number, 2] = max(room.flow.transfer_s[tensor, number, 2], tail_s)
+    for number in range(room.flow.transfers[tensor]):
+        d = tables.device[tables.seat_at[a] + room.flow.transfer[tensor, number, 0]]
+        r = tables.link[d, room.flow.transfer[tensor, number, 1]]
+        _carry(
+            room,
+            r,
+            room.flow.transfer_s[tensor, number, 1],
+            room.flow.transfer_s[tensor, number, 0],
+            room.flow.transfer_s[tensor, number, 2],
+        )
+    for number in range(room.flow.transfers[tensor]):
+        d = tables.device[tables.seat_at[a] + room.flow.transfer[tensor, number, 0]]
+        _carried(room, tables.link[d, room.flow.transfer[tensor, number, 1]])
 
 
 @leaf
-def _through_server(tables: Tables, room: Room, place: int, at: int, count: int) -> None:
+def _through_server(tables: Tables, room: Room, place: int, choice: int) -> None:
     """What links carry of a gradient: to the server, and back when all is there."""
-    server = place % count
-    target, amount = tables.device[at + server], tables.gradient_bytes[place]
-    there_s = room.end_s[place, server]
+    seat, devices = tables.seat[place, choice], len(tables.memory_bytes)
+    at, count = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat]
+    server, amount = place % count, tables.gradient_bytes[place]
+    target = tables.device[at + server]
+    there_s = room.flow.end_s[place, server]
     for k in range(count):
         d = tables.device[at + k]
+        if k == server:
+            continue
+        r, head_s = tables.link[d, target], room.flow.end_s[place, k]
+        work_s = amount / tables.rate[d, target] + tables.latency_s
+        if r < 0:
+            there_s = max(there_s, head_s + work_s)
+            continue
+        _carry(room, r, max(head_s, room.flow.known_s[place, k, r - devices]), work_s, tables.back_s[place, choice])
+        there_s = max(there_s, room.sum_s[r, 1] + room.sum_s[r, 0])
+    for k in range(count):
         if k != server:
-            there_s = max(there_s, room.end_s[place, k] + amount / tables.rate[d, target] + tables.latency_s)
-    for r in range(len(tables.memory_bytes), len(room.jobs) - 1):
-        head_s, work_s, back_s, slowest_s = np.inf, 0.0, 0.0, np.inf
-        for k in range(count):
-            d = tables.device[at + k]
-            if tables.link[d, target] == r:
-                head_s = min(head_s, room.end_s[place, k])
-                work_s += amount / tables.rate[d, target] + tables.latency_s
-            if tables.link[target, d] == r:
-                back_s += amount / tables.rate[target, d] + tables.latency_s
-            if k != server:
-                slowest_s = min(slowest_s, amount / tables.rate[target, d] + tables.latency_s)
-        if work_s > 0.0:
-            _job(room, r, head_s, work_s, slowest_s)
-        if back_s > 0.0:
-            _job(room, r, there_s, back_s, 0.0)
+            _carried(room, tables.link[tables.device[at + k], target])
+    for k in range(count):
+        d = tables.device[at + k]
+        if k != server and tables.link[target, d] >= 0:
+            _carry(room, tables.link[target, d], there_s, amount / tables.rate[target, d] + tables.latency_s, 0.0)
+    for k in range(count):
+        if k != server:
+            _carried(room, tables.link[target, tables.device[at + k]])
+
+
+@leaf
+def _carry(room: Room, r: int, head_s: float, work_s: float, tail_s: float) -> None:
+    """One more transfer on a link, to be made a job together with others."""
+    if room.sum_s[r, 0] == 0.0:
+        room.sum_s[r, 1], room.sum_s[r, 2] = head_s, tail_s
+    room.sum_s[r, 0] += work_s
+    room.sum_s[r, 1], room.sum_s[r, 2] = min(room.sum_s[r, 1], head_s), min(room.sum_s[r, 2], tail_s)
+
+
+@leaf
+def _carried(room: Room, r: int) -> None:
+    """What a link between device groups carries as a job."""
+    if r >= 0 and room.sum_s[r, 0] > 0.0:
+        _job(room, r, room.sum_s[r, 1], room.sum_s[r, 0], room.sum_s[r, 2])
+        room.sum_s[r, 0] = 0.0
 
 
 @leaf

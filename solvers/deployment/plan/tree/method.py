@@ -20,8 +20,8 @@ from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.deployment.plan.tree.ahead import Mixes, ahead_of, mixes_of
-from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Tree, least, search
-from ddlopt.solvers.deployment.plan.tree.tables import Room, Tables, room_for, tables
+from ddlopt.solvers.deployment.plan.tree.kernels import DONE, FULL, Room, Tree, least, room_for, search
+from ddlopt.solvers.deployment.plan.tree.tables import Tables, tables
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _WORTH = 0.99

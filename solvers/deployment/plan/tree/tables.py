@@ -3,13 +3,16 @@
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.least_times import whole_times
 from ddlopt.models.deployment.plan.shares import UNITS, time_at
 from ddlopt.solvers.deployment.plan.choices import Choices
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
+from ddlopt.solvers.deployment.plan.seats import HERE, Floats, Ints, Seat, Seats, pairs_of, ways
 from ddlopt.solvers.deployment.plan.simulator.tables import rows_of
+
+Bools = npt.NDArray[np.bool_]
 
 # Of multiplicative weights: prices of any of them give a bound, and their steps shrink with their number.
 _ROUNDS = 400
@@ -25,8 +28,8 @@ class Tables(NamedTuple):
 
     Parameters
     ----------
-    order, group, inputs_at, inputs, producer, first_reader : Ints
-        Operators in order, their groups, tensors that they read, who makes a tensor, and who reads it first.
+    order, group, inputs_at, inputs, producer : Ints
+        Operators in order, their groups, tensors that they read, and who makes a tensor.
     readers_at, readers, size_bytes : Ints, Ints, Floats
         Of each tensor.
     seat_at, device, copies : Ints
@@ -55,6 +58,12 @@ class Tables(NamedTuple):
         The least that any choice of a group costs.
     resident_bytes, memory_bytes : (operators,), (devices,)
     latency_s : float
+    outputs_at, outputs, heirs_at, heirs : Ints
+        Tensors that an operator makes, and the operators that read any of them, in order.
+    near : (seats, seats)
+        Whether nothing is sent from one to the other.
+    back_s : (operators, choices)
+        Of the busiest link that brings sums of gradients back from a server.
     """
 
     order: Ints
@@ -62,7 +71,6 @@ class Tables(NamedTuple):
     inputs_at: Ints
     inputs: Ints
     producer: Ints
-    first_reader: Ints
     readers_at: Ints
     readers: Ints
     size_bytes: Floats
@@ -97,34 +105,12 @@ class Tables(NamedTuple):
     resident_bytes: Floats
     memory_bytes: Floats
     latency_s: float
-
-
-class Room(NamedTuple):
-    """What bounds are calculated in.
-
-    Parameters
-    ----------
-    end_s, after_s : (operators, devices)
-        Of replicas of operators whose group is decided: when they end at least, and what comes after at least.
-    seat_end_s : (seats of all operators,)
-        When the first replica ends at least, of the others.
-    first_s, start_s : (operators,), (devices,)
-        When the first replica of an operator ends; when replicas of a seat can start.
-    head_s, work_s, tail_s : (resources, jobs)
-        Jobs of resources: when they can start, how long they take, what comes after.
-    jobs, load_s : (resources,), (resources + paths,)
-    """
-
-    end_s: Floats
-    after_s: Floats
-    seat_end_s: Floats
-    first_s: Floats
-    start_s: Floats
-    head_s: Floats
-    work_s: Floats
-    tail_s: Floats
-    jobs: Ints
-    load_s: Floats
+    outputs_at: Ints
+    outputs: Ints
+    heirs_at: Ints
+    heirs: Ints
+    near: Bools
+    back_s: Floats
 
 
 def tables(choices: Choices) -> Tables:
@@ -150,6 +136,11 @@ def tables(choices: Choices) -> Tables:
     rank = {place: k for k, place in enumerate(instance.order)}
     readers = [sorted(tensor.consumers, key=rank.__getitem__) for tensor in instance.tensors]
     readers_at, readers_of = rows_of(readers)
+    near = np.ones((len(known), len(known)), np.bool_)
+    row = np.repeat(np.arange(len(known) ** 2), np.diff(pairs[0]))
+    near.flat[row[pairs[3] != HERE]] = False
+    outputs_at, outputs = rows_of(instance.outputs)
+    heirs_at, heirs = rows_of([sorted(own, key=rank.__getitem__) for own in instance.readers])
     counts = np.array([len(own) for own in choices.of_groups])
     on_path, channel = _paths(instance)
     seats_at, own_seats, sync_s, least_s = _seats_of(seats, seat_at, time_s, counts)
@@ -159,7 +150,6 @@ def tables(choices: Choices) -> Tables:
         inputs_at=inputs_at,
         inputs=inputs,
         producer=np.array([tensor.producer for tensor in instance.tensors], np.int64),
-        first_reader=np.array([own[0] for own in readers], np.int64),
         readers_at=readers_at,
         readers=readers_of,
         size_bytes=np.array([tensor.size_bytes for tensor in instance.tensors], np.float64),
@@ -194,31 +184,15 @@ def tables(choices: Choices) -> Tables:
         resident_bytes=np.array([operator.resident_bytes for operator in instance.operators]),
         memory_bytes=np.array([instance.device_groups[j].memory_bytes for j in at]),
         latency_s=instance.latency_s,
+        outputs_at=outputs_at,
+        outputs=outputs,
+        heirs_at=heirs_at,
+        heirs=heirs,
+        near=near,
+        back_s=_back(instance, seats, known, rate),
     )
     prices, priced_s = _prices(found, devices + groups**2 + 1)
     return found._replace(prices=prices, priced_s=priced_s)
-
-
-def room_for(tables: Tables) -> Room:
-    """Empty."""
-    operators, devices, resources = (
-        len(tables.order),
-        len(tables.memory_bytes),
-        tables.prices.shape[1] - len(tables.on_path),
-    )
-    jobs = 2 * operators + len(tables.producer)
-    return Room(
-        np.zeros((operators, devices)),
-        np.zeros((operators, devices)),
-        np.zeros(len(tables.seats)),
-        np.zeros(operators),
-        np.zeros(devices),
-        np.zeros((resources, jobs)),
-        np.zeros((resources, jobs)),
-        np.zeros((resources, jobs)),
-        np.zeros(resources, np.int64),
-        np.zeros(tables.prices.shape[1]),
-    )
 
 
 def _seats_of(seats: Seats, seat_at: Ints, time_s: Floats, counts: Ints) -> tuple[Ints, Ints, Floats, Floats]:
@@ -234,6 +208,22 @@ def _seats_of(seats: Seats, seat_at: Ints, time_s: Floats, counts: Ints) -> tupl
         starts.append(len(own))
         least_s.append(min(time_s[place, seat_at[seat] : seat_at[seat + 1]].min() for seat in here))
     return np.array(starts), np.array(own), np.array(sync_s), np.array(least_s)
+
+
+def _back(instance: DeploymentInstance, seats: Seats, known: list[Seat], rate: Floats) -> Floats:
+    """(operators, choices) seconds of the busiest link that brings sums of gradients back from their servers."""
+    at, found = instance.device_group_of, np.zeros(seats.server.shape)
+    for place, c in np.argwhere(seats.server).tolist():
+        devices = [replica.device for replica in known[seats.seat[place, c]]]
+        server, sums = devices[place % len(devices)], dict[int, float]()
+        for device in devices:
+            if device != server:
+                # Within a device group every device has a link of its own.
+                link = -1 - device if at[device] == at[server] else int(at[device])
+                time_s = instance.operators[place].gradient_bytes / rate[server, device] + instance.latency_s
+                sums[link] = sums.get(link, 0.0) + time_s
+        found[place, c] = max(sums.values())
+    return found
 
 
 def _after(instance: DeploymentInstance, least_s: Floats) -> Floats:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from deployment_plans import masks, random_deployment, random_instance
+from deployment_plans import masks, queues, random_deployment, random_instance
 from refusals import one_line
 from volume import for_each
 
@@ -22,6 +22,7 @@ from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.shares import placed
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError, SolverError
+from ddlopt.solvers.deployment.plan.prove import orders, prove
 
 TINY = instances.load("deployment/tiny-g3-m2-s2")
 GOOD = PlanCertificate(TINY.name, TINY.digest, Fraction(689, 10_000), [2, 0, 1])
@@ -92,6 +93,16 @@ def test_copies_that_nobody_reads_have_nothing_after_them():
     assert bound(tables, room_for(tables), chosen) == GOAL // 4
 
 
+@pytest.mark.parametrize("queue", queues(), ids=lambda queue: queue[0])
+def test_bounds_know_what_is_ready_first(queue):
+    _, instance, deployment, time_s = queue
+    assert simulate(instance, deployment, exact=True).time_s == time_s
+    known = [choices_of(instance, group) for group in range(instance.groups)]
+    tables = tables_of(instance, known, Fraction(2 * time_s))
+    found = bound(tables, room_for(tables), np.array(certain(instance, deployment, known)))
+    assert GOAL // 2 - 10 <= found <= GOAL // 2  # each time is rounded down
+
+
 def all_plans(instance):
     """Every deployment, as the statement has them, names for the same thing included."""
     of_groups = []
@@ -145,6 +156,37 @@ def test_small_instances_are_certified(tmp_path):
     assert isinstance(certificate, PlanCertificate)
     assert (str(result.status), str(result.evidence)) == ("optimal", "certificate")
     assert ddlopt.check_certificate(instance, tmp_path / "proof.json.gz").bound == certificate.claim
+
+
+def test_orders_go_along_the_graph():
+    operators = [{"name": name, "group": 0, "times_s": {"v100": [0.0]}} for name in ("labels", "late", "early")]
+    operators[1] |= {"group": 1, "times_s": {"v100": [2.0]}}
+    operators[2] |= {"group": 2, "times_s": {"v100": [1.0]}}
+    data = TINY.model_dump(mode="json") | {
+        "operators": operators,
+        "tensors": [{"producer": 2, "consumers": [1], "size_bytes": 1}],
+        "device_groups": [{"type": "v100", "count": 2, "memory_bytes": 9, "bandwidth_bytes_per_s": 1}],
+        "bandwidth_bytes_per_s": [[1]],
+        "shares": [1.0],
+    }
+    assert orders(DeploymentInstance.from_data(data)) == [[1, 2, 0], [2, 1, 0]]
+
+
+def test_orders_are_tried_for_longer_and_longer(monkeypatch):
+    asked = []
+
+    def check(certificate, instance, expired):
+        for looks in range(10**6):
+            if expired() or (certificate.order == [0, 1, 2] and looks == 60):
+                break
+        asked.append((certificate.order, looks))
+        return looks
+
+    monkeypatch.setattr(PlanCertificate, "check", check)
+    monkeypatch.setattr("ddlopt.solvers.deployment.plan.prove.orders", lambda _: [[2, 1, 0], [0, 1, 2]])
+    found = prove(TINY, None, GOOD.claim, lambda: False)
+    assert found.order == [0, 1, 2]
+    assert asked == [([2, 1, 0], 50), ([0, 1, 2], 50), ([2, 1, 0], 200), ([0, 1, 2], 60)]
 
 
 def test_any_order_proves_the_same():

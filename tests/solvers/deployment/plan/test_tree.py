@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from deployment_plans import random_instance
+from deployment_plans import queues, random_instance
 from volume import for_each, seeds, slow
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, evaluate
@@ -17,9 +17,9 @@ from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.deployment.plan.tree import method as tree_method
 from ddlopt.solvers.deployment.plan.tree.ahead import ahead_of, look_ahead, mixes_of
-from ddlopt.solvers.deployment.plan.tree.kernels import least
+from ddlopt.solvers.deployment.plan.tree.kernels import least, room_for
 from ddlopt.solvers.deployment.plan.tree.method import PlanTree
-from ddlopt.solvers.deployment.plan.tree.tables import room_for, tables
+from ddlopt.solvers.deployment.plan.tree.tables import tables
 
 MEMORIES = (1e9, 1e9, 60.0, 30.0)
 
@@ -130,6 +130,27 @@ def test_no_bound_of_a_part_of_a_plan_is_above_its_time(seed, every):
         assert max(bounds) <= time_s * (1 + 1e-9)
         met += bounds[0] >= 0.8 * time_s
     assert met
+
+
+@pytest.mark.parametrize("queue", queues(), ids=lambda queue: queue[0])
+def test_bounds_know_what_is_ready_first(queue):
+    _, instance, deployment, time_s = queue
+    simulator = Simulator(instance)
+    row, _, devices = simulator.choice(deployment)
+    choices = Choices(instance, True)
+    chosen = []
+    for group, members in enumerate(instance.members):
+        own = [devices[place] for place in members]
+        places = [
+            place
+            for place, each in enumerate(choices.of_groups[group])
+            if each.action == row[group]
+            and not any(each.duplicated)
+            and (-1 in each.devices or list(each.devices) == own)
+        ]
+        chosen += places[:1]
+    looked_up = tables(choices)
+    assert least(looked_up, np.array(chosen), room_for(looked_up)) == pytest.approx(time_s, rel=1e-9)
 
 
 def test_choices_are_counted_and_named():
