@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
+from time import process_time
 
 from ddlopt.models.deployment.plan.certificate import PlanCertificate
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
@@ -11,10 +12,8 @@ from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.tree.method import PlanTree
 
-_LOOKS = 50
-"""At the clock, of the first attempts: some million partial plans."""
-_MORE = 4
-"""Times as many of the next."""
+_FIRST_S, _LONGER = 60.0, 4.0
+"""Processor seconds of the first attempts, and how many times as many the next ones have."""
 _HARDLY_ANY, _SOME = 0.01, 0.01
 """Of the mean work of groups: one with less is decided at the end; of a group's: where it begins."""
 
@@ -29,18 +28,23 @@ def prove(
     if not PlanTree().may_end(instance):
         return None
     for attempt in count():
-        looks = _LOOKS * _MORE**attempt
         for order in orders(instance):
             certificate = PlanCertificate(instance.name, instance.digest, target, order)
-            clock = _Clock(expired, looks)
+            given_up = [False]
+            until_s = process_time() + _FIRST_S * _LONGER**attempt
+
+            def over(given_up: list[bool] = given_up, until_s: float = until_s) -> bool:
+                given_up[0] = expired() or process_time() > until_s
+                return given_up[0]
+
             try:
-                certificate.check(instance, clock)
+                certificate.check(instance, over)
             except (NotApplicableError, RefutedError):
                 return None
+            if not given_up[0]:
+                return certificate
             if expired():
                 return None
-            if clock.left >= 0:
-                return certificate
     raise AssertionError("attempts do not end")
 
 
@@ -60,14 +64,3 @@ def _begins(instance: DeploymentInstance, group: int) -> int:
     own = instance.members[group]
     work = [max(times[0] for times in instance.operators[place].times_s.values()) for place in own]
     return min(instance.order.index(place) for place, each in zip(own, work, strict=True) if each >= _SOME * sum(work))
-
-
-class _Clock:
-    """Says that the time is up after so many looks, too."""
-
-    def __init__(self, expired: Callable[[], bool], looks: int) -> None:
-        self.expired, self.left = expired, looks
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left < 0 or self.expired()

@@ -43,12 +43,16 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
     r"""All plans in depth first order, without those that cannot be quicker than the best one known.
 
     Group by group is decided; where all are, the simulator says how long the step takes, in its own order of work. With
-    some groups decided a step takes at least, in whatever order tasks are done,
+    some groups decided a step takes at least
 
     * the longest path: replicas of operators that are decided start after what they take from where it is, with the
-      times of its transfers; an operator that is not may have each of its seats, and has the one where it ends first;
+      times of its transfers; an operator that is not may have each of its seats, and has the one where it ends first.
+      Devices and links take first what is ready first, as far as that is known
+      (:mod:`~ddlopt.solvers.deployment.plan.tree.ends`): what a replica sends comes before all that is sent, over the
+      same link, by what waits for it;
     * for each device, link between device groups and the channel, over the tasks that are known: of those that cannot
-      start before r and have at least q after them, r, their sum and q (Jackson's preemptive schedule);
+      start before r and have at least q after them, r, their sum and q (Jackson's preemptive schedule). Gradients reach
+      a server one after the other, and sums leave it when all are there;
     * for prices :math:`\lambda \ge 0`, 1 together, of these resources, of the longest path, and of the channel after
       the longest path to the first gradients, :math:`\sum_r \lambda_r \text{load}_r`, with what is least for each group
       that is not decided. Prices are from multiplicative weights;
@@ -59,8 +63,8 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
 
     The scope is all deployments where a group has few of them: any device for each operator that has but one, any
     operators duplicated. Otherwise ``model_parallel`` is by consecutive pieces, and nothing is duplicated
-    (:class:`~ddlopt.solvers.deployment.plan.choices.Choices`). The bounds hold for every order of work; what the order
-    of the simulator adds is found out by running it.
+    (:class:`~ddlopt.solvers.deployment.plan.choices.Choices`). Prices hold for every order of work, the other bounds
+    for the simulator's, first come, first served.
 
     Parameters
     ----------

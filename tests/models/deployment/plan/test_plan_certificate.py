@@ -173,20 +173,22 @@ def test_orders_go_along_the_graph():
 
 
 def test_orders_are_tried_for_longer_and_longer(monkeypatch):
-    asked = []
+    asked, seconds = [], [0.0]
 
     def check(certificate, instance, expired):
-        for looks in range(10**6):
-            if expired() or (certificate.order == [0, 1, 2] and looks == 60):
-                break
-        asked.append((certificate.order, looks))
-        return looks
+        began = seconds[0]
+        while not expired() and not (certificate.order == [0, 1, 2] and seconds[0] - began == 70):
+            seconds[0] += 1
+        asked.append((certificate.order, seconds[0] - began))
+        return 0
 
     monkeypatch.setattr(PlanCertificate, "check", check)
     monkeypatch.setattr("ddlopt.solvers.deployment.plan.prove.orders", lambda _: [[2, 1, 0], [0, 1, 2]])
+    monkeypatch.setattr("ddlopt.solvers.deployment.plan.prove.process_time", lambda: seconds[0])
     found = prove(TINY, None, GOOD.claim, lambda: False)
     assert found.order == [0, 1, 2]
-    assert asked == [([2, 1, 0], 50), ([0, 1, 2], 50), ([2, 1, 0], 200), ([0, 1, 2], 60)]
+    assert asked == [([2, 1, 0], 61), ([0, 1, 2], 61), ([2, 1, 0], 241), ([0, 1, 2], 70)]
+    assert prove(TINY, None, GOOD.claim, lambda: True) is None
 
 
 def test_any_order_proves_the_same():
