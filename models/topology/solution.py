@@ -1,6 +1,6 @@
 """The answer to a topology-design problem: links, rings and routes."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -88,3 +88,11 @@ class TopologyDesign(Solution):
             if instance.optics == "duplex":
                 counts[j, i] = counts.get((j, i), 0) + count
         return counts
+
+    def both_ways(self) -> Self:
+        """The design with each link in both directions: one with duplex optics as one with one-way optics.
+
+        A server has as many links as before, out of it and into it.
+        """
+        turned = tuple((j, i, count) for i, j, count in self.links)
+        return self.model_copy(update={"links": (*self.links, *turned), "planes": (), "instance_digest": None})

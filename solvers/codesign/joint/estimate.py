@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import Floats, Ints, tables_of
 from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.permutations import ring, totients
 from ddlopt.solvers.heuristic import Clock
 
 Choices = tuple[int, ...]
@@ -22,7 +23,11 @@ _MOST_COMPOSITIONS = 400
 # To a ten-thousandth of the range: an estimate is no more exact.
 _BISECTIONS = 14
 _SLACK = 1.1
-"""Hops of traffic over the least possible number, about."""
+"""Hops in a random network over the least possible number, about."""
+_GENERATED = 5
+"""Groups up to this size have rings from generators, which reach different servers, as links are made."""
+_SOURCES = 32
+"""Servers from which distances are found; of more, so many drawn at random."""
 # Relative gain of an estimate that is worth another start; estimates are coarser than this.
 _BETTER = 1e-5
 
@@ -33,19 +38,19 @@ class Estimate:
 
     A set with m of the d columns sends up to m z bytes over links of its own; what it sends beyond that goes where
     there is room and takes ``detour_hops``. Sets without a column take as many hops as there are between servers in a
-    random network.
+    random network. Other traffic takes as many as there are over such columns, in random order.
     """
 
     instance: CodesignInstance
     detour_hops: float = 6.0
 
     @cached_property
-    def _sets(self) -> tuple[list[int], Floats, Floats]:
-        """Sets of groups of all servers, (sets,) bytes a server sends per byte of each set, (sets + patterns,) hops."""
+    def _sets(self) -> tuple[list[int], Floats]:
+        """Sets of groups of all servers, and (sets,) bytes a server sends per byte of each set."""
         demand = demand_of(tables_of(self.instance))
         count = len(tables_of(self.instance).groups_of)
         spanning = [q for q in range(count) if (demand.sent[:, q] > 0).all()]
-        return spanning, demand.sent[:, :count].mean(axis=0), demand.hop_bytes / self.instance.servers
+        return spanning, demand.sent[:, :count].mean(axis=0)
 
     @cached_property
     def far(self) -> float:
@@ -57,7 +62,7 @@ class Estimate:
     @cached_property
     def compositions(self) -> Ints:
         """(compositions, sets) columns of each set of groups, where these join all servers."""
-        instance, (spanning, _, _) = self.instance, self._sets
+        instance, (spanning, _) = self.instance, self._sets
         ports = 2 if instance.optics == "duplex" else 1
         columns = instance.degree // ports
         while len(spanning) > 1:
@@ -74,6 +79,37 @@ class Estimate:
                 kept.append(ports * np.bincount(row, minlength=table.shape[1]))
         return np.array(kept, dtype=np.int64).reshape(-1, table.shape[1])
 
+    @cached_property
+    def pattern_hops(self) -> Floats:
+        """(compositions, patterns) bytes times hops a server, per byte of each pattern, over rings in random order."""
+        tables, rng = tables_of(self.instance), np.random.default_rng(0)
+        n = self.instance.servers
+        sources = np.arange(n) if n <= _SOURCES else np.sort(rng.choice(n, _SOURCES, replace=False))
+        patterns = [(pattern.unit[sources].tocoo(), float(pattern.unit.sum()) / n) for pattern in tables.patterns]
+        hops = np.zeros((len(self.compositions), len(patterns)))
+        for row, columns in zip(hops, self.compositions, strict=True):
+            distance = shortest_path(self._links(columns, rng), unweighted=True, indices=sources)
+            for place, (seen, amount) in enumerate(patterns):
+                travelled = float(seen.data @ distance[seen.row, seen.col])
+                row[place] = amount * (travelled / seen.data.sum() if seen.nnz else self.far)
+        return hops
+
+    def _links(self, columns: Ints, rng: np.random.Generator) -> csr_array:
+        """(n, n) links of columns of closed rings."""
+        tables, n = tables_of(self.instance), self.instance.servers
+        duplex = self.instance.optics == "duplex"
+        tails, heads = list[int](), list[int]()
+        for q in np.flatnonzero(columns).tolist():
+            for turn in range(int(columns[q]) // (2 if duplex else 1)):
+                for members in (tables.groups[group] for group in tables.groups_of[q]):
+                    steps = totients(len(members)) if len(members) <= _GENERATED else []
+                    known = turn < len(steps)
+                    order = ring(members, steps[turn]) if known else rng.permutation(members).tolist()
+                    tails += [*order]
+                    heads += [*order[1:], order[0]]
+        ends = ([*tails, *heads], [*heads, *tails]) if duplex else (tails, heads)
+        return csr_array(coo_array((np.ones(len(ends[0])), ends), shape=(n, n)))
+
     def _joins(self, sets: frozenset[int]) -> bool:
         tables = tables_of(self.instance)
         groups = [tables.groups[group] for q in sets for group in tables.groups_of[q]]
@@ -87,11 +123,11 @@ class Estimate:
         """Bytes on the busiest link, about."""
         tables, d = tables_of(self.instance), self.instance.degree
         reduced, moved = tables.bytes_of(choices)
-        _, per_byte, least_hops = self._sets
+        _, per_byte = self._sets
         rings = per_byte * reduced
-        elsewhere = _SLACK * float(least_hops[len(reduced) :] @ moved)
+        elsewhere = self.pattern_hops @ moved
         whole = float(rings.sum()) + elsewhere
-        low = np.full(len(self.compositions), whole / d)
+        low = whole / d
         hops = np.where(self.compositions > 0, max(self.far, self.detour_hops), self.far)
         high = (hops @ rings + elsewhere) / d
         for _ in range(_BISECTIONS):

@@ -42,7 +42,8 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     :math:`\underline z` of the choices that matter are then raised by the exact methods of the topology family, the one
     that holds the bound down first.
 
-    A *start* whose links do not fit, of a relative with other optics or ports, gives its strategies.
+    A *start* may be a plan of a relative: with duplex optics its links go both ways here; where links do not fit, for
+    other optics or ports, it gives its strategies.
 
     *Incumbents* are also improved the other way round: strategies are chosen anew on the links, rings and routes of
     every new incumbent (:class:`~ddlopt.models.codesign.formulations.strategies_on_routes.StrategiesOnRoutes`).

@@ -115,7 +115,9 @@ class Search:
         self._work_on([self._candidate(self._first_choices())[0]])
         self._solve_without_cuts()
         priced = priced_bound(self.instance)
-        likely = [self._usual, *([priced.choices] if math.isfinite(priced.choices_s) else [])]
+        likely = dict.fromkeys([self._first_choices(), self._usual])
+        if math.isfinite(priced.choices_s):
+            likely[priced.choices] = None
         for place, choices in enumerate(likely):
             for each in (choices, self._improved(choices, self.seed + place)):
                 candidate, new = self._candidate(each)
@@ -189,11 +191,15 @@ class Search:
         if not tables_of(self.instance).fits(choices):
             return
         candidate, _ = self._candidate(choices)
-        judged = evaluate(self.instance, plan)
-        if judged.feasible:
-            load = float(judged.details.get("max_link_load_bytes", 0.0))
-            self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=plan.design, method="start"))
-            return
+        designs = [plan.design]
+        if self.instance.optics == "one_way":
+            designs.append(plan.design.both_ways())  # a relative's, with duplex optics
+        for design in designs:
+            judged = evaluate(self.instance, plan.model_copy(update={"design": design}))
+            if judged.feasible:
+                load = float(judged.details.get("max_link_load_bytes", 0.0))
+                self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=design, method="start"))
+                return
         # The plan of a relative, with other links: its strategies may be good here, too.
         self._work_on([candidate])
         while not self.done and candidate.next_kind == "construct":
@@ -336,7 +342,8 @@ class Search:
         """The next level for each, in parallel where there is an executor."""
         began = time.perf_counter()
         limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / _ACCURATE)
-        with_jobs = [(each, each.job) for each in candidates if each.job is not None]
+        # A start of a relative may have had all that there is.
+        with_jobs = [(each, each.job) for each in candidates if each.job and levels_left(each.job, each.answer) > 0]
         asked = [(job, each.answer, limits, self.seed, self._links()) for each, job in with_jobs]
         if self.executor is None or len(asked) < 2:
             answers = [deepened(*each, self.clock) for each in asked]

@@ -164,6 +164,11 @@ def test_a_plan_of_a_relative_gives_its_strategies():
     (candidate,) = search.candidates.values()
     assert candidate.choices == relative.choices(duplex)
     assert search.best is candidate
+    # Nothing more is done for it where nothing is left to do.
+    candidate.answer = replace(candidate.answer, level=10)
+    known = candidate.answer
+    search._work_on([candidate])
+    assert candidate.answer is known
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -394,6 +399,34 @@ def test_estimate_is_exact_where_columns_suit_the_groups():
     # Three times as much in the blocks: three columns and one.
     estimate = Estimate(one_layer(16, 4, (blocks, 3.0), (cosets, 1.0)))
     assert estimate.load_bytes((0,)) == pytest.approx(1.5, rel=1e-3)
+
+
+def test_estimated_traffic_takes_the_links_of_the_columns():
+    """Blocks and cosets of four servers, a column each: to the opposite corner it is two links."""
+    sets = (((0, 1), (2, 3)), 1.0), (((0, 2), (1, 3)), 1.0)
+    both = one_layer(4, 2, *sets)
+    (layer,) = both.layers
+    (strategy,) = layer.strategies
+    for target, hops in ((1, 1), (2, 1), (3, 2)):
+        sending = strategy.model_copy(update={"traffic": ((0, target, 8.0),)})
+        instance = both.model_copy(update={"layers": (layer.model_copy(update={"strategies": (sending,)}),)})
+        estimate = Estimate(instance)
+        (place,) = [p for p, row in enumerate(estimate.compositions.tolist()) if row == [1, 1]]
+        assert estimate.pattern_hops[place].tolist() == [8.0 * hops / 4]
+
+
+def test_a_plan_of_a_duplex_relative_is_one_for_links_of_one_way():
+    duplex = drawn(3, optics="duplex")
+    relative = (
+        Joint(most_choices=2).solve(duplex, Limits(gap=0.1)).solution.model_copy(update={"instance_digest": None})
+    )
+    instance = duplex.model_copy(update={"optics": "one_way"})
+    assert not evaluate(instance, relative).feasible
+    search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
+    search.floor_s = lower_bound(instance)
+    search._offer_plan(relative)
+    assert search.best_s == pytest.approx(evaluate(duplex, relative).objective)
+    assert evaluate(instance, search.plan()).feasible
 
 
 def test_fitted_strategies_are_estimated_no_slower():
