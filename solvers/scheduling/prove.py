@@ -11,6 +11,7 @@ from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.certificate import PriceCertificate
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.prices.job_plans import PlanPricing
+from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, best_prices
 
@@ -33,13 +34,15 @@ def prove(
     """
     if instance.typed or instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
         return None
+    keeps = instance.changes_cost or instance.runs_are_long
+    pricing = KeptPlanPricing(instance) if keeps else PlanPricing(instance)
     if JobPlans().refuses(instance) is None:
         prices = best_prices(instance, solution, Asked(expired))
     else:
         prices = clearing_prices(instance).prices
     if expired():
         return None
-    answer = PlanPricing(instance).answer(prices)
+    answer = pricing.answer(prices)
     scale = max(1, math.floor(_UNITS / target))
     cluster = Cluster(instance)
     whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]

@@ -12,16 +12,17 @@ from ddlopt.instances.library import certificates
 from ddlopt.models.errors import RefutedError, SolutionError
 
 
-def forge(name, count, kind, forged, errors=SolutionError, rightly=None):
+def forge(name, count, kind, forged, errors=SolutionError, rightly=None, data=None):
     """How many of ``count`` forgeries of a proof were accepted, refuted and odd, and how many lines were too many.
 
     ``forged(rng, data)`` makes one of a proof's data, ``errors`` are those of refusals; ``rightly(changed, data,
-    known)`` says whether what is refused has to be, if anybody knows.
+    known)`` says whether what is refused has to be, if anybody knows. ``data``: of a proof that is not bundled.
     """
     rng, instance, told = random.Random(name), instances.load(name), Counter()
-    path = certificates.file_of(name)
-    assert path is not None
-    data = json.loads(decompress(path.read_bytes()))
+    if data is None:
+        path = certificates.file_of(name)
+        assert path is not None
+        data = json.loads(decompress(path.read_bytes()))
     known = Fraction(ddlopt.check(instance, instances.best(name), exact=True).objective)
     sign = 1 if instance.sense == "minimize" else -1
     for _ in range(count):

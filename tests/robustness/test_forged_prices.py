@@ -1,12 +1,16 @@
 """Forged proofs by prices: whatever is accepted claims no less than a known schedule has."""
 
+import json
 from fractions import Fraction
 
 import pytest
 from forging import forge
 
+import ddlopt
+from ddlopt import instances
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.scheduling.certificate import PriceCertificate
+from ddlopt.solvers.scheduling.prove import prove
 
 CLAIMS = (0, 0, Fraction(1, 50), Fraction(-1, 11_000), Fraction(-1, 9_000), Fraction(-1, 100), -1)
 KINDS = ("none", "price", "price", "surplus", "surplus", "move", "drop", "odd", "free", "scale")
@@ -43,6 +47,17 @@ def test_forged_prices_prove_nothing_new(name):
     told = forge(name, 50, PriceCertificate, forged, DdloptError)
     assert told["long"] == 0
     assert min(told["accepted"], told["refuted"], told["odd"]) >= 3
+
+
+@pytest.mark.parametrize("name", ["scheduling/change-j20-t20-g16", "scheduling/runs-j20-t20-g16"])
+def test_forged_prices_of_plans_that_are_kept_prove_nothing_new(name):
+    instance, best = instances.load(name), instances.best(name)
+    known = Fraction(ddlopt.check(instance, best, exact=True).objective)
+    proof = prove(instance, best, known * (1 + Fraction(1, 1000)), lambda: False)
+    assert proof is not None
+    told = forge(name, 40, PriceCertificate, forged, DdloptError, data=json.loads(proof.text))
+    assert told["long"] == 0
+    assert min(told["accepted"], told["refuted"], told["odd"]) >= 1
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import numpy as np
 
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.own_certificate import OwnCertificate
+from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
 from ddlopt.models.scheduling.certificate.plans import Offer, TooManyError, beaten
 from ddlopt.models.scheduling.certificate.relaxed import PARTS, Cluster, Ints, choices, worths
 from ddlopt.models.scheduling.instance import SchedulingInstance
@@ -28,7 +29,9 @@ class PriceCertificate(OwnCertificate):
     :math:`\sum_{tr} \lambda_{tr} C_r`, and a schedule's objective is no more than that and, of every job, what its
     best plan is worth less what it costs. A plan gives a job any of its widths in any slots of its window. All plans of
     a job are looked at in whole numbers (:func:`~ddlopt.models.scheduling.certificate.plans.beaten`), each number
-    rounded to the side on which the bound stays one. Placement, networks, pieces and changes are relaxed.
+    rounded to the side on which the bound stays one. Of a job that loses time when it changes, or may not change in
+    every slot, plans are those that know it (:func:`~ddlopt.models.scheduling.certificate.kept.kept_beaten`), but for
+    moves at the same width. Placement, networks and pieces are relaxed.
 
     Parameters
     ----------
@@ -92,7 +95,8 @@ class PriceCertificate(OwnCertificate):
 
     def _checked(self, instance: SchedulingInstance, cluster: Cluster, place: int, most: int) -> int:
         try:
-            better, cases = beaten(offer(instance, cluster, place, self.scale, self.prices), most)
+            choice = offer(instance, cluster, place, self.scale, self.prices)
+            better, cases = kept_beaten(choice, most) if isinstance(choice, KeptOffer) else beaten(choice, most)
         except TooManyError:
             raise RefutedError(f"too many plans of job {place} are worth nearly as much as the proof says") from None
         if better:
@@ -110,7 +114,9 @@ class PriceCertificate(OwnCertificate):
         return step * math.floor(bound / step)
 
 
-def offer(instance: SchedulingInstance, cluster: Cluster, place: int, scale: int, prices: list[list[int]]) -> Offer:
+def offer(
+    instance: SchedulingInstance, cluster: Cluster, place: int, scale: int, prices: list[list[int]]
+) -> Offer | KeptOffer:
     """What a job may choose from at prices, all in units.
 
     Raises
@@ -119,7 +125,7 @@ def offer(instance: SchedulingInstance, cluster: Cluster, place: int, scale: int
         If numbers might overflow, or bandwidth is no matter of the job alone.
     """
     job = instance.jobs[place]
-    widths, gains = choices(instance, place, cluster)
+    widths, gains, changed = choices(instance, place, cluster)
     worth: Callable[[Ints], Ints] = partial(worths, job, scale=scale)
     energy, demand = cluster.worker_cost * scale, cluster.demand[place]
     each = [
@@ -127,8 +133,12 @@ def offer(instance: SchedulingInstance, cluster: Cluster, place: int, scale: int
         for slot in range(job.arrival, instance.last_slot(place))
     ]
     dearest = int(worth(np.array([PARTS]))[0]) + 1
-    units = np.array(sorted(min(dearest, math.floor(price)) for price in each), dtype=np.int64)
-    return Offer(widths, gains, units, worth)
+    units = [min(dearest, math.floor(price)) for price in each]
+    if job.least_run_slots > 1 or (instance.preemptive and job.change_s):
+        if dearest * len(units) * job.max_workers > _LARGEST:
+            raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
+        return KeptOffer(widths, gains, changed, np.array(units, dtype=np.int64), job.least_run_slots, worth)
+    return Offer(widths, gains, np.array(sorted(units), dtype=np.int64), worth)
 
 
 def _is_number(value: Any) -> bool:

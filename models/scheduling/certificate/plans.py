@@ -68,7 +68,7 @@ def beaten(offer: Offer, most: int) -> tuple[bool, int]:
         spent = (spent[:, None] + costs[k]).ravel()
         cases += len(parts)
         promising = ahead[k + 1, -(-parts * steps // PARTS)] - spent > most
-        parts, spent = _undominated(parts[promising], spent[promising])
+        parts, spent = undominated(parts[promising], spent[promising])
         if not len(parts):
             break
         if len(parts) * len(offer.widths) > _MOST_LABELS:
@@ -92,7 +92,8 @@ def _ahead(offer: Offer, costs: Ints, steps: int) -> Ints:
     return ahead
 
 
-def _undominated(parts: Ints, spent: Ints) -> tuple[Ints, Ints]:
+def undominated(parts: Ints, spent: Ints) -> tuple[Ints, Ints]:
+    """Pairs but those that another one beats, which has as much progress at no more cost."""
     order = np.lexsort((spent, -parts))
     parts, spent = parts[order], spent[order]
     cheaper = np.ones(len(spent), bool)

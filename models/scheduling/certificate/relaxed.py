@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 
 PARTS = 2**40
 """Whole progress of a job: a rounding of 2^-40 in each slot is nothing beside a gap of 10^-4."""
+FINISHED = math.floor(PARTS * DONE)
+"""From so much on a job has finished."""
 MOST_UNITS = 2**50
 """Of worth, all jobs together: sums with costs stay in 64 bits, and doubles have them exactly."""
 _MARGIN = 1e-12
@@ -85,8 +87,10 @@ def _least_power(group: ServerGroup, held: Sequence[Fraction], least: Sequence[F
     return power
 
 
-def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple[Ints, Ints]:
-    """Widths of a job and what it does in a slot at each, in PARTS rounded up; both increase.
+def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple[Ints, Ints, Ints]:
+    """Widths of a job and what it does in a slot at each, in PARTS rounded up, and in a slot in which it changes.
+
+    Widths that do no more than smaller ones, in either, are left out.
 
     Raises
     ------
@@ -101,14 +105,18 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
     widest = min(job.max_workers, _workers(cluster.capacity, cluster.demand[place]))
     if widest - job.min_workers >= _MOST_WIDTHS:
         raise NotApplicableError(f"job {place} has more than {_MOST_WIDTHS} widths")
-    widths, gains = [], [0]
+    left = 1 - Fraction(job.change_s) / Fraction(instance.slot_s) if instance.preemptive else Fraction(1)
+    widths, gains, changed = [], [0], [0]
     for width in range(job.min_workers, widest + 1):
         done = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * Fraction(instance.slot_s)
         gain = min(PARTS, math.ceil(done * PARTS / Fraction(job.minibatches)))
-        if gain > gains[-1]:
+        less = min(PARTS, max(0, math.ceil(done * left * PARTS / Fraction(job.minibatches))))
+        if gain > gains[-1] or less > changed[-1]:
             widths.append(width)
             gains.append(gain)
-    return np.array(widths, dtype=np.int64), np.array(gains[1:], dtype=np.int64)
+            changed.append(less)
+    found = (np.array(column, dtype=np.int64) for column in (widths, gains[1:], changed[1:]))
+    return next(found), next(found), next(found)
 
 
 def worths(job: Job, parts: Ints, scale: int) -> Ints:
@@ -121,8 +129,7 @@ def worths(job: Job, parts: Ints, scale: int) -> Ints:
     """
     utility = job.utility
     if isinstance(utility, AllOrNothing):
-        enough = math.floor(PARTS * DONE)
-        found: Floats = np.where(parts >= enough, utility.value, 0.0)
+        found: Floats = np.where(parts >= FINISHED, utility.value, 0.0)
     else:
         found = _smooth(job, parts / PARTS)
     units = found * float(scale) * (1 + _MARGIN)

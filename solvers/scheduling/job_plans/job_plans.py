@@ -17,7 +17,7 @@ from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.job_plans.kept_search import KeptSearch
+from ddlopt.solvers.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
 from ddlopt.solvers.scheduling.job_plans.kept_search import refusal as kept_refusal
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
@@ -155,6 +155,8 @@ class JobPlans(Heuristic, uses=("seed", "start")):
 
 def best_prices(instance: SchedulingInstance, start: Schedule, clock: Clock) -> Floats:
     """(T, R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
+    if instance.changes_cost or instance.runs_are_long:
+        return best_kept_prices(instance, start, clock)
     search = _Search(JobPlans(), instance, clock, 0)
     try:
         search.begin(start)

@@ -212,6 +212,17 @@ class KeptSearch:
             master.close()
 
 
+def best_kept_prices(instance: SchedulingInstance, start: Schedule, clock: Clock) -> Floats:
+    """(T, R) prices at which plans that are kept bound every schedule best, as far as rounds come in time."""
+    search = KeptSearch(instance, clock, 1e-4, 0.0)
+    try:
+        search._offer(widths_of(instance, start))
+        search.generate()
+        return search.centre.reshape(instance.slots, -1)
+    finally:
+        search.master.close()
+
+
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why plans of jobs do not cover an instance in which they are kept; None if they do."""
     return KeptRuns().refuses(instance)

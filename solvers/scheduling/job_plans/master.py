@@ -65,6 +65,8 @@ class PlanMaster:
         SolverError
             If HiGHS finds none.
         """
+        if not self.plans:  # no job is worth anything; HiGHS takes no program without columns
+            return Optimum(0.0, np.zeros(len(self._capacities)), np.zeros(0))
         self._highs.run()
         status = self._highs.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:

@@ -19,7 +19,9 @@ from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.certificate import PriceCertificate, plans
 from ddlopt.models.scheduling.certificate.certificate import offer
+from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
+from ddlopt.solvers.scheduling import kept_runs
 from ddlopt.solvers.scheduling.prove import prove
 
 SCALE = 2**30
@@ -35,10 +37,17 @@ KINDS = (
 )
 
 
-def drawn(seed):
+KEPT = (
+    {"change": True, "least_runs": True, "utilities": tuple(UTILITIES)},
+    {"least_runs": True, "deadlines": True},
+    {"change": True},
+)
+
+
+def drawn(seed, kinds=KINDS, slots=3):
     """A tiny instance of the kind whose turn it is."""
     rng = np.random.default_rng(seed)
-    return rng, random_instance(rng, jobs=2, slots=3, **KINDS[seed % len(KINDS)])
+    return rng, random_instance(rng, jobs=2, slots=slots, **kinds[seed % len(kinds)])
 
 
 def some_prices(rng, instance, cluster):
@@ -49,12 +58,35 @@ def some_prices(rng, instance, cluster):
     ]
 
 
+def progress(instance, job, widths):
+    """Mini-batches of widths in the slots of a job's window; None where a run is too short."""
+    done, started, begun, before = 0.0, 0, False, 0
+    for slot, width in enumerate((*widths, 0)):
+        if width != before:
+            over = slot == len(widths) or done >= job.minibatches * (1 - 1e-9)
+            if before and slot - started < job.least_run_slots and not over:
+                return None
+            started = slot
+        if width:
+            loses = instance.preemptive and begun and width != before
+            done += width * (instance.slot_s - (job.change_s if loses else 0)) / iteration_s(job.timing, width)
+            begun = True
+        before = width
+    return done
+
+
+def beaten(choice, most):
+    return (kept_beaten if isinstance(choice, KeptOffer) else plans.beaten)(choice, most)
+
+
 def best_of_all_plans(instance, cluster, place, prices):
     """Largest worth less cost of a job, over all widths in all slots."""
     job, best = instance.jobs[place], 0.0
     window = range(job.arrival, instance.last_slot(place))
     for widths in itertools.product((0, *job.widths), repeat=len(window)):
-        done = sum(w * instance.slot_s / iteration_s(job.timing, w) for w in widths if w)
+        done = progress(instance, job, widths)
+        if done is None:
+            continue
         part = min(1.0, done / job.minibatches)
         cost = sum(
             w * (float(cluster.worker_cost) + float(np.dot(prices[t], cluster.demand[place])) / SCALE)
@@ -66,16 +98,25 @@ def best_of_all_plans(instance, cluster, place, prices):
 
 @for_each("seed", range(64))
 def test_the_best_plan_is_that_of_all_and_bounds_are_no_less_than_the_optimum(seed):
-    rng, instance = drawn(seed)
+    _check_plans(*drawn(seed))
+
+
+@for_each("seed", range(48))
+def test_the_best_plan_that_is_kept_is_that_of_all(seed):
+    rng, instance = drawn(seed, KEPT, 4)
+    _check_plans(rng, instance)
+
+
+def _check_plans(rng, instance):
     cluster = Cluster(instance)
     prices = some_prices(rng, instance, cluster)
     bound = sum(float(c) * sum(row[r] for row in prices) / SCALE for r, c in enumerate(cluster.capacity))
     for place in range(len(instance.jobs)):
         best = best_of_all_plans(instance, cluster, place, prices)
         choice = offer(instance, cluster, place, SCALE, prices)
-        assert not plans.beaten(choice, math.ceil(best * SCALE) + 1000)[0]
+        assert not beaten(choice, math.ceil(best * SCALE) + 1000)[0]
         if best > 1e-5:
-            assert plans.beaten(choice, math.floor(best * SCALE) - 1000)[0]
+            assert beaten(choice, math.floor(best * SCALE) - 1000)[0]
         bound += best
     assert bound >= brute_force(instance).objective - 1e-7
 
@@ -91,6 +132,38 @@ def test_less_than_the_optimum_is_never_proven_and_what_is_proven_holds(seed):
     proof = prove(instance, found.schedule, 2 * optimum, lambda: False)
     assert proof is not None
     assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
+
+
+@for_each("seed", range(12))
+def test_of_plans_that_are_kept_less_than_the_optimum_is_never_proven(seed):
+    _, instance = drawn(seed, KEPT, 4)
+    found = brute_force(instance)
+    optimum = Fraction(found.objective)
+    if optimum <= 0:
+        return
+    assert prove(instance, found.schedule, optimum * (1 - Fraction(1, 10**6)), lambda: False) is None
+    proof = prove(instance, found.schedule, 2 * optimum, lambda: False)
+    assert proof is not None
+    assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
+
+
+def test_a_proof_knows_what_changes_lose():
+    """Its prices and surpluses are none where changes cost nothing, nor where jobs are said to gain less."""
+    instance = instances.load("scheduling/change-j20-t20-g16")
+    free = kept_runs.without_cost_of_change(instance)
+    best = instances.best("scheduling/change-j20-t20-g16")
+    target = Fraction(float(ddlopt.check(instance, best).objective)) * (1 + Fraction(4, 10**4))
+    proof = prove(instance, best, target, lambda: False)
+    assert proof is not None
+    assert proofs.check(instance, proof).bound == target
+    same = PriceCertificate(free.name, free.digest, target, proof.scale, proof.prices, proof.surplus)
+    with one_line(RefutedError, "a plan of job"):
+        proofs.check(free, same)
+    less = PriceCertificate(
+        instance.name, instance.digest, target, proof.scale, proof.prices, [one * 999 // 1000 for one in proof.surplus]
+    )
+    with one_line(RefutedError, "a plan of job"):
+        proofs.check(instance, less)
 
 
 def test_a_job_that_is_alone_is_proven_to_the_last_unit():

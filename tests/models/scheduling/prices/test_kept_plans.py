@@ -8,7 +8,7 @@ from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt import instances
-from ddlopt.models.scheduling import Capped, SchedulingInstance, evaluate
+from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
@@ -132,3 +132,15 @@ def test_without_time_there_are_still_a_schedule_and_a_bound():
     result = JobPlans().solve(asked, Limits(time_s=1e-6))
     assert result.objective <= result.bound <= 109.985
     assert evaluate(asked, result.solution).feasible
+
+
+def test_where_no_job_is_worth_anything_there_is_nothing_to_generate():
+    asked = drawn(0, 2, 2)
+    jobs = tuple(
+        job.model_copy(update={"minibatches": 1e9, "utility": AllOrNothing(value=1.0), "deadline": None})
+        for job in asked.jobs
+    )
+    fields = {name: getattr(asked, name) for name in SchedulingInstance.model_fields}
+    result = JobPlans().solve(SchedulingInstance(**fields | {"jobs": jobs}), Limits())
+    assert result.objective == 0
+    assert result.bound == pytest.approx(0, abs=1e-6)
