@@ -6,7 +6,6 @@ To train it takes PyTorch.
 """
 
 import argparse
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.analysis.pytorch import pytorch
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
-from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import actions
 from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES, NODE_FEATURES, Features, features
@@ -78,10 +77,7 @@ def fit(examples: Sequence[Example], epochs: int, seed: int) -> dict[str, npt.ND
     OptionError
         If PyTorch is not installed.
     """
-    try:
-        torch = importlib.import_module("torch")
-    except ImportError:
-        raise OptionError("training needs PyTorch: pip install 'ddlopt[learn]'") from None
+    torch = pytorch()
     torch.manual_seed(seed)
     weights = {name: _start(torch, *shape) for name, shape in shapes().items()}
     data = [

@@ -12,11 +12,13 @@ from ddlopt.instances.workloads.networks import network_graphs, published
 from ddlopt.instances.workloads.networks.network_graphs import Step
 from ddlopt.models.deployment import DeploymentInstance
 
-_MEMORY_GIB = {"p100": 10, "1080ti": 9, "v100": 14}
-"""As TAG's released code draws devices."""
+_MEMORY_GIB = {"p100": (10,), "1080ti": (9,), "v100": (14, 30)}
+"""As TAG's released code draws devices, and the larger of the two V100 as well."""
 _GIBIBYTE = float(1 << 30)
 # One of so many instances is a random graph.
-_RANDOM = 4
+_RANDOM = 8
+_KINDS = {"bert": 0.3, "gpt2": 0.15, "transformer": 0.2, "vgg16": 0.15, "resnet50": 0.2}
+"""Of networks, and how often; most have attention, whose plans are the hardest to say."""
 
 
 def drawn_devices(rng: np.random.Generator) -> Devices:
@@ -29,7 +31,7 @@ def drawn_devices(rng: np.random.Generator) -> Devices:
             {
                 "type": kind,
                 "count": int(rng.choice([1, 2, 3, 4, 6, 8])),
-                "memory_bytes": _MEMORY_GIB[kind] * _GIBIBYTE,
+                "memory_bytes": float(rng.choice(_MEMORY_GIB[kind])) * _GIBIBYTE,
                 "bandwidth_bytes_per_s": 1e6 * float(rng.choice([3000, 8000, 20000])),
             }
         )
@@ -41,21 +43,22 @@ def drawn_devices(rng: np.random.Generator) -> Devices:
 
 def drawn_network(rng: np.random.Generator) -> tuple[str, Step]:
     """A network of a usual kind with drawn sizes; lengths of sequences and depths are not those of TAG's six."""
-    heads, sequence = int(rng.integers(4, 17)), int(rng.choice([64, 256, 384]))
-    layers, hidden = int(rng.integers(2, 25)), 64 * heads
-    match int(rng.integers(5)):
-        case 0:
-            workload = published.bert(layers, hidden, sequence, 1)
+    heads, sequence = int(rng.integers(4, 17)), int(rng.choice([64, 96, 192, 256, 384]))
+    layers, hidden, vocabulary = int(rng.integers(2, 25)), 64 * heads, int(rng.integers(8000, 60000))
+    kind = str(rng.choice(list(_KINDS), p=list(_KINDS.values())))
+    match kind:
+        case "bert":
+            workload = published.bert(layers, hidden, sequence, 1, vocabulary)
             return f"bert-l{layers}-h{hidden}-s{sequence}", network_graphs.bert_step(workload, heads)
-        case 1:
-            workload = published.gpt2(1, layers, hidden, sequence)
+        case "gpt2":
+            workload = published.gpt2(1, layers, hidden, sequence, vocabulary)
             return f"gpt2-l{layers}-h{hidden}-s{sequence}", network_graphs.gpt2_step(workload, heads)
-        case 2:
+        case "transformer":
             layers = 1 + layers // 3
-            workload = published.transformer(1, layers, hidden, sequence, int(rng.integers(8000, 50000)))
+            workload = published.transformer(1, layers, hidden, sequence, vocabulary)
             return f"transformer-l{layers}-h{hidden}-s{sequence}", network_graphs.transformer_step(workload, heads)
     image, classes = int(rng.choice([96, 160, 288])), int(rng.choice([10, 1000, 8000]))
-    if rng.random() < 0.5:
+    if kind == "vgg16":
         return f"vgg16-i{image}-c{classes}", network_graphs.vgg_step(published.vgg16(1, image, classes=classes))
     return f"resnet50-i{image}-c{classes}", network_graphs.resnet_step(published.resnet50(1, image, classes))
 
@@ -77,6 +80,6 @@ def instances(count: int, seed: int) -> Iterator[DeploymentInstance]:
             yield made
             continue
         name, step = drawn_network(rng)
-        groups, batch = int(rng.choice([8, 12, 16, 24, 40])), int(rng.choice([6, 16, 32, 96, 192]))
+        groups, batch = int(rng.choice([12, 24, 32, 40, 40])), int(rng.choice([6, 16, 32, 64, 96, 192]))
         separate = bool(rng.random() < 0.25)
         yield deployed(step, name, "Layers drawn to train on", rng, groups, batch, drawn_devices(rng), separate)

@@ -1,6 +1,5 @@
 """Weights of least cross entropy, by Adam in PyTorch."""
 
-import importlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.analysis.graph_prior.examples import Examples
-from ddlopt.models.errors import OptionError
+from ddlopt.analysis.pytorch import pytorch
 from ddlopt.solvers.deployment.plan.prior.graph import Inputs
 from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities, shapes
 
@@ -17,8 +16,8 @@ Weights = dict[str, npt.NDArray[np.float32]]
 
 # States of one instance in a step of the optimiser.
 _STATES = 8
-# A usual rate for Adam; it falls to 0 along half a cosine.
-_RATE = 1.5e-3
+RATE = 1.5e-3
+"""A usual one for Adam."""
 # Of the gradient, at most, as in TAG's released code.
 _NORM = 0.6
 
@@ -34,7 +33,12 @@ def start(seed: int) -> Weights:
 
 
 def fit(
-    given: Sequence[Examples], begin: Mapping[str, npt.NDArray[np.floating]], steps: int, seed: int, report: Any = None
+    given: Sequence[Examples],
+    begin: Mapping[str, npt.NDArray[np.floating]],
+    steps: int,
+    seed: int,
+    report: Any = None,
+    rate: float = RATE,
 ) -> Weights:
     """Go on from some weights.
 
@@ -47,22 +51,21 @@ def fit(
     seed : int
     report : callable, optional
         Told the number of a step and its loss, now and then.
+    rate : float
+        Of the first step; it falls to 0 along half a cosine.
 
     Raises
     ------
     OptionError
         If PyTorch is not installed.
     """
-    try:
-        torch = importlib.import_module("torch")
-    except ImportError:
-        raise OptionError("training needs PyTorch: pip install 'ddlopt[learn]'") from None
+    torch = pytorch()
     weights = {name: torch.tensor(each).requires_grad_() for name, each in begin.items()}
-    optimiser = torch.optim.Adam(weights.values(), lr=_RATE)
+    optimiser = torch.optim.Adam(weights.values(), lr=rate)
     rng, total = np.random.default_rng([seed, 4]), 0.0
     order: list[int] = []
     for step in range(steps):
-        optimiser.param_groups[0]["lr"] = _RATE * (1 + math.cos(math.pi * step / steps)) / 2
+        optimiser.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
         order = order or rng.permutation(len(given)).tolist()
         made = given[order.pop()]
         picked = rng.permutation(len(made.weight))[:_STATES]

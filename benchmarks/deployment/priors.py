@@ -6,7 +6,8 @@ search finds within it. ``perfect`` gives the tree that plan as its prior, each 
 and the rest spread evenly, and then with a wrong action in some groups. ``decoding`` has the priors of the package,
 and of files of weights, without a search, with it, and with it where groups that are not decided do what the prior
 prefers (``filled``), beside our local search after as many simulations. ``way`` says what the tree sees on the way to
-the network's plan. With ``--by-speed`` the batch may be split by speed in ``decoding`` and ``way``.
+the network's plan, and ``imitated`` what the search finds that a network learns from. With ``--by-speed`` the batch may
+be split by speed in ``decoding``, ``way`` and ``imitated``.
 """
 
 import statistics
@@ -17,12 +18,14 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, Option
 from ddlopt import instances
+from ddlopt.analysis.graph_prior.expert import Counted, searched
 from ddlopt.instances import load
 from ddlopt.instances.library.deployment.plan import NETWORKS
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import Action
 from ddlopt.solvers.deployment.plan.prior.decode import beam
+from ddlopt.solvers.deployment.plan.prior.network import weights_in
 from ddlopt.solvers.deployment.plan.prior.priors import GraphPrior, State, TablePrior, prior_named, uniform
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import Walk
@@ -36,18 +39,6 @@ SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
 WRONG = (0.025, 0.05, 0.1)
 PLAYOUTS = 800
 WIDTH = 8
-
-
-class Counted(Clock):
-    """Time is up after so many simulations."""
-
-    def __init__(self, rater, most):
-        super().__init__(Limits(), None)
-        self.rater, self.most = rater, most
-
-    @property
-    def expired(self):
-        return self.rater.rated >= self.most
 
 
 def rater_of(instance, by_speed):
@@ -200,6 +191,24 @@ def way(asked):
         yield {key: made.get(key, "") for key in ("instance", *map(str, asked.decided))} | {"all": made[f"{last}"]}
 
 
+def imitated(asked):
+    """Local search from the best plan that treats all groups alike, and with cuts, after 30 000 simulations."""
+    for name in asked.names:
+        instance = load(f"deployment/{name}")
+        made = {"instance": name}
+        for label in ("alike", "cuts"):
+            found = []
+            for seed in range(asked.seeds):
+                rater = rater_of(instance, asked.by_speed)
+                if label == "cuts":
+                    searched(rater, asked.simulations, seed)
+                else:
+                    walked(rater, Counted(rater, asked.simulations), seed)
+                found.append(base_s(rater) / rater.best_rating.time_s)
+            made |= {f"{label}, median": median(found), f"{label}, best": f"{max(found):.2f}"}
+        yield made
+
+
 def stem(label):
     return Path(label).stem
 
@@ -210,12 +219,13 @@ def prior_of(label, instance, asked):
     if label == "uniform":
         return rater, uniform(rater)
     if label.endswith(".npz"):
-        return rater, GraphPrior(rater, dict(np.load(label)))
+        with Path(label).open("rb") as stream:
+            return rater, GraphPrior(rater, weights_in(stream))
     return rater, prior_named(label, rater, Clock(Limits(), None))
 
 
 BENCH = Benchmark(
-    space, perfect, decoding, way,
+    space, perfect, decoding, way, imitated,
     names=Option(list(NAMES), "instances", quick=["vgg19-two-machines"]),
     priors=Option(["learned", "graph"], "of the package"),
     weights=Option([], "files of weights, as ddlopt.analysis.graph_prior makes them", type=str),

@@ -56,10 +56,12 @@ def picture(planned, gaps):
         right.plot([max(1.0, each) for each in SECONDS], [100 * value for value in values], marker="o", label=name)
     right.set_xscale("log")
     right.set_yscale("log")
-    right.set_xticks([max(1.0, each) for each in SECONDS], [f"{each:g}" for each in SECONDS])
+    # At an angle, as the last three are close to each other.
+    right.set_xticks([max(1.0, each) for each in SECONDS], [f"{each:g}" for each in SECONDS], rotation=45)
     right.minorticks_off()
     right.set_xlabel("seconds that a change costs")
-    right.legend(fontsize="small")
+    # Where no method is, whatever its gap.
+    right.legend(fontsize="small", loc=(0.03, 0.13))
     for axis in (left, right):
         axis.grid(alpha=0.3)
     figure.suptitle("What changes cost")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ HIDDEN = 32
 # Of message passing; the weights in the package are for so many.
 ROUNDS = 3
 WEIGHTS = "prior_weights.npz"
+MADE_BY = "made by"
+"""Entry of a file of weights that is no weight: the command that made it."""
 
 
 def probabilities(weights: Weights, features: Features) -> Floats:
@@ -59,5 +62,11 @@ def trained(name: str = WEIGHTS) -> dict[str, npt.NDArray[np.floating]]:
     file = files("ddlopt.solvers.deployment.plan.prior").joinpath(name)
     if not file.is_file():
         raise OptionError("the learned prior has no weights: python -m ddlopt.analysis.train_prior makes them")
-    with file.open("rb") as stream, np.load(stream) as arrays:
-        return {name: arrays[name].astype(np.float64) for name in arrays.files}
+    with file.open("rb") as stream:
+        return weights_in(stream)
+
+
+def weights_in(stream: IO[bytes]) -> dict[str, npt.NDArray[np.floating]]:
+    """The weights of a file, without what it says of how they were made."""
+    with np.load(stream) as arrays:
+        return {name: arrays[name].astype(np.float64) for name in arrays.files if name != MADE_BY}

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,7 +14,7 @@ from ddlopt.solvers.deployment.plan.actions import Action
 from ddlopt.solvers.deployment.plan.prior.features import features
 from ddlopt.solvers.deployment.plan.prior.graph import Inputs, StateGraph
 from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities
-from ddlopt.solvers.deployment.plan.prior.network import probabilities, trained
+from ddlopt.solvers.deployment.plan.prior.network import Weights, probabilities, trained
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.heuristic import Clock
 
@@ -61,7 +61,7 @@ class TablePrior(Prior):
 class GraphPrior(Prior):
     """What a graph network says of states, which it sees with their simulated step."""
 
-    def __init__(self, rater: PlanRater, weights: Mapping[str, npt.NDArray[np.floating]]) -> None:
+    def __init__(self, rater: PlanRater, weights: Weights) -> None:
         self.graph = StateGraph(rater)
         self._weights = {name: np.asarray(each, np.float32) for name, each in weights.items()}
 

@@ -7,7 +7,7 @@ import pytest
 from deployment_plans import random_instance
 from volume import for_each
 
-from ddlopt.analysis.graph_prior.examples import searched
+from ddlopt.analysis.graph_prior.expert import searched
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.deployment.plan.simulator.simulate import _resident, _Run
