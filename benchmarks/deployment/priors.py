@@ -6,8 +6,8 @@ search finds within it. ``perfect`` gives the tree that plan as its prior, each 
 and the rest spread evenly, and then with a wrong action in some groups. ``decoding`` has the priors of the package,
 and of files of weights, without a search, with it, and with it where groups that are not decided do what the prior
 prefers (``filled``), beside our local search after as many simulations. ``way`` says what the tree sees on the way to
-the network's plan, and ``imitated`` what the search finds that a network learns from. With ``--by-speed`` the batch may
-be split by speed in ``decoding``, ``way`` and ``imitated``.
+the network's plan, ``imitated`` what the search finds that a network learns from, and ``agreement`` how well it has
+learned. With ``--by-speed`` the batch may be split by speed in the last four.
 """
 
 import statistics
@@ -209,6 +209,36 @@ def imitated(asked):
         yield made
 
 
+def agreement(asked):
+    """On the way to the plan of the search that is imitated: what ``graph`` says of the next group, the rest as there.
+
+    ``good``: actions with which a step is at most ``asked.good`` longer than the plan's. First the probability of these
+    all together, on average and of the group with least, then of how many groups the likeliest action is one.
+    """
+    for name in asked.names:
+        rater, prior = prior_of(asked.weights[0] if asked.weights else "graph", load(f"deployment/{name}"), asked)
+        plan, order, row = searched(rater, asked.simulations, 0), rater.by_work, rater.baseline()
+        most_s, sure, right = rater.rate(plan).time_s * (1 + asked.good), [], 0
+        for depth, group in enumerate(order):
+            if depth:
+                row = rater.uniform(plan[order[0]])
+                row[order[:depth]] = plan[order[:depth]]
+            said = prior.tables([State(row, order[:depth])])[0, group]
+            good = np.zeros(len(said), dtype=bool)
+            for action in range(len(said)):
+                offer = plan.copy()
+                offer[group] = action
+                good[action] = rater.rate(offer).time_s <= most_s
+            sure.append(said[good].sum())
+            right += good[said.argmax()]
+        yield {
+            "instance": name,
+            "probability": f"{np.mean(sure):.2f}",
+            "least": f"{min(sure):.2f}",
+            "likeliest is good": f"{right} of {len(order)}",
+        }
+
+
 def stem(label):
     return Path(label).stem
 
@@ -225,12 +255,13 @@ def prior_of(label, instance, asked):
 
 
 BENCH = Benchmark(
-    space, perfect, decoding, way, imitated,
+    space, perfect, decoding, way, imitated, agreement,
     names=Option(list(NAMES), "instances", quick=["vgg19-two-machines"]),
     priors=Option(["learned", "graph"], "of the package"),
     weights=Option([], "files of weights, as ddlopt.analysis.graph_prior makes them", type=str),
     decided=Option([1, 10, 20, 25, 30, 35], "groups decided, in ``way``"),
     by_speed=Option(False, "whether the batch may be split by speed"),
     simulations=Option(30_000, "of the local search for the best plan of an action space", quick=2000),
+    good=Option(1e-3, "part of the step's time, in ``agreement``"),
     seeds=Option(3, quick=1),
 )  # fmt: skip

@@ -137,6 +137,7 @@ def test_behind_is_a_ratio_of_times():
     assert found.argmax > 0
 
 
+@pytest.mark.slow
 def test_command_makes_the_same_weights_again(tmp_path, capsys, monkeypatch):
     pytest.importorskip("torch", reason="training needs PyTorch: pip install 'ddlopt[learn]'")
     words = ["--instances", "2", "--plans", "300", "--steps", "8", "--rounds", "1", "--games", "1", "--seed", "3"]

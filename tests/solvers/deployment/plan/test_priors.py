@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ddlopt.analysis import train_prior
+from ddlopt.analysis import pytorch, train_prior
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.errors import OptionError
@@ -143,7 +143,7 @@ def test_training_needs_pytorch(monkeypatch):
     def refuse(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(train_prior.importlib, "import_module", refuse)
+    monkeypatch.setattr(pytorch.importlib, "import_module", refuse)
     with pytest.raises(OptionError, match=r"ddlopt\[learn\]"):
         train_prior.fit([], 1, 0)
 
