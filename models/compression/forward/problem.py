@@ -14,4 +14,5 @@ PROBLEM = Problem(
     evaluate=evaluate_forward,
     bound=later("ddlopt.models.compression.forward.bounds:forward_bound"),
     exact_bound=later("ddlopt.models.compression.forward.bounds:exact_forward_bound"),
+    certificate="ddlopt.models.compression.forward.certificate:ForwardCertificate",
 )

@@ -1,6 +1,6 @@
 """Proofs of plans on the timeline: see :mod:`ddlopt.models.compression.label_proof`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,31 +16,33 @@ class TimelineCertificate(LabelCertificate):
 
     def lanes(self, instance: CompressionInstance) -> Lanes:
         """The instance and the claim in whole numbers."""
-        places = {lane: place for place, lane in enumerate(instance.lanes)}
-        menus: list[list[Option]] = [
-            [
-                (option.label, Fraction(option.encode_s), _stages(option, places), Fraction(option.error))
-                for option in menu
-            ]
-            for menu in instance.menus
-        ]
-        ends, largest = [], instance.largest_bucket_bytes
-        for first in range(instance.size):
-            end, held = first + 1, 4 * instance.gradients[first].elements
-            while instance.fusion and end < instance.size:
-                held += 4 * instance.gradients[end].elements
-                if largest is not None and held > largest:
-                    break
-                end += 1
-            ends.append(end)
-        return lanes_of(
-            [Fraction(gradient.ready_s) for gradient in instance.gradients],
-            [menus[gradient.menu] for gradient in instance.gradients],
-            ends,
-            *most_of(instance.goal, self.claim, instance.error_budget, instance.time_budget_s),
-            instance.goal == "time",
-            max(1, len(places)),
-        )
+        return lanes_of_timeline(instance, self.claim, [Fraction(0)] * instance.size)
+
+
+def lanes_of_timeline(instance: CompressionInstance, claim: Fraction, tails: Sequence[Fraction]) -> Lanes:
+    """The same where each gradient is ready later by what stands in ``tails``."""
+    places = {lane: place for place, lane in enumerate(instance.lanes)}
+    menus: list[list[Option]] = [
+        [(option.label, Fraction(option.encode_s), _stages(option, places), Fraction(option.error)) for option in menu]
+        for menu in instance.menus
+    ]
+    ends, largest = [], instance.largest_bucket_bytes
+    for first in range(instance.size):
+        end, held = first + 1, 4 * instance.gradients[first].elements
+        while instance.fusion and end < instance.size:
+            held += 4 * instance.gradients[end].elements
+            if largest is not None and held > largest:
+                break
+            end += 1
+        ends.append(end)
+    return lanes_of(
+        [Fraction(gradient.ready_s) + tail for gradient, tail in zip(instance.gradients, tails, strict=True)],
+        [menus[gradient.menu] for gradient in instance.gradients],
+        ends,
+        *most_of(instance.goal, claim, instance.error_budget, instance.time_budget_s),
+        instance.goal == "time",
+        max(1, len(places)),
+    )
 
 
 def _stages(option: TimelineOption, places: Mapping[str, int]) -> Stages:

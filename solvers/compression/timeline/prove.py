@@ -14,7 +14,7 @@ from ddlopt.models.compression.label_proof.labels import Price, TooManyError, co
 from ddlopt.models.compression.label_proof.lanes import Lanes, Marks
 from ddlopt.models.compression.label_proof.parts import Parting
 from ddlopt.models.compression.timeline.certificate import TimelineCertificate
-from ddlopt.models.compression.timeline.choices import as_timeline, why_no_timeline
+from ddlopt.models.compression.timeline.choices import as_timeline
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.errors import InfeasibleError, RefutedError
 from ddlopt.solvers.compression.timeline.label_setting.lane_prices import LanePricing, whole
@@ -42,13 +42,23 @@ def prove(
 
 
 def prove_labels(
-    kind: type[LabelCertificate], instance: CompressionProblem, target: Fraction, expired: Callable[[], bool]
+    kind: type[LabelCertificate],
+    instance: CompressionProblem,
+    target: Fraction,
+    expired: Callable[[], bool],
+    timeline: CompressionInstance | None = None,
 ) -> LabelCertificate | None:
-    """The same for whatever has a timeline, by a certificate of its ``kind``."""
-    if why_no_timeline(instance) or target <= 0:
+    """The same for whatever has a timeline, by a certificate of its ``kind``.
+
+    Parameters
+    ----------
+    timeline : CompressionInstance, optional
+        Where prices are looked for; by default that of the instance.
+    """
+    if target <= 0:
         return None
     lanes = kind(instance.name, instance.digest, target, [], []).lanes(instance)
-    search = _Search(as_timeline(instance), lanes, expired)
+    search = _Search(as_timeline(instance) if timeline is None else timeline, lanes, expired)
     try:
         done = search.run()
     except RefutedError:

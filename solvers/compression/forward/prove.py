@@ -1,0 +1,17 @@
+"""Writes proofs for the next forward pass: those of the timeline of a wire that may be interrupted."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from ddlopt.models.compression.forward.bounds import priority_timeline
+from ddlopt.models.compression.forward.certificate import ForwardCertificate
+from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
+from ddlopt.models.compression.label_proof.certificate import LabelCertificate
+from ddlopt.solvers.compression.timeline.prove import prove_labels
+
+
+def prove(
+    instance: ForwardInstance, solution: ForwardPlan, target: Fraction, expired: Callable[[], bool]
+) -> LabelCertificate | None:
+    """The certificate that proves ``target``; None where there is none in time, or orders and parts matter."""
+    return prove_labels(ForwardCertificate, instance, target, expired, priority_timeline(instance))
