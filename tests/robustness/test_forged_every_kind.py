@@ -29,6 +29,7 @@ BUNDLED = {
     "prices": "scheduling/elastic-j10-t10-g8",
     "labels of timelines": "compression/bert-base-n8-10g-budget-fusion",
     "labels of levels": "compression/levels-resnet50-powersgd",
+    "labels of forward passes": "compression/forward-vgg16-n8x8-25g",
     "spectral": "gossip/wheel-n5-chain",
     "matchings": "gossip/ring-n8-half",
     "plans": "deployment/tiny-g2-m2-s1",
