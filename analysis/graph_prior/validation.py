@@ -50,16 +50,16 @@ def validation(count: int, plans: int) -> Iterator[Drawn]:
 
 def behind(drawn: Drawn, weights: Weights, playouts: int) -> Behind:
     """Of the plans that a network says, with its likeliest actions, a beam, and playouts that begin at its plan."""
-    found = []
+    said = []
     for width in (1, _WIDTH):
         rater = drawn.rater()
         beam(rater, GraphPrior(rater, weights), width, Counted(rater, math.inf))
-        found.append(_log_ratio(rater, drawn))
+        said.append(_log_ratio(rater, drawn))
     rater = drawn.rater()
     search = TreeSearch(rater, GraphPrior(rater, weights), np.random.default_rng(0), "prior")
     for _ in range(playouts):
         search.playout()
-    return Behind(*found, _log_ratio(rater, drawn))
+    return Behind(said[0], said[1], _log_ratio(rater, drawn))
 
 
 def _rater(instance: DeploymentInstance, by_speed: bool) -> PlanRater:
