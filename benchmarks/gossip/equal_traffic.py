@@ -20,15 +20,16 @@ from ddlopt.instances.generators.gossip.graphs import network_of
 
 HEAD = (
     "# Gossip at equal traffic\n\n"
-    "A convolutional network (3 × 3 filters of 16 channels, the largest of each 2 × 2 places, 64 hidden units: 17 258 "
-    "numbers, seven times as many as the perceptron of the [study](gossip_training.md)) on the same digits, 8 workers "
-    "on a complete graph, 40 epochs or 440 steps, no time limit. Every policy is set to send a twelfth of what gossip "
-    "in every step sends, all but the first three, and has the learning rate that four trials (0.1, 0.2, 0.4, 0.8) "
-    "chose for it by the accuracy of the mean of models on seeds 100 and 101. A threshold θ was found for "
-    "each of these rates by seven halvings on seed 100, the smallest that sends no more: 32 trainings "
-    "for a policy with one, 8 for any other. The γ of `choco` is the best of 0.1, 0.03 and 0.01 on seed 100 (with 0.3, the default, it diverges); "
-    "other options are as they are by default. Intervals are 95 % (Student's t over the reported seeds), differences are paired "
-    "by seed. What follows is said in the [study](gossip_training.md#a-larger-network-at-equal-traffic).\n\n"
+    "A convolutional network (3 × 3 filters of 16 channels, the largest of each 2 × 2 places, 64 hidden units: 17 "
+    "258 numbers, seven times as many as the perceptron of the [study](gossip_training.md)) on the same digits, 8 "
+    "workers on a complete graph, 40 epochs or 440 steps, no time limit. Every policy is set to send a twelfth of "
+    "what gossip in every step sends, all but the first three, and has the learning rate that four trials (0.1, "
+    "0.2, 0.4, 0.8) chose for it by the accuracy of the mean of models on seeds 100 and 101. A threshold θ was "
+    "found for each of these rates by seven halvings on seed 100, the smallest that sends no more: 32 trainings "
+    "for a policy with one, 8 for any other. The γ of `choco` is the best of 0.1, 0.03 and 0.01 on seed 100 (with "
+    "0.3, the default, it diverges); other options are as they are by default. Intervals are 95 % (Student's t "
+    "over the reported seeds), differences are paired by seed. What follows is said in the "
+    "[study](gossip_training.md#a-larger-network-at-equal-traffic).\n\n"
 )
 BUDGET = 1 / 12
 """Models that a worker sends in a step, at most."""
