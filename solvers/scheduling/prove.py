@@ -10,10 +10,15 @@ from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.certificate import PriceCertificate
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
+from ddlopt.models.scheduling.certificate.typed import TypedCluster
+from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.models.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing, prices_of
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, best_prices
+from ddlopt.solvers.scheduling.job_plans.type_search import best_type_prices
+from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _UNITS = 2**44
 """Of the target: a unit is nothing beside a gap, and numbers stay far below those that the checker refuses."""
@@ -29,25 +34,19 @@ def prove(
 ) -> PriceCertificate | None:
     """The certificate that proves ``target``; None where prices do not bound utility by that, or the time is up.
 
-    None, too, where speeds depend on types of accelerators, which the certificate does not know. Prices are those of
-    the combinatorial bound where column generation refuses the instance.
+    Prices are those of the combinatorial bound where column generation refuses the instance.
     """
-    if instance.typed or instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
+    if instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
         return None
-    keeps = instance.changes_cost or instance.runs_are_long
-    pricing = KeptPlanPricing(instance) if keeps else PlanPricing(instance)
-    if JobPlans().refuses(instance) is None:
-        prices = best_prices(instance, solution, Asked(expired))
-    else:
-        prices = clearing_prices(instance).prices
-    if expired():
+    found = _typed(instance, expired) if instance.typed else _untyped(instance, solution, expired)
+    if found is None or expired():
         return None
-    answer = pricing.answer(prices)
+    prices, values = found
     scale = max(1, math.floor(_UNITS / target))
-    cluster = Cluster(instance)
+    cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
     whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
     income = sum(c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity))
-    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + instance.slots for value in answer.values.tolist()]
+    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + instance.slots for value in values.tolist()]
     spare = math.floor(target * scale - income) - sum(least)
     if spare < 0:
         return None
@@ -59,3 +58,25 @@ def prove(
     except (NotApplicableError, RefutedError):
         return None
     return None if expired() else certificate
+
+
+def _untyped(
+    instance: SchedulingInstance, solution: Schedule, expired: Callable[[], bool]
+) -> tuple[Floats, Floats] | None:
+    """(T, R) prices, and (I,) what the best plan of each job is worth at them."""
+    keeps = instance.changes_cost or instance.runs_are_long
+    pricing = KeptPlanPricing(instance) if keeps else PlanPricing(instance)
+    if JobPlans().refuses(instance) is None:
+        prices = best_prices(instance, solution, Asked(expired))
+    else:
+        prices = clearing_prices(instance).prices
+    return None if expired() else (prices, pricing.answer(prices).values)
+
+
+def _typed(instance: SchedulingInstance, expired: Callable[[], bool]) -> tuple[Floats, Floats] | None:
+    """The same by type, (T, K R); of a relaxation if types are not all that matters."""
+    if instance.preemptive and JobPlans().refuses(instance) is None:
+        prices = best_type_prices(instance, Asked(expired))
+    else:
+        prices = prices_of(fluid(instance))
+    return None if expired() else (prices, TypePlanPricing(instance).plans(prices).values)

@@ -14,9 +14,12 @@ from ddlopt.models.own_certificate import OwnCertificate
 from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
 from ddlopt.models.scheduling.certificate.plans import Offer, TooManyError, beaten
 from ddlopt.models.scheduling.certificate.relaxed import PARTS, Cluster, Ints, choices, worths
+from ddlopt.models.scheduling.certificate.typed import TypedCluster, TypedOffer, typed_beaten, typed_offer
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import AllOrNothing
 
+AnyCluster = Cluster | TypedCluster
+AnyOffer = Offer | KeptOffer | TypedOffer
 _LARGEST = 2**62
 """Of a number of a file."""
 
@@ -31,15 +34,17 @@ class PriceCertificate(OwnCertificate):
     a job are looked at in whole numbers (:func:`~ddlopt.models.scheduling.certificate.plans.beaten`), each number
     rounded to the side on which the bound stays one. Of a job that loses time when it changes, or may not change in
     every slot, plans are those that know it (:func:`~ddlopt.models.scheduling.certificate.kept.kept_beaten`), but for
-    moves at the same width. Placement, networks and pieces are relaxed.
+    moves at the same width; of one whose speed depends on the type of accelerators, where each type has prices of its
+    own, those of widths on classes of types (:func:`~ddlopt.models.scheduling.certificate.typed.typed_beaten`).
+    Placement, networks and pieces are relaxed.
 
     Parameters
     ----------
     scale : int
         Units that a utility of 1 has; everything below is in units.
     prices : list of list of int
-        (T, R) of what instances count as 1 of a resource, in a slot; where workers all take the same, of several
-        servers, the only resource is places for workers.
+        (T, R) of what instances count as 1 of a resource, in a slot, with types (T, K R), of each type in turn; where
+        workers all take the same, of several servers, the only resource is places for workers.
     surplus : list of int
         (I,) of each job what no plan of it is worth more than, less its cost; the check tries all of them.
     """
@@ -75,7 +80,7 @@ class PriceCertificate(OwnCertificate):
         """
         if instance.objective != "utility":
             raise NotApplicableError(f"prices are no proof for objective '{instance.objective}'")
-        cluster = Cluster(instance)
+        cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
         slots, resources, jobs = instance.slots, len(cluster.capacity), len(instance.jobs)
         if len(self.prices) != slots or any(len(row) != resources for row in self.prices):
             raise RefutedError(f"'{instance.name}' has {slots} slots with {resources} prices each; the proof has not")
@@ -93,10 +98,10 @@ class PriceCertificate(OwnCertificate):
             cases += self._checked(instance, cluster, place, most)
         return cases
 
-    def _checked(self, instance: SchedulingInstance, cluster: Cluster, place: int, most: int) -> int:
+    def _checked(self, instance: SchedulingInstance, cluster: AnyCluster, place: int, most: int) -> int:
         try:
             choice = offer(instance, cluster, place, self.scale, self.prices)
-            better, cases = kept_beaten(choice, most) if isinstance(choice, KeptOffer) else beaten(choice, most)
+            better, cases = _beaten(choice, most)
         except TooManyError:
             raise RefutedError(f"too many plans of job {place} are worth nearly as much as the proof says") from None
         if better:
@@ -115,8 +120,8 @@ class PriceCertificate(OwnCertificate):
 
 
 def offer(
-    instance: SchedulingInstance, cluster: Cluster, place: int, scale: int, prices: list[list[int]]
-) -> Offer | KeptOffer:
+    instance: SchedulingInstance, cluster: AnyCluster, place: int, scale: int, prices: list[list[int]]
+) -> AnyOffer:
     """What a job may choose from at prices, all in units.
 
     Raises
@@ -125,8 +130,10 @@ def offer(
         If numbers might overflow, or bandwidth is no matter of the job alone.
     """
     job = instance.jobs[place]
-    widths, gains, changed = choices(instance, place, cluster)
     worth: Callable[[Ints], Ints] = partial(worths, job, scale=scale)
+    if isinstance(cluster, TypedCluster):
+        return _on_types(instance, cluster, place, scale, prices, worth)
+    widths, gains, changed = choices(instance, place, cluster)
     energy, demand = cluster.worker_cost * scale, cluster.demand[place]
     each = [
         energy + sum(price * taken for price, taken in zip(prices[slot], demand, strict=True))
@@ -139,6 +146,37 @@ def offer(
             raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
         return KeptOffer(widths, gains, changed, np.array(units, dtype=np.int64), job.least_run_slots, worth)
     return Offer(widths, gains, np.array(sorted(units), dtype=np.int64), worth)
+
+
+def _on_types(
+    instance: SchedulingInstance,
+    cluster: TypedCluster,
+    place: int,
+    scale: int,
+    prices: list[list[int]],
+    worth: Callable[[Ints], Ints],
+) -> TypedOffer:
+    """What a job may choose from where there are types; what changes lose, and least runs, are relaxed."""
+    job, demand = instance.jobs[place], cluster.demand[place]
+    dearest = int(worth(np.array([PARTS]))[0]) + 1
+    window = range(job.arrival, instance.last_slot(place))
+    if dearest * len(window) * job.max_workers > _LARGEST:
+        raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
+    units = []
+    for slot in window:
+        row = []
+        for k, cost in enumerate(cluster.worker_cost):
+            mine = prices[slot][k * len(demand) : (k + 1) * len(demand)]
+            paid = cost * scale + sum(price * taken for price, taken in zip(mine, demand, strict=True))
+            row.append(min(dearest, math.floor(paid)))
+        units.append(row)
+    return typed_offer(instance, cluster, place, units, worth)
+
+
+def _beaten(choice: AnyOffer, most: int) -> tuple[bool, int]:
+    if isinstance(choice, TypedOffer):
+        return typed_beaten(choice, most)
+    return kept_beaten(choice, most) if isinstance(choice, KeptOffer) else beaten(choice, most)
 
 
 def _is_number(value: Any) -> bool:

@@ -28,7 +28,7 @@ _MARGIN = 1e-12
 """By which utilities are rounded up; libraries are off by some 10^-16."""
 _MOST_WIDTHS = 10_000
 """Of a job: each is looked at in every slot."""
-_EXCESS = 1 + Fraction(FEASIBILITY_TOL)
+EXCESS = 1 + Fraction(FEASIBILITY_TOL)
 """What the check in floating point lets pass."""
 
 
@@ -53,9 +53,9 @@ class Cluster:
     def __init__(self, instance: SchedulingInstance) -> None:
         names, groups = instance.resources, instance.servers
         taken = [[Fraction(job.demand.get(name, 0.0)) for name in names] for job in instance.jobs]
-        held = [[Fraction(group.capacity.get(name, 0.0)) * _EXCESS for name in names] for group in groups]
+        held = [[Fraction(group.capacity.get(name, 0.0)) * EXCESS for name in names] for group in groups]
         if instance.server_count > 1 and all(row == taken[0] for row in taken):
-            places = [_workers(row, taken[0]) for row in held]
+            places = [workers_in(row, taken[0]) for row in held]
             self.demand = [[Fraction(1)] for _ in instance.jobs]
             self.capacity = [Fraction(sum(g.count * each for g, each in zip(groups, places, strict=True)))]
         else:
@@ -66,23 +66,23 @@ class Cluster:
             ]
         least = [min(column) for column in zip(*taken, strict=True)]
         watts = [
-            _least_power(group, row, least)
+            least_power(group, row, least)
             for group, row in zip(groups, held, strict=True)
-            if any(_workers(row, each) for each in taken)
+            if any(workers_in(row, each) for each in taken)
         ]
         power = min(watts, default=Fraction(0))
         self.worker_cost = Fraction(instance.energy_price_per_j) * power * Fraction(instance.slot_s)
 
 
-def _workers(held: Sequence[Fraction], taken: Sequence[Fraction]) -> int:
+def workers_in(held: Sequence[Fraction], taken: Sequence[Fraction]) -> int:
     """How many that take so much fit into what is held."""
     return min(math.floor(room / each) for room, each in zip(held, taken, strict=True) if each)
 
 
-def _least_power(group: ServerGroup, held: Sequence[Fraction], least: Sequence[Fraction]) -> Fraction:
+def least_power(group: ServerGroup, held: Sequence[Fraction], least: Sequence[Fraction]) -> Fraction:
     """Of a worker on a server, with its part of what the server takes when it is full."""
     power = Fraction(group.worker_w)
-    if any(least) and (most := _workers(held, least)):
+    if any(least) and (most := workers_in(held, least)):
         power += Fraction(group.idle_w) / most
     return power
 
@@ -102,7 +102,7 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
     if instance.typed:
         raise NotApplicableError("prices of places say nothing where the speed of jobs depends on their type")
     job = instance.jobs[place]
-    widest = min(job.max_workers, _workers(cluster.capacity, cluster.demand[place]))
+    widest = min(job.max_workers, workers_in(cluster.capacity, cluster.demand[place]))
     if widest - job.min_workers >= _MOST_WIDTHS:
         raise NotApplicableError(f"job {place} has more than {_MOST_WIDTHS} widths")
     left = 1 - Fraction(job.change_s) / Fraction(instance.slot_s) if instance.preemptive else Fraction(1)

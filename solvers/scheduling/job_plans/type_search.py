@@ -195,6 +195,16 @@ class TypeSearch:
         return found
 
 
+def best_type_prices(instance: SchedulingInstance, clock: Clock) -> Floats:
+    """(T, K R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
+    search = TypeSearch(instance, clock, 1e-4)
+    try:
+        search.generate()
+        return search.by_slot(search.centre)
+    finally:
+        search.master.close()
+
+
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why plans of jobs do not cover an instance with types; None if they do."""
     if instance.runs_are_long:

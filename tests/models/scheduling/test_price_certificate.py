@@ -21,6 +21,8 @@ from ddlopt.models.scheduling.certificate import PriceCertificate, plans
 from ddlopt.models.scheduling.certificate.certificate import offer
 from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
+from ddlopt.models.scheduling.certificate.typed import TypedCluster, typed_beaten
+from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.solvers.scheduling import kept_runs
 from ddlopt.solvers.scheduling.prove import prove
 
@@ -54,7 +56,8 @@ def some_prices(rng, instance, cluster):
     """(T, R) whole prices; all resources together cost some utilities."""
     size = rng.choice([0.0, 0.3, 1.0, 3.0])
     return [
-        [round(SCALE * size * rng.random() / float(room)) for room in cluster.capacity] for _ in range(instance.slots)
+        [round(SCALE * size * rng.random() / max(1.0, float(room))) for room in cluster.capacity]
+        for _ in range(instance.slots)
     ]
 
 
@@ -137,6 +140,41 @@ def test_less_than_the_optimum_is_never_proven_and_what_is_proven_holds(seed):
 @for_each("seed", range(12))
 def test_of_plans_that_are_kept_less_than_the_optimum_is_never_proven(seed):
     _, instance = drawn(seed, KEPT, 4)
+    found = brute_force(instance)
+    optimum = Fraction(found.objective)
+    if optimum <= 0:
+        return
+    assert prove(instance, found.schedule, optimum * (1 - Fraction(1, 10**6)), lambda: False) is None
+    proof = prove(instance, found.schedule, 2 * optimum, lambda: False)
+    assert proof is not None
+    assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
+
+
+TYPED = (
+    {"types": "mixed", "places": (2, 2)},
+    {"types": "apart", "places": (3, 2, 1), "utilities": tuple(UTILITIES), "change": True},
+    {"types": "mixed", "places": (2, 1), "uneven": True, "deadlines": True},
+    {"types": "mixed", "places": (2, 2), "energy": True},
+)
+
+
+@for_each("seed", range(32))
+def test_the_best_plan_on_types_is_the_one_that_is_priced(seed):
+    rng, instance = drawn(seed, TYPED)
+    cluster, pricing = TypedCluster(instance), TypePlanPricing(instance)
+    assert [float(one) for one in cluster.capacity] == pytest.approx(pricing.capacity.tolist(), rel=1e-8)
+    prices = some_prices(rng, instance, cluster)
+    found = pricing.plans(np.array(prices) / SCALE)
+    for place, best in enumerate(found.values.tolist()):
+        choice = offer(instance, cluster, place, SCALE, prices)
+        assert not typed_beaten(choice, math.ceil(best * SCALE * (1 + 1e-7)) + 1000)[0]
+        if best > 1e-5:
+            assert typed_beaten(choice, math.floor(best * SCALE * (1 - 1e-7)) - 1000)[0]
+
+
+@for_each("seed", range(16))
+def test_on_types_less_than_the_optimum_is_never_proven(seed):
+    _, instance = drawn(seed, TYPED)
     found = brute_force(instance)
     optimum = Fraction(found.objective)
     if optimum <= 0:

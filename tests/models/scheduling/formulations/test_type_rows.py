@@ -29,7 +29,7 @@ def drawn(rng, orders, mixed=True):
         for job, order in zip(plain.jobs, orders, strict=True)
     )
     servers = tuple(
-        ServerGroup(count=2 if name == "b" else 1, capacity={"gpu": int(rng.integers(1, 4)), "cpu": 99}, type=name)
+        ServerGroup(count=2 if name == "b" else 1, capacity={"gpu": int(rng.integers(3, 5)), "cpu": 99}, type=name)
         for name in "abc"
     )
     return made_of(plain, jobs=jobs, servers=servers, mixed_types=mixed, energy_price_per_j=0.0)
@@ -88,8 +88,12 @@ def test_what_fits_is_what_has_places(seed):
 
 
 def test_there_are_as_many_rows_as_nested_classes():
-    rows = TypeRows.of(instances.load("scheduling/types-j20-t20-g16"))
+    asked = instances.load("scheduling/types-j20-t20-g16")
+    rows = TypeRows.of(asked)
     assert rows.capacity == (6, 11, 16)
+    assert len(rows.places(asked, [(0, 0, 4), (1, 1, 4)])) == 2
+    with pytest.raises(SolverError, match="do not fit"):
+        rows.places(asked, [(0, 0, 4), (1, 0, 4)])
 
 
 def test_refusals_are_a_line():
