@@ -177,4 +177,5 @@ def arcs_of(lanes: Lanes, allowed: Marks) -> Arcs:
         columns = np.full_like(last, first), first + last + 1, label[at], lanes.ready[first + last]
         found.append(np.concatenate((np.stack(columns), np.minimum(sums, LARGEST), most[count:])))
     arcs = np.concatenate(found, axis=1)
-    return Arcs(*arcs[:6], arcs[6 : 6 + count], arcs[6 + count :] > 0)
+    tail, head, label, ready, encode, error = arcs[:6]
+    return Arcs(tail, head, label, ready, encode, error, arcs[6 : 6 + count], arcs[6 + count :] > 0)
