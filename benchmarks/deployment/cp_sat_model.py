@@ -9,6 +9,7 @@ rounded down, so that the bound holds for every plan in every order of work.
 import json
 import math
 import sys
+import threading
 import time
 from collections import defaultdict
 
@@ -165,26 +166,33 @@ class Plans:
                     self.model.add(start >= each).only_enforce_if(literal)
 
 
+def stopped(solver, until_s, ended):
+    """Stop the solver when the process has had its seconds of processor time, however busy the machine is."""
+    while not ended.wait(0.1):
+        if time.process_time() > until_s:
+            solver.stop_search()
+
+
 def main():
-    """Solve what comes on standard input for so many seconds; answer on standard output."""
+    """Solve what comes on standard input for so many processor seconds; answer on standard output."""
     data = json.load(sys.stdin)
-    began = time.perf_counter()
-    plans = Plans(data)
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(0.1, data["time_limit_s"] - (time.perf_counter() - began))
-    solver.parameters.num_workers = data["workers"]
+    began = time.process_time()
+    plans, solver, ended = Plans(data), cp_model.CpSolver(), threading.Event()
+    solver.parameters.num_workers = 1
     solver.parameters.random_seed = data["seed"]
+    watch = threading.Thread(target=stopped, args=(solver, began + data["time_limit_s"], ended), daemon=True)
+    watch.start()
     status = solver.solve(plans.model)
+    ended.set()
+    watch.join()
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     answer = {
-        "status": solver.status_name(status),
         "bound_s": max(0.0, solver.best_objective_bound) * data["unit_s"],
         "time_s": solver.objective_value * data["unit_s"] if found else None,
         "plan": [next(c for c, each in enumerate(own) if solver.value(each)) for own in plans.chosen]
         if found
         else None,
-        "intervals": sum(map(len, plans.queues.values())),
-        "seconds": time.perf_counter() - began,
+        "processor_s": time.process_time() - began,
     }
     json.dump(answer, sys.stdout)
 

@@ -309,7 +309,8 @@ def _through_server(tables: Tables, room: Room, place: int, choice: int) -> None
             if r - devices < tables.links[0]:
                 head = max(head, flow.known[place, k, r - devices])
             _carry(room, r, head, tables.gradient[place, tables.rate_of[d, target]], back)
-            gathered = max(gathered, room.earliest[r] + room.sum[r])
+            if room.sum[r] > 0:
+                gathered = max(gathered, room.earliest[r] + room.sum[r])
     for k in range(count):
         if k != server:
             _carried(room, tables.link_of[tables.device[at + k], target])

@@ -103,6 +103,39 @@ def test_bounds_know_what_is_ready_first(queue):
     assert GOAL // 2 - 10 <= found <= GOAL // 2  # each time is rounded down
 
 
+def test_gradients_that_take_no_time_have_no_beginning():
+    """A transfer that is rounded to nothing is none, whatever the link had in the bound before."""
+    times_s = {"none": 2.0, "before": 600.0, "late": 1.0, "sink": 1.0}
+    operators = [
+        {"name": name, "group": group, "times_s": {"v100": [time_s]}}
+        for group, (name, time_s) in enumerate(times_s.items())
+    ]
+    operators[0]["gradient_bytes"] = 300.0
+    machine = {"type": "v100", "count": 1, "memory_bytes": 1e12, "bandwidth_bytes_per_s": 1.0}
+    instance = DeploymentInstance.from_data(
+        {
+            "name": "rounded",
+            "operators": operators,
+            "tensors": [
+                {"producer": 1, "consumers": [2], "size_bytes": 1.0},
+                {"producer": 2, "consumers": [3], "size_bytes": 1e6},
+            ],
+            "device_groups": [machine] * 3,
+            "bandwidth_bytes_per_s": [[1, 1, 1], [1e14, 1, 1], [1, 1, 1]],
+        }
+    )
+    alone = [GroupPlan(device_groups=(place,), mode="all_reduce") for place in (2, 1, 0)]
+    served = GroupPlan(device_groups=(0, 1), mode="parameter_server")
+    deployment = Deployment(instance="rounded", groups=(served, *alone))
+    time_s = Fraction(simulate(instance, deployment, exact=True).time_s)
+    assert 603 < time_s < 604
+    known = [choices_of(instance, group) for group in range(4)]
+    tables = tables_of(instance, known, 2 * time_s)
+    room, chosen = room_for(tables), np.array(certain(instance, deployment, known))
+    for _ in range(2):
+        assert bound(tables, room, chosen) <= GOAL // 2
+
+
 def all_plans(instance):
     """Every deployment, as the statement has them, names for the same thing included."""
     of_groups = []
