@@ -18,6 +18,7 @@ from ddlopt.solvers.deployment.plan.tag import TreeSearch
 SEED = 1_000_000
 """Of the instances; not to train with."""
 _WIDTH = 8
+"""Of the beam: the default of ``tag``."""
 
 
 class Drawn(NamedTuple):

@@ -27,6 +27,7 @@ _MOST_CASES = 2_000_000
 _MOST_LEFT = 2000
 """Each takes the checker some milliseconds."""
 _MOST_JOBS = 100
+"""Refuted one by one, each in seconds."""
 _MOST_EVALUATIONS = 200_000
 """Of weights in a branch and bound: some ten seconds."""
 _ABOVE = 2e-4

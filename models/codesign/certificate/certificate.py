@@ -21,6 +21,7 @@ from ddlopt.models.topology.instance import TopologyInstance
 _MOST_SERVERS = 16
 """Beyond, no branch and bound on designs ends."""
 _MOST_LAYERS, _MOST_PAIRS = 1000, 10**5
+"""Also the most edges; and pairs of strategies along these, each with rows of whole numbers."""
 _MOST_CHOICES = 2**40
 """Most are excluded many at a time."""
 _MOST_JOBS, _MOST_NUMBERS = 1000, 10**7

@@ -178,11 +178,11 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
     back = np.zeros_like(server)
     for place, c in np.argwhere(server).tolist():
         replicas = [replica.device for replica in seats[seat[place, c]]]
-        source, sums = replicas[place % len(replicas)], Counter[int]()
+        source, carried = replicas[place % len(replicas)], Counter[int]()
         for device in replicas:
             if device != source:
-                sums[int(link_of[source, device])] += gradient[place][rate_of[source, device]]
-        back[place, c] = max(sums.values())
+                carried[int(link_of[source, device])] += gradient[place][rate_of[source, device]]
+        back[place, c] = max(carried.values())
     rank = {place: k for k, place in enumerate(instance.order)}
     may_have = [sorted({int(seat[place, c]) for c in range(len(known[operator.group]))})
                 for place, operator in enumerate(instance.operators)]  # fmt: skip
