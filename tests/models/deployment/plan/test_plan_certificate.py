@@ -185,7 +185,7 @@ def test_bundled_ones_have_proofs_that_hold(name):
 
 def test_small_instances_are_certified(tmp_path):
     instance = random_instance(np.random.default_rng(5), operators=4, groups=2, most_devices=2)
-    result, certificate = ddlopt.certify(instance, out=tmp_path / "proof.json.gz", time_limit=10)
+    result, certificate = ddlopt.certify(instance, out=tmp_path / "proof.json.gz", time_limit=100)
     assert isinstance(certificate, PlanCertificate)
     assert (str(result.status), str(result.evidence)) == ("optimal", "certificate")
     assert ddlopt.check_certificate(instance, tmp_path / "proof.json.gz").bound == certificate.claim
