@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.joint.master import Choices
 from ddlopt.solvers.codesign.joint.topology import Answer, next_kind
 
@@ -40,3 +42,18 @@ class Candidate:
             return 0.0
         hidden = self.compute_s if self.instance.overlap == "none" else 0.0
         return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s
+
+
+def served_by(instance: CodesignInstance, plan: CodesignPlan) -> tuple[TopologyDesign, float] | None:
+    """The links of a plan with the bytes of the busiest one, if the check passes; None if it does not.
+
+    A relative's links with duplex optics are taken in both directions where the instance's are one-way.
+    """
+    designs = [plan.design]
+    if instance.optics == "one_way":
+        designs.append(plan.design.both_ways())
+    for design in designs:
+        judged = evaluate(instance, plan.model_copy(update={"design": design}))
+        if judged.feasible:
+            return design, float(judged.details.get("max_link_load_bytes", 0.0))
+    return None

@@ -12,7 +12,6 @@ import numpy as np
 
 from ddlopt.models.codesign.bounds import lower_bound, priced_bound
 from ddlopt.models.codesign.demand import demand_of
-from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -23,7 +22,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.joint.candidate import Candidate
+from ddlopt.solvers.codesign.joint.candidate import Candidate, served_by
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
@@ -191,15 +190,11 @@ class Search:
         if not tables_of(self.instance).fits(choices):
             return
         candidate, _ = self._candidate(choices)
-        designs = [plan.design]
-        if self.instance.optics == "one_way":
-            designs.append(plan.design.both_ways())  # a relative's, with duplex optics
-        for design in designs:
-            judged = evaluate(self.instance, plan.model_copy(update={"design": design}))
-            if judged.feasible:
-                load = float(judged.details.get("max_link_load_bytes", 0.0))
-                self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=design, method="start"))
-                return
+        served = served_by(self.instance, plan)
+        if served is not None:
+            design, load = served
+            self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=design, method="start"))
+            return
         # The plan of a relative, with other links: its strategies may be good here, too.
         self._work_on([candidate])
         while not self.done and candidate.next_kind == "construct":
@@ -281,9 +276,7 @@ class Search:
 
     def _first_choices(self) -> Choices:
         """Strategies to begin with."""
-        if self.best is not None:
-            return self.best.choices
-        return self._usual
+        return self._usual if self.best is None else self.best.choices
 
     @cached_property
     def _slowest_s(self) -> float:
