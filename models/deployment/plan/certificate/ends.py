@@ -242,8 +242,12 @@ def _send(tables: Tables, flow: Flow, chosen: Ints, place: int, choice: int) -> 
                     number = transfer(tables, flow, tensor, k, tables.device[target + x], tables.way[e])
                     if flow.taken[tensor, number] < 0:
                         taken = max(flow.free[place, k, r], flow.until[place, k, r])
-                        flow.taken[tensor, number] = taken
                         flow.until[place, k, r] = taken + length
+                        # One that is not decided may have asked for the same before others did.
+                        for q in range(tables.readers_at[tensor], tables.readers_at[tensor + 1]):
+                            if chosen[tables.group[tables.readers[q]]] < 0:
+                                taken = flow.free[place, k, r]
+                        flow.taken[tensor, number] = taken
     for r in range(links):
         flow.always[place, r] = NEVER
         for k in range(count):

@@ -330,8 +330,12 @@ def _send(tables: Tables, chosen: Ints, flow: Flow, place: int, choice: int) -> 
                     number = transfer_of(flow, tensor, k, device, work_s)
                     if flow.transfer_s[tensor, number, 1] < 0.0:
                         start_s = max(flow.until_s[place, k, r], flow.free_s[place, k, r])
-                        flow.transfer_s[tensor, number, 1] = start_s
                         flow.until_s[place, k, r] = start_s + work_s
+                        # One that is not decided may have asked for the same before others did.
+                        for q in range(tables.readers_at[tensor], tables.readers_at[tensor + 1]):
+                            if chosen[tables.group[tables.readers[q]]] < 0:
+                                start_s = flow.free_s[place, k, r]
+                        flow.transfer_s[tensor, number, 1] = start_s
     for r in range(links):
         least_s = np.inf
         for k in range(count):
