@@ -56,7 +56,7 @@ class ChoiceCertificate(OwnCertificate):
     ----------
     jobs : list of dict
         ``choices``, the place of a strategy for each layer, and ``design``, the fields of a
-        :class:`~ddlopt.models.topology.certificate.DesignCertificate` for the job that they make: ``unit_exponent``,
+        ``DesignCertificate`` of a topology for the job that they make: ``unit_exponent``,
         ``bound_units`` and the arrays as lists.
     """
 
