@@ -8,12 +8,12 @@ a process of its own. ``loss`` is how much worse the default's solution is than 
 run is kept as soon as it is there: the same command goes on where it was interrupted.
 """
 
-import fnmatch
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import ROOT, Benchmark, Option
 from benchmarks.suite.gaps import known, loss
+from benchmarks.suite.records import wanted
 from ddlopt import instances
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.sweep import Sweep
@@ -42,7 +42,7 @@ def losses(asked):
     counts: dict[str, dict[str, int]] = {}
     behind: list[dict[str, Any]] = []
     with Store(asked.keep) as store:
-        for name in wanted(asked.names)[: asked.most]:
+        for name in wanted(asked.names, open_only=False)[: asked.most]:
             instance = instances.load(name)
             count = counts.setdefault(problem_of(instance).path, {"instances": 0, "near": 0, "behind": 0})
             count["instances"] += 1
@@ -62,10 +62,6 @@ def losses(asked):
         yield "Where another method is ahead:"
         yield from behind
     yield f"{len(behind)} of {sum(count['instances'] for count in counts.values())} instances behind."
-
-
-def wanted(patterns: list[str]) -> list[str]:
-    return [name for name in instances.names() if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
 
 def others(instance: Instance) -> list[str]:
