@@ -62,6 +62,16 @@ def _ahead(
     return ahead
 
 
+@inner()
+def _run(part: float, opening: float, gain: float, length: int, finished: float, whole: float) -> tuple[float, int]:
+    """The part that is done, and the slots that are taken, after a run of ``length`` slots; it ends with the job."""
+    m = 1
+    while m < length and part + opening + (m - 1) * gain < finished:
+        m += 1
+    part += opening + (m - 1) * gain
+    return (whole if part >= finished else part), m
+
+
 @kernel(f"({_JOBS}, i8, f8[::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
 def best_kept_plan(
     jobs: PlanJobs,
@@ -149,13 +159,8 @@ def best_kept_plan(
                 if w < idle:
                     length = 1 if goes_on else min(least, n - k)
                     opening = gains[w] if goes_on or source == 0 else changed[w]
-                    m = 1
-                    while m < length and part + opening + (m - 1) * gains[w] < finished:
-                        m += 1
+                    part, m = _run(part, opening, gains[w], length, finished, whole)
                     end = k + m
-                    part += opening + (m - 1) * gains[w]
-                    if part >= finished:
-                        part = whole
                     cost += widths[w] * (paid[end] - paid[k])
                     value = _worth(jobs, i, part) - cost
                 else:
@@ -244,13 +249,8 @@ def near_best_plans(
                 if w < idle:
                     length = 1 if goes_on else min(least, n - k)
                     opening = gains[w] if goes_on or source == 0 else changed[w]
-                    m = 1
-                    while m < length and part + opening + (m - 1) * gains[w] < finished:
-                        m += 1
+                    part, m = _run(part, opening, gains[w], length, finished, whole)
                     end = k + m
-                    part += opening + (m - 1) * gains[w]
-                    if part >= finished:
-                        part = whole
                     cost += widths[w] * (paid[end] - paid[k])
                     value = _worth(jobs, i, part) - cost
                 step = min(steps, np.int64(np.ceil(part / whole * steps * (1 - ROUNDING))))
