@@ -33,9 +33,9 @@ _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
 # Of pricing at one target: the tail of column generation gains little in a round.
 _ROUNDS = 400
-_HEURISTICS_PART, _RENEGOTIATION_PART = 0.2, 0.4
-"""Parts of the time that is left for each search, and for each negotiation in the end."""
-_SEARCH = (2000, 20, 1), (20_000, 60, 2)
+_SEARCH_PART, _NEGOTIATION_PART, _RENEGOTIATION_PART = 0.2, 0.5, 0.4
+"""Parts of the time that is left for each search and negotiation, and for each with other numbers in the end."""
+_SEARCH = (2000, 60, 1), (20_000, 60, 2)
 """How long the searches go on before and after; see :meth:`_Run.run_heuristics`."""
 _TRIES = 3
 """With other random numbers, in the end."""
@@ -182,8 +182,8 @@ class _Run:
     def run_heuristics(self, limits: Limits, effort: tuple[int, int, int]) -> None:
         """Let the searches go on from the best: so many rounds of one, sweeps of the other, and rounds of that."""
         rounds, sweeps, again = effort
-        self._try(GraphSearch(rounds), limits, _HEURISTICS_PART, self._seed)
-        self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _HEURISTICS_PART, self._seed)
+        self._try(GraphSearch(rounds), limits, _SEARCH_PART, self._seed)
+        self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _NEGOTIATION_PART, self._seed)
 
     def renegotiate(self, limits: Limits) -> None:
         """Negotiate with other random numbers, as long as nothing better is found."""
