@@ -108,14 +108,19 @@ class Watch:
             found, said = float(self._linear.cost @ values + self._linear.offset), float(out.objective_function_value)
             if self._better(found, said) == found or abs(found - said) <= OBJECTIVE_TOL * abs(said) + ROUNDING:
                 self.in_hand = values
-                self.note(finite(found), finite(out.mip_dual_bound))
+                self.note(finite(found), self._open_bound(out))
             else:
                 self.misled = True
                 self._stop.set()
         elif kind == kinds.kCallbackMipInterrupt and (
             not self.trace or self.elapsed_s - self.trace[-1].time_s >= _TRACE_STEP_S
         ):
-            self.note(None, None if self.misled else finite(out.mip_dual_bound))
+            self.note(None, None if self.misled else self._open_bound(out))
+
+    @staticmethod
+    def _open_bound(out: Any) -> float | None:
+        """The bound while the search goes on; of a start HiGHS says at first that its own objective is the bound."""
+        return finite(out.mip_dual_bound) if out.mip_dual_bound != out.mip_primal_bound else None
 
     def note(self, incumbent: float | None, bound: float | None, final: bool = False) -> None:
         """Add a point to the trace if it says something new; neither bound ever falls back."""

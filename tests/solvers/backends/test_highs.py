@@ -14,6 +14,7 @@ from hard_network import lay_circulant, network
 from refusals import one_line
 from volume import for_each
 
+import ddlopt
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.backends import highs as highs_module
 from ddlopt.solvers.backends.highs import Highs
@@ -164,6 +165,12 @@ def test_start_is_the_first_incumbent():
     outcome = Highs().solve(model, Limits(), warm=True)
     assert outcome.trace[0].incumbent == pytest.approx(value) != cold
     assert outcome.objective >= value
+
+
+def test_the_objective_of_a_start_is_no_bound():
+    """HiGHS says so of some starts before it has solved anything."""
+    result = ddlopt.solve("deployment/tiny-g3-m2-s2", "makespan-bound", time_limit=20.0)
+    assert max(point.bound for point in result.trace if point.bound is not None) == pytest.approx(result.bound)
 
 
 def test_wrong_continuous_values_in_a_start_do_no_harm():
