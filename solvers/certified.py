@@ -38,7 +38,8 @@ def withdrawn(result: Result, status: Status, message: str | None = None, *, sco
     told = result.message if message is None else message
     if scope:
         return replace(result, status=status, message=told, scope_bound=None)
-    return replace(result, status=status, message=told, bound=None, evidence=None)
+    trace = tuple(replace(point, bound=None) for point in result.trace)
+    return replace(result, status=status, message=told, bound=None, evidence=None, trace=trace)
 
 
 def withheld(result: Result, message: str) -> Result:

@@ -9,7 +9,7 @@ nothing.
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,7 +149,7 @@ class Gate:
             scope_bound=None if scoped is None else best_objective((scoped.value, objective), sense),
             runtime_s=self.runtime_s,
             compile_s=self.compile_s,
-            trace=self.trace,
+            trace=self._backed(value, slack),
             details={**{name: float(value) for name, value in evaluation.details.items()}, **details},
             provenance=provenance(self.seed, self.limits.threads, **output.versions),
             message=output.message,
@@ -235,7 +235,7 @@ class Gate:
             status=status,
             runtime_s=self.runtime_s,
             compile_s=self.compile_s,
-            trace=self.trace,
+            trace=self._backed(figures.get("bound"), 0.0),
             details=details,
             provenance=provenance(self.seed, self.limits.threads, **versions),
             message=message,
@@ -244,6 +244,16 @@ class Gate:
             interrupted=self.interrupted,
             **figures,
         )
+
+    def _backed(self, bound: float | None, slack: float) -> tuple[TracePoint, ...]:
+        """The trace, without bounds beyond the one of the result: those of a scope, of a part, or said too early."""
+        sense = self.instance.sense
+        limit = None if bound is None else _eased(bound, -slack, sense)
+
+        def is_backed(point: TracePoint) -> bool:
+            return point.bound is None or (limit is not None and not better(limit, point.bound, sense))
+
+        return tuple(point if is_backed(point) else replace(point, bound=None) for point in self.trace)
 
     @property
     def _who(self) -> str:

@@ -165,8 +165,9 @@ class _Run:
         return mapped if math.isfinite(mapped) else None
 
     def point(self, point: TracePoint) -> TracePoint:
-        """A point of the solver's trace in the instance's time and objective."""
-        return TracePoint(self.building_s + point.time_s, self.value(point.incumbent), self.value(point.bound))
+        """A point of the solver's trace in the instance's time and objective; a bound of a scope is none of it."""
+        bound = point.bound if self.method.formulation.scope(self.instance) is None else None
+        return TracePoint(self.building_s + point.time_s, self.value(point.incumbent), self.value(bound))
 
     @property
     def instance(self) -> Instance:

@@ -136,8 +136,7 @@ class _Search:
         except SolverError:
             return load
         self.load = load
-        instance = self.this.instance
-        self._clock.report(instance.iteration_time_s(load), instance.iteration_time_s(min(self.bound, load)))
+        self._clock.report(self.this.instance.iteration_time_s(load))
         return inf
 
 

@@ -10,7 +10,9 @@ from volume import for_each
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance
-from ddlopt.solvers.contracts import Limits, Method, Result, Status, relative_gap
+from ddlopt.solvers.certified import withdrawn
+from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint, relative_gap
 from ddlopt.solvers.heuristic import Heuristic
 
 
@@ -54,6 +56,16 @@ def test_a_bound_above_the_checked_objective_is_an_error():
         finished(bound=3.1)
     with pytest.raises(SolverError, match="bound within its scope"):
         finished(scope="half", scope_bound=3.1)
+
+
+def test_no_point_of_a_trace_has_a_bound_beyond_that_of_the_result():
+    """It may be one for a scope, or one that a solver said too early."""
+    told = [TracePoint(0.1, None, 1.0), TracePoint(0.2, 9.0, 9.0), TracePoint(0.3, 3.0, None)]
+    result = finished(trace=tuple(told))
+    assert [(point.incumbent, point.bound) for point in result.trace] == [(None, 1.0), (9.0, None), (3.0, None)]
+    gate = Gate(pair(), "test", Limits(), trace=tuple(told))
+    assert [point.bound for point in gate.without_solution(MethodOutput(None)).trace] == [1.0, None, None]
+    assert all(point.bound is None for point in withdrawn(result, Status.FEASIBLE).trace)
 
 
 def test_a_design_that_fails_the_check_is_an_error():
