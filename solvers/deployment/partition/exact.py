@@ -20,8 +20,8 @@ from ddlopt.solvers.wrappers.by_instance import ByInstance
 from ddlopt.solvers.wrappers.limited import Limited
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
-_OPENING = 40
-"""Kicks of the search before the model, which takes a second or less then."""
+_OPENING, _LONG_OPENING, _MANY_NODES = 400, 4000, 50
+"""Kicks of the search before the model, which take half a second; five where nodes are many, as the model needs longer."""
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
 _FEW_NODES = 16
@@ -48,7 +48,8 @@ class MaxLoad(ByInstance):
 
     def method(self, instance: Any) -> Method:
         """With the opening that covers the instance."""
-        opening = Linear() if getattr(instance, "contiguous", False) else PartitionSearch(rounds=_OPENING)
+        rounds = _LONG_OPENING if len(getattr(instance, "nodes", ())) > _MANY_NODES else _OPENING
+        opening = Linear() if getattr(instance, "contiguous", False) else PartitionSearch(rounds=rounds)
         return WarmStarted(self.name, FAMILY, opening, lambda _: limited_max_load(self.solver))
 
 
