@@ -8,26 +8,36 @@ from ddlopt.solvers.makers import entries, formulation, heuristic
 
 FAMILY, ROOM = "aggregation", "aggregation/registers"
 
+_OPENING, _LONG_OPENING, _MANY = 1_000_000, 60_000_000, 100
+"""Steps of the annealing before anything else, a second; a minute for more parameters, as enumeration sees little there."""
+_LONG_SHARE = 0.6
+"""Part of the time for the latter."""
+
 
 def best(instance: RegisterInstance, solver: str) -> Method:
     """An annealing; then for packets the enumeration, for collisions the program by sets, or by counts if too large."""
     if instance.goal == "packets":
-        return _opened("exact", _tree, solver, relaxation=True)
+        return _opened(instance, "exact", _tree, solver, relaxation=True)
     if _sets(solver).refuses(instance) is None:
-        return _opened("exact", _sets, solver, relaxation=False)
-    return _opened("exact", _counts, solver, relaxation=True)
+        return _opened(instance, "exact", _sets, solver, relaxation=False)
+    return _opened(instance, "exact", _counts, solver, relaxation=True)
 
 
 def milp(instance: RegisterInstance, solver: str) -> Method:
     """The program by counts, after an annealing."""
-    return _opened("milp", _counts, solver, relaxation=False)
+    return _opened(instance, "milp", _counts, solver, relaxation=False)
 
 
-def _opened(name: str, make: Callable[[str], Method], solver: str, relaxation: bool) -> Method:
+def _opened(
+    instance: RegisterInstance, name: str, make: Callable[[str], Method], solver: str, relaxation: bool
+) -> Method:
     from ddlopt.solvers.aggregation.registers.search import RegisterSearch
-    from ddlopt.solvers.wrappers.warm_started import WarmStarted
+    from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
-    return WarmStarted(name, FAMILY, RegisterSearch(steps=1_000_000, relaxation=relaxation), lambda _: make(solver))
+    many = instance.parameters > _MANY
+    steps, share = (_LONG_OPENING, _LONG_SHARE) if many else (_OPENING, OPENING_SHARE)
+    opening = RegisterSearch(steps=steps, relaxation=relaxation)
+    return WarmStarted(name, FAMILY, opening, lambda _: make(solver), lambda _: share)
 
 
 _counts = formulation(ROOM, "register-counts", "formulations.count_placement:CountPlacement")

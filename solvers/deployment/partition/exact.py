@@ -21,7 +21,7 @@ from ddlopt.solvers.wrappers.limited import Limited
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 _OPENING, _LONG_OPENING, _MANY_NODES = 400, 4000, 50
-"""Kicks of the search before the model, which take half a second; five where nodes are many, as the model needs longer."""
+"""Kicks of the search before the model, which take half a second; five for many nodes, where the model is slow."""
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
 _FEW_NODES = 16
