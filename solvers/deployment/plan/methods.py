@@ -12,6 +12,8 @@ _VERY_FEW_GROUPS = 5
 """With which it ends within half a minute nearly always."""
 _FEW_GROUPS = 20
 """With which the makespan bound may be the better one."""
+_TREE = 0.7
+"""Part of the time for branch and bound where it may end."""
 _SEARCH = 0.4
 """Part of the time for the local search where groups are many."""
 
@@ -77,4 +79,4 @@ def best(instance: DeploymentInstance, solver: str) -> Method:
     closing = ordered if ordered.refuses(instance) is None else _certified(solver)
     opening: Method = prices if priced else PlanSearch()
     later: Method = WarmStarted("exact", FAMILY, opening, lambda _: closing)
-    return WarmStarted("exact", FAMILY, tree, lambda _: later) if tree.may_end(instance) else later
+    return WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _TREE) if tree.may_end(instance) else later
