@@ -14,7 +14,16 @@ FAMILY = ROOM = "topology"
 
 
 def _exact(solver: str) -> Method:
-    return WarmStarted("exact", FAMILY, _link_exchange(solver), lambda instance: _model_for(instance, solver))
+    short = import_module("ddlopt.solvers.topology.link_exchange.link_exchange").LinkExchange(_SHORT)
+    return WarmStarted("exact", FAMILY, short, lambda instance: _after_short(instance, solver))
+
+
+def _after_short(instance: TopologyInstance, solver: str) -> Method:
+    """What proves most; before that a search of full length, unless servers are few."""
+    model = _model_for(instance, solver)
+    if instance.servers <= _ALIKE_SERVERS:
+        return model
+    return WarmStarted("exact", FAMILY, _link_exchange(solver), lambda _: model)
 
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
@@ -77,6 +86,8 @@ ENTRIES = entries(
     ("fat-tree", "reference", "a fat-tree of similar cost", "references:FatTree"),
 )  # fmt: skip
 
+_SHORT = 0.3
+"""Effort of the first search, which ends by itself within a few seconds."""
 _BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
 """What the branch and bound searches to the end, where a general model does not: sizes with traffic of any kind, and
 with servers that can all be exchanged."""
