@@ -1,6 +1,7 @@
 """The best of all plans under the simulator, by branch and bound."""
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -28,8 +29,10 @@ _WORTH = 0.99
 """Part of the time for which the search began, under which it begins anew."""
 # Plans that one call of the kernel may hand to the simulator; it goes on after them.
 _LEAVES = 1024
-_PORTION = 20_000
-"""Partial plans between looks at the clock."""
+_PORTION, _MOST_PORTION = 200, 20_000
+"""Partial plans between looks at the clock, first and at most."""
+_STEP_S = 0.2
+"""Up to which more of them are looked at in the next step."""
 _MOST_CHOICES = 1500
 """Of a group, for which all deployments are the scope unless it is said."""
 _AHEAD_FROM = 5
@@ -118,7 +121,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
             clock.report(time_s)
         run = _Run(choices, limits.threads, self._mixes(choices))
         shaved_s = time_s
-        left = run.shaved(time_s * (1 - IMPROVEMENT_TOL))
+        left = run.shaved(time_s * (1 - IMPROVEMENT_TOL), clock)
         if left is not None:
             run.begin()
             while (
@@ -133,7 +136,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
                     clock.report(time_s)
                     if time_s < shaved_s * _WORTH:
                         # Fewer choices are left under a much better plan: what was searched costs less than they do.
-                        shaved_s, left = time_s, run.shaved(time_s * (1 - IMPROVEMENT_TOL))
+                        shaved_s, left = time_s, run.shaved(time_s * (1 - IMPROVEMENT_TOL), clock)
                         run.begin()
         proven = left is None or run.code == DONE
         if best is None and proven and choices.every:
@@ -182,7 +185,7 @@ class _Run:
     def __init__(self, choices: Choices, threads: int, mixes: Mixes | None) -> None:
         self.choices, self._mixes = choices, mixes
         self.looked = self.simulated = 0
-        self.code = FULL
+        self.code, self._portion = FULL, _PORTION
         self.tables: Tables = tables(choices)
         self.room: Room = room_for(self.tables)
         self._simulator = Simulator(choices.instance, choices.actions, threads)
@@ -192,10 +195,10 @@ class _Run:
         """Choices of all groups together."""
         return sum(map(len, self.choices.of_groups))
 
-    def shaved(self, below_s: float) -> "_Run | None":
-        """Without choices that cannot be part of a plan that takes less; None if a group has none then."""
+    def shaved(self, below_s: float, clock: Clock) -> "_Run | None":
+        """Without choices that cannot be part of a plan that takes less, as time allows; None if a group has none."""
         before = -1
-        while before != self.left and math.isfinite(below_s):
+        while before != self.left and math.isfinite(below_s) and not clock.expired:
             before = self.left
             kept = []
             for group, own in enumerate(self.choices.of_groups):
@@ -203,7 +206,7 @@ class _Run:
                 bounds = []
                 for place in range(len(own)):
                     chosen[group] = place
-                    bounds.append(least(self.tables, chosen, self.room))
+                    bounds.append(0.0 if clock.expired else least(self.tables, chosen, self.room))
                 self.looked += len(own)
                 kept.append(tuple(each for each, bound_s in zip(own, bounds, strict=True) if bound_s < below_s))
             if not all(kept):
@@ -231,10 +234,12 @@ class _Run:
 
     def step(self, time_s: float) -> tuple[float, Deployment] | None:
         """Look at more partial plans, and simulate the plans that came of them; a better one if there is any."""
-        used = np.array([0, _PORTION])
+        began, used = time.perf_counter(), np.array([0, self._portion])
         below_s = time_s * (1 - IMPROVEMENT_TOL)
         self.code = search(self.tables, self._tree, self.room, self._ahead, below_s, self._found, used)
-        self.looked += _PORTION - int(used[1])
+        self.looked += self._portion - int(used[1])
+        quick = time.perf_counter() - began < _STEP_S
+        self._portion = min(_MOST_PORTION, 2 * self._portion) if quick else max(1, self._portion // 2)
         self.simulated += int(used[0])
         if not used[0]:
             return None
