@@ -71,7 +71,7 @@ def best(instance: DeploymentInstance, solver: str) -> Method:
     tree, prices = PlanTree(most=_LOOKS), PlanPrices()
     priced = prices.refuses(instance) is None
     if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
-        return WarmStarted("exact", FAMILY, PlanPrices(kicks=0), lambda _: PlanTree())
+        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, kicks=0), lambda _: PlanTree())
     if instance.groups > _FEW_GROUPS and priced:
         # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
         return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: prices, lambda _: _SEARCH)

@@ -1,11 +1,13 @@
 """The prices of rows whose least sum over all plans is largest, by cutting planes."""
 
 from collections.abc import Iterable
+from copy import copy
 from itertools import accumulate
 from math import inf
 
 import highspy
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csc_array
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
@@ -14,8 +16,10 @@ from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, Sampled, Weights, eliminate, weigh
 from ddlopt.solvers.deployment.plan.prices.quantities import Quantities, quantities
-from ddlopt.solvers.deployment.plan.prices.rows import OfPlan, Row, weights_of
+from ddlopt.solvers.deployment.plan.prices.rows import Counted, OfPlan, Row, counted, summed, weights_of
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
 
 _NEW = 3
 """Rows of a plan that are added in a turn."""
@@ -44,6 +48,8 @@ class BestPrices:
     late : list of (rows,) arrays
         Prices of all turns, for the rows that there were.
     buckets : Buckets
+    left : (groups, choices) array
+        Choices that plans may have; all of them to begin with.
     """
 
     def __init__(self, instance: DeploymentInstance) -> None:
@@ -51,8 +57,8 @@ class BestPrices:
         self.bound_s, self.turns = 0.0, 0
         self.plans: list[Ints] = []
         self.late: list[Floats] = []
-        self._of_plans: list[OfPlan] = []
-        self._rows: dict[Row, Weights] = {}
+        self._flat_s: list[npt.NDArray[np.float32]] = []
+        self._rows: dict[Row, Counted] = {}
         self._values: list[list[float]] = []
         figures = self.figures
         self._arrays = Figures(
@@ -71,16 +77,42 @@ class BestPrices:
         self._cost = np.zeros((len(figures.counts), int(figures.counts.max())))
         self._tables = np.zeros(max(1, int(self.buckets.table_at[-1])))
         self._best = np.zeros(0)
+        self.left: Bools = np.arange(self._cost.shape[1]) < figures.counts[:, None]
         self._step, self._vain = _FIRST_STEP, 0
         self._see(np.zeros(len(figures.counts), np.int64), most=None)
+
+    def part(self, left: Bools) -> "BestPrices":
+        """The same for plans of fewer choices, from the best prices so far on; at least one of each group is left."""
+        part = copy(self)
+        part.left, part.turns, part.late = left, 0, []
+        part._step, part._vain = _FIRST_STEP, 0
+        groups = np.arange(len(left))
+        plans = [place for place, plan in enumerate(self.plans) if left[groups, plan].all()]
+        rows = np.flatnonzero(self._best).tolist()
+        part._rows = dict(each for place, each in enumerate(self._rows.items()) if place in set(rows))
+        part._best = self._best[rows]
+        part.plans, part._flat_s = [self.plans[each] for each in plans], [self._flat_s[each] for each in plans]
+        part._values = [[self._values[place][row] for row in rows] for place in plans]
+        part.bound_s, plan = part.bound_of(left)
+        part._see(plan, most=_NEW)
+        return part
+
+    def bound_of(self, left: Bools) -> tuple[float, Ints]:
+        """The bound on the plans of some choices by the best prices so far, and a plan."""
+        bound_s, plan = self.least(self._padded(), left)
+        return max(self.bound_s, bound_s), plan
+
+    def mixture(self) -> tuple[list[Ints], Floats]:
+        """The plans found, and weights, 1 together, for which the largest row in the mean is least."""
+        self._program()
+        return self.plans, self._weights
 
     def turn(self) -> bool:
         """Look for better prices; False if there is no more to be had."""
         self.turns += 1
         prices, at_most_s = self._program()
         if len(self._best):
-            best = np.concatenate([self._best, np.zeros(len(prices) - len(self._best))])
-            prices = self._step * prices + (1.0 - self._step) * best
+            prices = self._step * prices + (1.0 - self._step) * self._padded()
         bound_s, plan = self.least(prices)
         self.late.append(prices)
         if bound_s > self.bound_s:
@@ -91,6 +123,10 @@ class BestPrices:
         new = self._see(plan, most=_NEW)
         close = at_most_s - self.bound_s < _CLOSE * at_most_s
         return self._vain < _IN_VAIN and (new > 0 or not close)
+
+    def _padded(self) -> Floats:
+        """The best prices, with none for the rows that have come since."""
+        return np.concatenate([self._best, np.zeros(len(self._rows) - len(self._best))])
 
     @property
     def rows(self) -> int:
@@ -105,15 +141,16 @@ class BestPrices:
     def values(self, plan: Ints) -> Floats:
         """(rows,) seconds of rows under a plan."""
         of_plan = OfPlan(self.figures, plan)
-        return np.array([of_plan.value_s(weights) for weights in self._rows.values()])
+        return np.array([of_plan.value_s(weights_of(self.figures, row)) for row in self._rows])
 
-    def least(self, prices: Floats) -> tuple[float, Ints]:
-        """A bound on the priced rows of every plan, and a plan."""
+    def least(self, prices: Floats, left: Bools | None = None) -> tuple[float, Ints]:
+        """A bound on the priced rows of every plan, or of those of some choices, and a plan."""
         rows = [(price, row) for price, row in zip(prices.tolist(), self._rows.values(), strict=True) if price]
-        weights = Weights(*(sum(price * row[field] for price, row in rows) for field in range(len(rows[0][1]))))
+        weights = summed(self.figures, rows)
         own, chosen = self.buckets, np.zeros(len(self.figures.counts), np.int64)
         sampled = self._sampled(weights)
         weigh(self._arrays, weights, sampled, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
+        self._cost[~(self.left if left is None else left)] = inf
         bound_s = eliminate(own, self.figures.counts, self._cost, self._tables, chosen)
         return bound_s * (1.0 - BOUND_MARGIN), chosen
 
@@ -121,8 +158,9 @@ class BestPrices:
         """Costs of what prices of samples and of sums from servers say."""
         figures, samples = self.figures, self.figures.samples
         place = np.arange(len(figures.group))[:, None]
-        own_s = np.einsum("ok,osk->os", weights.sample, samples.own_s)
-        choice_s = own_s[place, figures.seat] + np.einsum("ok,ock->oc", weights.sync, samples.sync_s)
+        used = np.flatnonzero(weights.sample.any(axis=0) | weights.sync.any(axis=0))
+        own_s = np.einsum("ok,osk->os", weights.sample[:, used], samples.own_s[:, :, used])
+        choice_s = own_s[place, figures.seat] + np.einsum("ok,ock->oc", weights.sync[:, used], samples.sync_s[:, :, used])
         choice_s += np.einsum("ol,ocl->oc", weights.back, samples.back_s)
         pair_s = np.zeros(figures.delay_s.shape)
         for pair in np.flatnonzero(weights.passed.any(axis=1)).tolist():
@@ -140,13 +178,14 @@ class BestPrices:
             if value_s <= self.bound_s or (most is not None and len(self._rows) == before + most):
                 break
             if row not in self._rows:
-                self._rows[row] = weights_of(self.figures, row)
+                self._rows[row] = counted(weights_of(self.figures, row))
         new = list(self._rows.values())[before:]
-        for values, known in zip(self._values, self._of_plans, strict=True):
-            values += [known.value_s(weights) for weights in new]
+        self._flat_s.append(of_plan.flat_s)
         self.plans.append(plan)
-        self._of_plans.append(of_plan)
-        self._values.append([of_plan.value_s(weights) for weights in self._rows.values()])
+        self._values.append([])
+        for values, flat_s in zip(self._values, self._flat_s, strict=True):
+            fresh = new if values else self._rows.values()
+            values += [float(row.weight @ flat_s[row.place]) for row in fresh]
         return len(new)
 
     def _program(self) -> tuple[Floats, float]:
@@ -170,7 +209,9 @@ class BestPrices:
         highs.run()
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"the program over {plans} plans ended with {highs.getModelStatus().name}")
-        found = np.array(highs.getSolution().col_value)
+        solution = highs.getSolution()
+        found = np.array(solution.col_value)
+        self._weights = np.abs(np.array(solution.row_dual)[:plans])
         prices = np.maximum(found[:rows], 0.0)
         return prices / prices.sum(), float(found[rows] * unit_s)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
@@ -14,6 +15,7 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.choices import Choice, Choices
 from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
+from ddlopt.solvers.deployment.plan.prices.parts import Parts
 from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
@@ -22,14 +24,14 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 _MOST_CHOICES = 1000
 """Of a group, for which a turn takes about a second."""
 _OPENING, _PRICES = 0.2, 0.6
-"""Parts of the time until the first search and the prices are to have ended."""
+"""Parts of the time until the first search and the prices are to have ended, where a search comes after them."""
 
 
 @dataclass(frozen=True)
 class PlanPrices(CertifiedMethod, uses=("seed", "start")):
     """Prices of rows (:class:`~.BestPrices`), and the best of the plans met on the way, improved by local search.
 
-    The bound holds for all deployments and every order of work. A plan that is least at prices has parts that fit each
+    The bound holds for all deployments and every order of work; parts of the plans have prices of their own. A plan that is least at prices has parts that fit each
     other, where a search that changes one group after the other pays for transfers on the way to it. The best plans are
     improved in turn: single groups take any choice, runs of groups take the same one, with kicks.
 
@@ -37,11 +39,14 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
     ----------
     turns : int
         Of the prices, at most.
+    parts : int
+        How many parts of the plans are parted again for a better bound (:class:`~.Parts`), at most.
     kicks : int
         Of the search, at most.
     """
 
     turns: int = 1000
+    parts: int = 300
     kicks: int = 30
 
     name: ClassVar[str] = "plan-prices"
@@ -70,19 +75,36 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
         """
         until_s = math.inf if limits.time_s is None else limits.time_s
         best, time_s = self._opening(instance, limits, seed, clock, start)
-        prices = BestPrices(instance)
-        while prices.turn() and prices.turns < self.turns and clock.elapsed_s < _PRICES * until_s:
-            clock.report(None if best is None else time_s, prices.bound_s)
+        priced_s = until_s * (_PRICES if self.kicks else 1.0)
+        with threadpool_limits(1):
+            prices, parts = self._priced(instance, clock, None if best is None else time_s, priced_s, limits.gap)
         walk = _Walk(instance, prices.figures.choices, clock, np.random.default_rng(seed))
         known = None if best is None else walk.places(best)
-        plans = [*prices.plans, *([] if known is None else [known])]
+        plans = [*parts.plans, *([] if known is None else [known])]
         found, found_s = walk.improved(np.array(plans), self.kicks, time_s)
         if found is not None:
             best, time_s = found, found_s
         if best is None:
             raise NoSolutionError("no plan that was tried fits in the memory of the devices")
-        details = {"turns": float(prices.turns), "plans": float(len(prices.plans)), "simulated": float(walk.simulated)}
-        return MethodOutput(best, details, bound=prices.bound_s)
+        details = {
+            "turns": float(prices.turns),
+            "parted": float(parts.parted),
+            "plans": float(len(parts.plans)),
+            "simulated": float(walk.simulated),
+        }
+        return MethodOutput(best, details, bound=parts.bound_s)
+
+    def _priced(
+        self, instance: DeploymentInstance, clock: Clock, time_s: float | None, until_s: float, gap: float
+    ) -> tuple[BestPrices, Parts]:
+        """Prices of all plans, and of parts of them."""
+        prices = BestPrices(instance)
+        while prices.turn() and prices.turns < self.turns and clock.elapsed_s < until_s:
+            clock.report(time_s, prices.bound_s)
+        parts, enough_s = Parts(prices), math.inf if time_s is None else time_s * (1.0 - gap)
+        while parts.parted < self.parts and parts.bound_s < enough_s and clock.elapsed_s < until_s and parts.step():
+            clock.report(time_s, parts.bound_s)
+        return prices, parts
 
     def _opening(
         self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any

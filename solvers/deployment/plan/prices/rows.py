@@ -1,8 +1,10 @@
 """Sums that no step takes less than: a path to an operator, work of a resource after it, and a path to the end."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.solvers.deployment.plan.prices.kernels import Weights
 from ddlopt.solvers.deployment.plan.prices.quantities import Quantities
@@ -28,12 +30,37 @@ class Row(NamedTuple):
     sample: int = NONE
 
 
-def weights_of(figures: Quantities, row: Row) -> Weights:
-    """What a row counts. Work that is followed by a path is that of replicas which something waits for."""
+class Counted(NamedTuple):
+    """What a row counts that is not 0: places in the figures of a plan one after the other, and weights."""
+
+    place: Ints
+    weight: Floats
+
+
+def counted(weights: Weights) -> Counted:
+    """Without zeros."""
+    flat = np.concatenate([each.ravel() for each in weights])
+    place = np.flatnonzero(flat)
+    return Counted(place, flat[place])
+
+
+def summed(figures: Quantities, rows: Iterable[tuple[float, Counted]]) -> Weights:
+    """Rows times their prices."""
+    found = nothing(figures)
+    ends = np.cumsum([each.size for each in found])
+    flat = np.zeros(ends[-1])
+    for price, row in rows:
+        flat[row.place] += price * row.weight
+    parts = zip(np.split(flat, ends[:-1]), found, strict=True)
+    return Weights(*(part.reshape(each.shape) for part, each in parts))
+
+
+def nothing(figures: Quantities) -> Weights:
+    """No weights."""
     operators, columns = len(figures.group), figures.load_s.shape[2]
     machines, links = figures.machines, figures.carried_s.shape[1]
     pairs, samples = len(figures.pairs), figures.samples.own_s.shape[2]
-    found = Weights(
+    return Weights(
         np.zeros((operators, columns)),
         np.zeros((operators, machines)),
         np.zeros(operators),
@@ -45,6 +72,11 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
         np.zeros((pairs, samples)),
         np.zeros((operators, links)),
     )
+
+
+def weights_of(figures: Quantities, row: Row) -> Weights:
+    """What a row counts. Work that is followed by a path is that of replicas which something waits for."""
+    found, machines = nothing(figures), figures.machines
     if row.sample != NONE:
         _weigh_sample(figures, row, found)
         return found
@@ -54,7 +86,7 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
         found.least[figures.pairs[list(row.head), 0]] = 1.0
     for place in row.tail:
         found.least[place] += 1.0
-    after = np.ones(operators, bool) if row.first == NONE else figures.after[row.first].copy()
+    after = np.ones(len(figures.group), bool) if row.first == NONE else figures.after[row.first].copy()
     if row.resource >= machines and row.first != NONE:
         # The transfers and gradients of an operator come after it, too.
         after[row.first] = True
@@ -112,19 +144,28 @@ class OfPlan:
 
     def value_s(self, weights: Weights) -> float:
         """Of a row, or of a sum of rows."""
-        parts = (
-            (weights.load, self.load_s),
-            (weights.lone, self.lone_s),
-            (weights.least, self.least_s),
-            (weights.delay, self.delay_s),
-            (weights.carried, self.carried_s),
-            (weights.lone_carried, self.lone_carried_s),
-            (weights.sample, self.sample_s),
-            (weights.sync, self.sync_s),
-            (weights.passed, self.passed_s),
-            (weights.back, self.back_s),
+        return float(sum((weight * own).sum() for weight, own in zip(weights, self._figures_s, strict=True)))
+
+    @property
+    def flat_s(self) -> npt.NDArray[np.float32]:
+        """All figures that rows count, one after the other, with few digits."""
+        return np.concatenate([each.ravel() for each in self._figures_s], dtype=np.float32, casting="same_kind")
+
+    @property
+    def _figures_s(self) -> Weights:
+        """In the order of weights."""
+        return Weights(
+            self.load_s,
+            self.lone_s,
+            self.least_s,
+            self.delay_s,
+            self.carried_s,
+            self.lone_carried_s,
+            self.sample_s,
+            self.sync_s,
+            self.passed_s,
+            self.back_s,
         )
-        return float(sum((weight * own).sum() for weight, own in parts))
 
     def largest(self) -> list[tuple[float, Row]]:
         """The largest rows of each kind and resource, the largest first."""

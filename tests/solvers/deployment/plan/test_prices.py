@@ -15,6 +15,7 @@ from ddlopt.solvers.deployment.plan.brute_force import BruteForce
 from ddlopt.solvers.deployment.plan.choices import Choice
 from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.solvers.deployment.plan.prices.method import PlanPrices
+from ddlopt.solvers.deployment.plan.prices.parts import Parts
 from ddlopt.solvers.deployment.plan.prices.quantities import quantities
 from ddlopt.solvers.deployment.plan.prices.rows import OfPlan, weights_of
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
@@ -124,6 +125,24 @@ def test_the_bound_holds_for_the_best_of_all_plans(seed):
     assert 0 < result.bound <= everything.objective * (1 + 1e-9)
     assert result.objective >= everything.objective * (1 - 1e-9)
     assert evaluate(instance, result.solution).feasible
+
+
+@for_each("seed", seeds(3, 60))
+def test_the_bound_of_parts_is_the_best_largest_row_of_a_plan(seed):
+    """At the end the mixture is one plan; no part may be lost on the way to it."""
+    _, instance = drawn(seed, operators=3, groups=2, counts=[[2, 1], [1, 1], [2]][seed % 3])
+    prices = BestPrices(instance)
+    while prices.turn():
+        pass
+    figures, parts = prices.figures, Parts(prices)
+    plans = itertools.product(*(range(count) for count in figures.counts))
+    least_s = min(OfPlan(figures, np.array(plan)).largest()[0][0] for plan in plans)
+    before = parts.bound_s
+    while parts.step():
+        assert parts.bound_s >= before
+        before = parts.bound_s
+    assert parts.bound_s == pytest.approx(least_s, rel=1e-3)
+    assert parts.bound_s <= least_s * (1 + 1e-9)
 
 
 def test_more_turns_are_never_worse_and_it_stops():

@@ -1,0 +1,126 @@
+"""Parts of all plans, by where groups lie, each with prices of its own."""
+
+import heapq
+from dataclasses import dataclass
+from itertools import count, groupby
+
+import numpy as np
+
+from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices, Bools
+from ddlopt.solvers.deployment.plan.search import forward_order
+from ddlopt.solvers.deployment.plan.seats import Floats, Ints
+
+_TURNS = 5
+"""Of a part between looks at the others."""
+_MOST_TURNS = 15
+"""Of a part before it is parted again."""
+_WHOLE = 1e-6
+"""Of a mixture: what may lie elsewhere in a group that is not divided."""
+_MUCH = 0.8
+"""Of what lies elsewhere in the most divided group: so much in a group that counts as well."""
+
+
+@dataclass
+class _Part:
+    """The plans of the choices that are left, with the prices of a larger part until it has turns of its own."""
+
+    left: Bools
+    prices: BestPrices
+    ended: bool = False
+
+
+class Parts:
+    """The plans in parts, and a bound: the least of theirs.
+
+    The bound by prices (:class:`~.BestPrices`) is that of the best *mixture* of plans, with each sum in the mean. A
+    mixture that has everything on some devices and everything on others shares out all work, and sends nothing between
+    them. So plans are parted by the device groups of one group of operators. Every part has prices of its own, and its
+    mixtures agree on this group; what lies elsewhere has to send to it. The part with the least bound is parted next,
+    by the group in the middle of the longest run of those that its mixture divides most. Where all lie on the same
+    device groups in all of a mixture, it is parted by a split of the batch, and then by all that may be chosen. The
+    bound ends to rise with a mixture of one plan.
+
+    Parameters
+    ----------
+    prices : BestPrices
+        Of all plans, after their last turn.
+
+    Attributes
+    ----------
+    bound_s : float
+    plans : list of (groups,) arrays
+        All plans found.
+    parted : int
+        How many parts have been parted.
+    """
+
+    def __init__(self, prices: BestPrices) -> None:
+        self.bound_s, self.plans, self.parted = prices.bound_s, list(prices.plans), 0
+        self._levels = _levels(prices)
+        self._order = forward_order(prices.figures.choices.instance)
+        self._numbers = count()
+        self._open: list[tuple[float, int, _Part]] = []
+        self._push(prices.bound_s, _Part(prices.left, prices, ended=True))
+
+    def step(self) -> bool:
+        """Turns for the part with the least bound, or part it; False if there is no more to be had."""
+        _, _, part = heapq.heappop(self._open)
+        if part.ended:
+            return self._divide(part)
+        if part.prices.left is not part.left:
+            part.prices = part.prices.part(part.left)
+        known = len(part.prices.plans)
+        for _ in range(_TURNS):
+            part.ended = part.ended or not part.prices.turn() or part.prices.turns >= _MOST_TURNS
+        self.plans += part.prices.plans[known:]
+        self._push(part.prices.bound_s, part)
+        self.bound_s = self._open[0][0]
+        return True
+
+    def _push(self, bound_s: float, part: _Part) -> None:
+        heapq.heappush(self._open, (bound_s, next(self._numbers), part))
+
+    def _divide(self, part: _Part) -> bool:
+        plans, weights = part.prices.mixture()
+        found = ((each, self._divided(each, plans, weights)) for each in self._levels)
+        level, group = next((each for each in found if each[1] >= 0), (self._levels[0], -1))
+        if group < 0:
+            self._push(part.prices.bound_s, part)
+            return False
+        for name in np.unique(level[group, part.left[group]]).tolist():
+            left = part.left.copy()
+            left[group] &= level[group] == name
+            self._push(part.prices.bound_of(left)[0], _Part(left, part.prices))
+        self.parted += 1
+        self.bound_s = self._open[0][0]
+        return True
+
+    def _divided(self, level: Ints, plans: list[Ints], weights: Floats) -> int:
+        """A group by which to part; -1 if the mixture divides none."""
+        share: Floats = np.zeros((len(level), level.max() + 1))
+        groups = np.arange(len(share))
+        for plan, weight in zip(plans, weights.tolist(), strict=True):
+            share[groups, level[groups, plan]] += weight
+        elsewhere = (share.sum(axis=1) - share.max(axis=1))[self._order]
+        if elsewhere.max() <= _WHOLE:
+            return -1
+        runs, place = [], 0
+        for much, run in groupby(elsewhere >= _MUCH * elsewhere.max()):
+            length = len(list(run))
+            if much:
+                runs.append((length, -place))
+            place += length
+        length, first = max(runs)
+        return int(self._order[-first + length // 2])
+
+
+def _levels(prices: BestPrices) -> tuple[Ints, Ints, Ints]:
+    """(groups, choices) numbers of device groups, of those with a split (or operators on one each), and of choices."""
+    choices, sets, seats = prices.figures.choices, {}, {}
+    found = np.zeros((3, *prices.left.shape), np.int64)
+    for group, own in enumerate(choices.of_groups):
+        for c, choice in enumerate(own):
+            action = choices.actions[choice.action]
+            key = action.device_groups, action.split, action.mode == "model_parallel"
+            found[:, group, c] = sets.setdefault(key[0], len(sets)), seats.setdefault(key, len(seats)), c
+    return found[0], found[1], found[2]
