@@ -160,7 +160,8 @@ class BestPrices:
         place = np.arange(len(figures.group))[:, None]
         used = np.flatnonzero(weights.sample.any(axis=0) | weights.sync.any(axis=0))
         own_s = np.einsum("ok,osk->os", weights.sample[:, used], samples.own_s[:, :, used])
-        choice_s = own_s[place, figures.seat] + np.einsum("ok,ock->oc", weights.sync[:, used], samples.sync_s[:, :, used])
+        choice_s = own_s[place, figures.seat]
+        choice_s += np.einsum("ok,ock->oc", weights.sync[:, used], samples.sync_s[:, :, used])
         choice_s += np.einsum("ol,ocl->oc", weights.back, samples.back_s)
         pair_s = np.zeros(figures.delay_s.shape)
         for pair in np.flatnonzero(weights.passed.any(axis=1)).tolist():
@@ -172,10 +173,10 @@ class BestPrices:
         return Sampled(np.ascontiguousarray(choice_s), pair_s)
 
     def _see(self, plan: Ints, most: int | None) -> int:
-        """Add a plan, and its largest rows that say more than the bound; returns how many."""
+        """Add a plan, and its largest rows that say more than the bound, or all of them; returns how many."""
         of_plan, before = OfPlan(self.figures, plan), len(self._rows)
         for value_s, row in of_plan.largest():
-            if value_s <= self.bound_s or (most is not None and len(self._rows) == before + most):
+            if most is not None and (value_s <= self.bound_s or len(self._rows) == before + most):
                 break
             if row not in self._rows:
                 self._rows[row] = counted(weights_of(self.figures, row))
@@ -191,7 +192,7 @@ class BestPrices:
     def _program(self) -> tuple[Floats, float]:
         """Prices whose least sum over the plans found is largest, and that sum."""
         values = np.array(self._values)
-        unit_s, (plans, rows) = values.max(), values.shape
+        unit_s, (plans, rows) = values.max() or 1.0, values.shape
         matrix = np.zeros((plans + 1, rows + 1))
         matrix[:plans, :rows], matrix[:plans, rows], matrix[plans, :rows] = values / unit_s, -1.0, 1.0
         sparse = csc_array(matrix)

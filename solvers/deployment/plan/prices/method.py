@@ -31,9 +31,10 @@ _OPENING, _PRICES = 0.2, 0.6
 class PlanPrices(CertifiedMethod, uses=("seed", "start")):
     """Prices of rows (:class:`~.BestPrices`), and the best of the plans met on the way, improved by local search.
 
-    The bound holds for all deployments and every order of work; parts of the plans have prices of their own. A plan that is least at prices has parts that fit each
-    other, where a search that changes one group after the other pays for transfers on the way to it. The best plans are
-    improved in turn: single groups take any choice, runs of groups take the same one, with kicks.
+    The bound holds for all deployments and every order of work; parts of the plans have prices of their own. A plan
+    that is least at prices has parts that fit each other, where a search that changes one group after the other pays
+    for transfers on the way to it. The best plans are improved in turn: single groups take any choice, runs of groups
+    take the same one, with kicks.
 
     Parameters
     ----------

@@ -116,7 +116,9 @@ class Parts:
 
 def _levels(prices: BestPrices) -> tuple[Ints, Ints, Ints]:
     """(groups, choices) numbers of device groups, of those with a split (or operators on one each), and of choices."""
-    choices, sets, seats = prices.figures.choices, {}, {}
+    choices = prices.figures.choices
+    sets: dict[tuple[int, ...], int] = {}
+    seats: dict[tuple[tuple[int, ...], str, bool], int] = {}
     found = np.zeros((3, *prices.left.shape), np.int64)
     for group, own in enumerate(choices.of_groups):
         for c, choice in enumerate(own):
