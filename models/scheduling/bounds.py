@@ -2,12 +2,15 @@
 
 import math
 import weakref
+from fractions import Fraction
 from typing import NamedTuple
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.prices.lagrangian import Answer, quick_bound
 from ddlopt.models.scheduling.types import at_their_fastest
+from ddlopt.models.scheduling.utility import AllOrNothing
+from ddlopt.models.tolerances import ROUNDING
 
 _PLANS_SLACK, _PLANS_ROOM = 1e-5, 300
 """How near to the best its plans must be, and how many beginnings of one are kept: the bound allows for both."""
@@ -84,10 +87,23 @@ def _bound(instance: SchedulingInstance) -> _Found:
 
             answer = quick_bound(instance)
             whole = PlanPricing(instance).answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM)
-            return _Found(min(answer.bound, whole.bound, _kept_bound(instance, answer)), answer)
+            return _Found(on_grid(instance, min(answer.bound, whole.bound, _kept_bound(instance, answer))), answer)
         case _:
             answer = quick_bound(instance)
-            return _Found(answer.bound, answer)
+            return _Found(on_grid(instance, answer.bound), answer)
+
+
+def on_grid(instance: SchedulingInstance, bound: float) -> float:
+    """The largest utility that an upper bound allows: where only finished jobs count, it is a sum of their values.
+
+    All sums are multiples of the greatest common divisor of the values.
+    """
+    if instance.energy_price_per_j or not all(isinstance(job.utility, AllOrNothing) for job in instance.jobs):
+        return bound
+    values = [Fraction(job.utility.value) for job in instance.jobs]
+    below = math.lcm(*(value.denominator for value in values))
+    step = Fraction(math.gcd(*(int(value * below) for value in values)), below)
+    return min(bound, float(step * math.floor(Fraction(bound) / step)) * (1 + ROUNDING))
 
 
 def _kept_bound(instance: SchedulingInstance, answer: Answer) -> float:

@@ -1,5 +1,6 @@
-"""Finish-time fairness: a ratio is a deadline for every job; greedies and an exact model try to meet them."""
+"""Finish-time fairness: a ratio is a deadline for every job; greedies, plans and an exact model try to meet them."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,21 +10,27 @@ import numpy as np
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
+from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.instance import Objective
 from ddlopt.models.scheduling.makespan.ratio_bounds import Ratios
 from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.online.engine import Choice, State, UnfinishedError, simulate
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
 _TRIALS = 30
 """Ratios that the greedies try: each halves what is open between the bound and the best schedule."""
 _PART = 0.25
-"""Part of the time left that the model of one ratio may take."""
+"""Part of the time left that plans, or the model, of one ratio may take."""
+_MOST_PLANS = 20_000_000
+"""Work of the best plans beyond which they are not asked for."""
 _LARGEST = 400_000
 """Choices of a width in a slot up to which that model is built."""
 _ANY_GAP = 0.999
@@ -37,15 +44,17 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
     A ratio :math:`\rho` is a deadline for every job, :math:`\rho` times its time with a fair share after its arrival.
     Greedies fill slot after slot, jobs of least *slack* first: slots to the deadline, less those that the job takes at
     full width. One gives each job all its workers, the other the fewest that still meet its deadline, and what is left
-    then to whoever comes first. Between the largest ratio that is refuted and the best found, the exact model is then
-    asked whether some schedule meets all deadlines
-    (:class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`): if none does, the next
-    larger ratio is a bound. Details: ``ratios_tried``, by greedies, and ``models_solved``.
+    then to whoever comes first. Between the largest ratio that is refuted and the best found it is then asked how many
+    jobs can meet their deadlines, by plans of jobs (:class:`~ddlopt.solvers.scheduling.job_plans.job_plans.JobPlans`),
+    whose prices often tell that not all can; where they leave it open, the exact model is asked whether some schedule
+    meets all (:class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`). If none does, the
+    next larger ratio that a job can have is a bound. Details: ``ratios_tried``, by greedies, ``ratios_planned``, and
+    ``models_solved``.
 
     Parameters
     ----------
     exact : bool
-        Whether the exact model is asked.
+        Whether plans and the exact model are asked.
 
     References
     ----------
@@ -56,6 +65,14 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
     exact: bool = True
 
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.lagrangian_kernels",)
+
+    def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
+        """With those of plans, where these are asked."""
+        ratios = Ratios(instance)
+        asked = _by_deadlines(instance, ratios.due(ratios.largest), "utility")
+        if not self.exact or _plans_refuse(asked):
+            return self.kernels
+        return (*self.kernels, *asked.kernels, *JobPlans().kernels_for(asked))
 
     @property
     def name(self) -> str:
@@ -81,10 +98,14 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
             search.take(start)
         search.try_greedies()
         if self.exact:
-            search.ask_model(seed)
+            search.ask_exactly(seed)
         if search.best is None:
             raise search.failure or UnfinishedError(f"'{instance.name}': the time is up before a schedule is found")
-        return search.best, {"ratios_tried": search.tried, "models_solved": search.solved}
+        return search.best, {
+            "ratios_tried": search.tried,
+            "ratios_planned": search.planned,
+            "models_solved": search.solved,
+        }
 
     def certificate(self, instance: SchedulingInstance, solution: Schedule, clock: Clock) -> float | None:
         """The largest of the bounds reported."""
@@ -101,7 +122,7 @@ class _Search:
         self.value = float("inf")
         self.best: Schedule | None = None
         self.failure: UnfinishedError | None = None
-        self.tried = self.solved = 0
+        self.tried = self.planned = self.solved = 0
         clock.report(None, self.bound)
 
     @property
@@ -143,54 +164,83 @@ class _Search:
                 self.failure = self.failure or error
         return found
 
-    def ask_model(self, seed: int) -> None:
-        """Bisection with the exact model, as long as there is time."""
-        choices = sum(
-            (self.instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(self.instance.jobs)
-        )
-        if choices > _LARGEST or TimeIndexed().refuses(self.instance) is not None:
-            return
+    def ask_exactly(self, seed: int) -> None:
+        """Bisection with plans and the exact model, as long as there is time."""
         if self.best is None and not self.is_done:
-            self._model(float(self.ratios.largest), seed)
+            self._is_refuted(float(self.ratios.largest), seed)
         unknown = self.bound
         while self.best is not None and not self.is_done:
             # The best ratio itself need not be asked for.
             middle = min((max(self.bound, unknown) + self.value) / 2, self.value * (1 - 4 * ROUNDING))
             if middle <= max(self.bound, unknown):
                 return
-            proven = self._model(middle, seed)
+            proven = self._is_refuted(middle, seed)
             if proven is None:
                 unknown = middle
             elif proven:
                 self.bound = max(self.bound, float(self.ratios.next(middle)) * (1 - ROUNDING))
                 self.clock.report(self.value, self.bound)
 
-    def _model(self, ratio: float, seed: int) -> bool | None:
+    def _is_refuted(self, ratio: float, seed: int) -> bool | None:
         """Whether no schedule has the ratio; None if that is open. One that has is kept."""
-        asked = _by_deadlines(self.instance, self.ratios.due(ratio))
+        by_plans = self._by_plans(ratio, seed)
+        return self._by_model(ratio, seed) if by_plans is None else by_plans
+
+    @property
+    def _time_s(self) -> float | None:
+        return None if self.clock.left_s == math.inf else _PART * self.clock.left_s
+
+    def _by_plans(self, ratio: float, seed: int) -> bool | None:
+        """The same by the most jobs that can meet their deadlines."""
+        asked = _by_deadlines(self.instance, self.ratios.due(ratio), "utility")
+        if _plans_refuse(asked):
+            return None
+        self.planned += 1
+        everybody = len(asked.jobs)
+        with self.clock.lending_ctrl_c():
+            # The last job is the half of a gap.
+            limits = Limits(time_s=self._time_s, gap=0.5 / everybody)
+            found = JobPlans(wanted=everybody).solve(asked, limits, seed)
+        if found.bound is not None and found.bound < everybody:
+            return True
+        return self._has(found.solution, ratio)
+
+    def _has(self, solution: Any, ratio: float) -> bool | None:
+        """False if a schedule with deadlines has the ratio, which is kept; None if it has not."""
+        if not isinstance(solution, Schedule):
+            return None
+        mine = Schedule(instance=self.instance.name, instance_digest=self.instance.digest, runs=solution.runs)
+        return False if self.take(mine) <= ratio * (1 + 4 * ROUNDING) else None
+
+    def _by_model(self, ratio: float, seed: int) -> bool | None:
+        """The same by the exact model."""
+        choices = sum(
+            (self.instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(self.instance.jobs)
+        )
+        if choices > _LARGEST or TimeIndexed().refuses(self.instance) is not None:
+            return None
+        asked = _by_deadlines(self.instance, self.ratios.due(ratio), "makespan")
         self.solved += 1
-        left = None if self.clock.left_s == float("inf") else _PART * self.clock.left_s
         try:
             with self.clock.lending_ctrl_c():
                 found = Exact("time-indexed", "scheduling", TimeIndexed(), Highs()).solve(
-                    asked, Limits(time_s=left, gap=_ANY_GAP), seed
+                    asked, Limits(time_s=self._time_s, gap=_ANY_GAP), seed
                 )
         except InfeasibleError:
             return True
-        if isinstance(found.solution, Schedule):
-            runs = found.solution.runs
-            value = self.take(Schedule(instance=self.instance.name, instance_digest=self.instance.digest, runs=runs))
-            return False if value <= ratio * (1 + 4 * ROUNDING) else None
-        return True if found.status is Status.INFEASIBLE else None
+        return True if found.status is Status.INFEASIBLE else self._has(found.solution, ratio)
 
 
-def _by_deadlines(instance: SchedulingInstance, due: list[int]) -> SchedulingInstance:
-    """The jobs with deadlines, all to be finished."""
-    jobs = tuple(
-        job.model_copy(update={"deadline": each, "fair_s": None}) for job, each in zip(instance.jobs, due, strict=True)
-    )
+def _by_deadlines(instance: SchedulingInstance, due: list[int], objective: Objective) -> SchedulingInstance:
+    """The jobs with deadlines, all to be finished, or, where the objective is utility, as many as possible."""
+    each = {"fair_s": None, "utility": AllOrNothing()}
+    jobs = (job.model_copy(update={**each, "deadline": end}) for job, end in zip(instance.jobs, due, strict=True))
     fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    return SchedulingInstance(**{**fields, "jobs": jobs, "slots": max(due), "objective": "makespan"})
+    return SchedulingInstance(**{**fields, "jobs": tuple(jobs), "slots": max(due), "objective": objective})
+
+
+def _plans_refuse(asked: SchedulingInstance) -> bool:
+    return JobPlans().refuses(asked) is not None or work_of_plans(asked) > _MOST_PLANS
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Writes proofs for utilities: prices from column generation over plans of jobs, rounded to whole numbers."""
+"""Writes proofs by prices: those of column generation over plans of jobs, rounded to whole numbers."""
 
 import math
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.certificate import PriceCertificate
+from ddlopt.models.scheduling.certificate.deadlines import in_time
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.certificate.typed import TypedCluster
 from ddlopt.models.scheduling.prices.fluid import fluid
@@ -34,20 +35,27 @@ def prove(
 ) -> PriceCertificate | None:
     """The certificate that proves ``target``; None where prices do not bound utility by that, or the time is up.
 
-    Prices are those of the combinatorial bound where column generation refuses the instance.
+    Prices are those of the combinatorial bound where column generation refuses the instance. A ratio of finish-time
+    fairness is proven by deadlines that not all jobs can meet.
     """
-    if instance.objective != "utility" or work_of_plans(instance) > _MOST_WORK or target <= 0:
+    if target <= 0:
         return None
-    found = _typed(instance, expired) if instance.typed else _untyped(instance, solution, expired)
+    if instance.objective == "finish_time_fairness":
+        asked, start, most = in_time(instance, target), None, len(instance.jobs) - Fraction(1, _UNITS)
+    else:
+        asked, start, most = instance, solution, target
+    if asked.objective != "utility" or work_of_plans(asked) > _MOST_WORK:
+        return None
+    found = _typed(asked, expired) if asked.typed else _untyped(asked, start, expired)
     if found is None or expired():
         return None
     prices, values = found
-    scale = max(1, math.floor(_UNITS / target))
-    cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+    scale = max(1, math.floor(_UNITS / most))
+    cluster = TypedCluster(asked) if asked.typed else Cluster(asked)
     whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
     income = sum(c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity))
-    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + instance.slots for value in values.tolist()]
-    spare = math.floor(target * scale - income) - sum(least)
+    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + asked.slots for value in values.tolist()]
+    spare = math.floor(most * scale - income) - sum(least)
     if spare < 0:
         return None
     # Plans that are nearly as good are the more, the less a job may be off by: all that is to spare is given out.
@@ -61,13 +69,15 @@ def prove(
 
 
 def _untyped(
-    instance: SchedulingInstance, solution: Schedule, expired: Callable[[], bool]
+    instance: SchedulingInstance, start: Schedule | None, expired: Callable[[], bool]
 ) -> tuple[Floats, Floats] | None:
     """(T, R) prices, and (I,) what the best plan of each job is worth at them."""
     keeps = instance.changes_cost or instance.runs_are_long
+    if keeps and start is None:
+        return None
     pricing = KeptPlanPricing(instance) if keeps else PlanPricing(instance)
     if JobPlans().refuses(instance) is None:
-        prices = best_prices(instance, solution, Asked(expired))
+        prices = best_prices(instance, start, Asked(expired))
     else:
         prices = clearing_prices(instance).prices
     return None if expired() else (prices, pricing.answer(prices).values)

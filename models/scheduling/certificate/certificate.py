@@ -1,4 +1,4 @@
-"""The file of a proof for utilities of schedules, read as if an enemy had written it."""
+"""The file of a proof for schedules by prices, read as if an enemy had written it."""
 
 import math
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import numpy as np
 
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.own_certificate import OwnCertificate
+from ddlopt.models.scheduling.certificate.deadlines import in_time
 from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
 from ddlopt.models.scheduling.certificate.plans import Offer, TooManyError, beaten
 from ddlopt.models.scheduling.certificate.relaxed import PARTS, Cluster, Ints, choices, worths
@@ -26,7 +27,7 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True)
 class PriceCertificate(OwnCertificate):
-    r"""A proof that no schedule has more utility, energy taken off, than ``claim``.
+    r"""A proof that no schedule has more utility, energy taken off, or a smaller largest ratio, than ``claim``.
 
     Weak duality: at prices :math:`\lambda \ge 0` of resources in slots, all of them cost
     :math:`\sum_{tr} \lambda_{tr} C_r`, and a schedule's objective is no more than that and, of every job, what its
@@ -37,6 +38,9 @@ class PriceCertificate(OwnCertificate):
     moves at the same width; of one whose speed depends on the type of accelerators, where each type has prices of its
     own, those of widths on classes of types (:func:`~ddlopt.models.scheduling.certificate.typed.typed_beaten`).
     Placement, networks and pieces are relaxed.
+
+    A ratio is a deadline for every job: if prices tell that of I jobs fewer than I can end while their ratios are below
+    ``claim``, no schedule has a smaller largest ratio.
 
     Parameters
     ----------
@@ -76,9 +80,13 @@ class PriceCertificate(OwnCertificate):
         Raises
         ------
         NotApplicableError
-            If the objective is not utility, or numbers might overflow.
+            If the objective is another one, or numbers might overflow.
         """
-        if instance.objective != "utility":
+        claim, said = self.claim, "utility"
+        if instance.objective == "finish_time_fairness":
+            claim, said = Fraction(len(instance.jobs) - 1), "jobs with smaller ratios"
+            instance = in_time(instance, self.claim)
+        elif instance.objective != "utility":
             raise NotApplicableError(f"prices are no proof for objective '{instance.objective}'")
         cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
         slots, resources, jobs = instance.slots, len(cluster.capacity), len(instance.jobs)
@@ -88,9 +96,9 @@ class PriceCertificate(OwnCertificate):
             raise RefutedError(f"'{instance.name}' has {jobs} jobs, but the proof has {len(self.surplus)}")
         income = sum(c * sum(row[r] for row in self.prices) for r, c in enumerate(cluster.capacity))
         bound = self._on_grid(instance, Fraction(income + sum(self.surplus)) / self.scale)
-        if bound > self.claim:
-            told = f"{float(bound):.12g}, more than the claim of {float(self.claim):.12g}"
-            raise RefutedError(f"the prices bound the utility of '{instance.name}' by {told}")
+        if bound > claim:
+            told = f"{float(bound):.12g}, more than the claim of {float(claim):.12g}"
+            raise RefutedError(f"the prices bound the {said} of '{instance.name}' by {told}")
         cases = 0
         for place, most in enumerate(self.surplus):
             if expired():

@@ -2,30 +2,30 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
-from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
 from ddlopt.solvers.scheduling.job_plans.kept_search import refusal as kept_refusal
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.solvers.scheduling.job_plans.packing import Packer
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
 from ddlopt.solvers.scheduling.job_plans.type_search import TypeSearch
 from ddlopt.solvers.scheduling.job_plans.type_search import refusal as type_refusal
 from ddlopt.solvers.scheduling.lp_guided import LpGuided, choices_of_relaxation
-from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 # Sweeps end when they gain nothing, far earlier.
@@ -34,8 +34,6 @@ _COARSE, _FINE = 5e-7, 1e-8
 """What each plan may be off by in the rounds, and in the last answer at the best prices."""
 _DIVERSE = 12
 """Answers at prices that are off by some per cent, for more plans to choose from."""
-# Attempts of a randomized greedy, of milliseconds each.
-_PACKINGS = 30
 _TO_ROUND = 0.3
 """Part of the time left that the rounds leave for schedules."""
 _TO_GUIDE = 0.4
@@ -89,6 +87,8 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         Seconds for the program in whole plans, at most.
     stalls : int
         Improvements of either kind in a row that may fail.
+    wanted : float, optional
+        The search also ends where no schedule is worth so much; not where types or changes matter.
 
     References
     ----------
@@ -100,6 +100,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     gap: float | None = None
     integer_s: float = 30.0
     stalls: int = 100
+    wanted: float | None = None
 
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
@@ -153,9 +154,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         return clock.best_bound(instance.sense)
 
 
-def best_prices(instance: SchedulingInstance, start: Schedule, clock: Clock) -> Floats:
+def best_prices(instance: SchedulingInstance, start: Schedule | None, clock: Clock) -> Floats:
     """(T, R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
-    if instance.changes_cost or instance.runs_are_long:
+    if start is not None and (instance.changes_cost or instance.runs_are_long):
         return best_kept_prices(instance, start, clock)
     search = _Search(JobPlans(), instance, clock, 0)
     try:
@@ -195,7 +196,7 @@ class _Search:
         self.firsts: Ints = np.array([span.first for span in spans])
         self.master = PlanMaster(np.outer(self.lengths, self.pricing.capacity).ravel(), len(instance.jobs))
         self.known: dict[Any, int] = {}
-        self.value, self.bound = -math.inf, math.inf
+        self.value, self.bound, self.prices_bound = -math.inf, math.inf, math.inf
         self.widths: Ints = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         self.fractions: Floats = np.zeros(self.widths.shape)
         self.centre: Floats = np.zeros(0)
@@ -205,7 +206,12 @@ class _Search:
     def is_done(self) -> bool:
         """Whether the best schedule is as near to the bound as is wanted, or the time is up."""
         near = self.bound - self.value <= self.gap * abs(self.value)
-        return near or self.clock.expired
+        return near or self.is_refuted or self.clock.expired
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether no schedule is worth what was wanted."""
+        return self.options.wanted is not None and self.bound < self.options.wanted
 
     def begin(self, start: Schedule | None) -> None:
         """The greedy over slots, and the start."""
@@ -230,8 +236,9 @@ class _Search:
     def _price(self, prices: Floats, slack: float = _COARSE) -> PlanAnswer:
         """Plans at (rows,) prices of the intervals' capacities."""
         answer = self.pricing.answer(self.by_slot(prices), slack)
-        if answer.bound < self.bound:
-            self.bound, self.centre = answer.bound, prices
+        if answer.bound < self.prices_bound:
+            self.prices_bound, self.centre = answer.bound, prices
+            self.bound = on_grid(self.instance, answer.bound)
             self.clock.report(self.value, self.bound)
         return answer
 
@@ -275,7 +282,8 @@ class _Search:
         while True:
             optimum = self.master.solve()
             rounds += 1
-            if self.clock.left_s <= reserve_s or self.bound - optimum.value <= self.tolerance * abs(self.bound):
+            near = self.prices_bound - optimum.value <= self.tolerance * abs(self.bound)
+            if near or self.is_refuted or self.clock.left_s <= reserve_s:
                 break
             if not self._add(self._price((self.centre + optimum.prices) / 2).widths) and not self._add(
                 self._price(optimum.prices).widths
@@ -322,7 +330,7 @@ class _Search:
 
     def _packed(self, plans: list[Plan]) -> Ints:
         """(T, I) widths of plans, where they fit; of several ways the one that leaves the fewest workers out."""
-        packer = _Packer(self.instance, self.rng)
+        packer = Packer(self.instance, self.rng)
         widths = np.zeros(self.widths.shape, dtype=np.int64)
         for k, first in enumerate(self.firsts.tolist()):
             mine = slice(first, first + int(self.lengths[k]))
@@ -353,51 +361,3 @@ class _Search:
             self._offer(self.slots.worth(widths), widths)
             failed = 0 if self.value > before else failed + 1
         self.figures["windows_tried"] = windows.tried
-
-
-class _Packer:
-    """Puts given widths of jobs into the slots of an interval, a job once in each slot."""
-
-    def __init__(self, instance: SchedulingInstance, rng: np.random.Generator) -> None:
-        self._jobs = len(instance.jobs)
-        bound = PoolBound(instance)
-        self._costs, self._capacity = bound.costs[0], bound.capacities[0]
-        self._rng = rng
-
-    def pack(self, wanted: Mapping[int, list[int]], slots: int) -> Ints:
-        """(slots, I) widths."""
-        fewest, best = math.inf, np.zeros((slots, self._jobs), dtype=np.int64)
-        total = sum(map(sum, wanted.values()))
-        for attempt in range(_PACKINGS):
-            urgency = 0.5 if attempt == 0 else float(self._rng.uniform(0.1, 3.0))
-            widths = self._attempt({job: sorted(some) for job, some in wanted.items()}, slots, urgency)
-            missing = total - int(widths.sum())
-            if missing < fewest:
-                fewest, best = missing, widths
-            if not missing:
-                break
-        return best
-
-    def _attempt(self, left: dict[int, list[int]], slots: int, urgency: float) -> Ints:
-        """Slot after slot the fullest knapsack, of jobs first that need most of the slots left."""
-        widths = np.zeros((slots, self._jobs), dtype=np.int64)
-        for t in range(slots):
-            jobs = list(left)
-            if not jobs:
-                break
-            gains = []
-            for job in jobs:
-                part = len(left[job]) / (slots - t)
-                row = np.full(max(left[job]) + 1, -np.inf)
-                row[0] = 0.0
-                for width in set(left[job]):
-                    row[width] = width * (1 + urgency * part) + (1000.0 if part >= 1 else 0.0)
-                gains.append(row)
-            _, chosen = best_widths(gains, self._costs[jobs], self._capacity)
-            for job, width in zip(jobs, chosen.tolist(), strict=True):
-                if width:
-                    widths[t, job] = width
-                    left[job].remove(width)
-                    if not left[job]:
-                        del left[job]
-        return widths

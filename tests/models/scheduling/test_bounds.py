@@ -43,6 +43,23 @@ FEATURES = {
 }
 
 
+def test_where_jobs_count_whole_a_bound_is_a_sum_of_their_values():
+    asked = random_instance(np.random.default_rng(2), jobs=3, utilities=("all_or_nothing",))
+
+    def with_values(*values, **changed):
+        jobs = (
+            job.model_copy(update={"utility": AllOrNothing(value=value)})
+            for job, value in zip(asked.jobs, values, strict=True)
+        )
+        return asked.model_copy(update={"jobs": tuple(jobs), **changed})
+
+    assert bounds_module.on_grid(with_values(1, 1, 1), 2.75) == pytest.approx(2, rel=1e-11)
+    assert bounds_module.on_grid(with_values(1.5, 3, 1.5), 5.9) == pytest.approx(4.5, rel=1e-11)
+    assert bounds_module.on_grid(with_values(0.1, 0.1, 0.1), 0.1 + 0.1) >= 0.1 + 0.1
+    assert bounds_module.on_grid(with_values(1, 1, 1, energy_price_per_j=1.0), 2.75) == 2.75
+    assert bounds_module.on_grid(random_instance(np.random.default_rng(2)), 2.75) == 2.75
+
+
 @for_each("cases", [4, slow(30)])
 @for_each("features", FEATURES)
 def test_no_schedule_is_better(features, cases):

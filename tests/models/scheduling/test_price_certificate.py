@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from refusals import one_line
 from scheduling_brute_force import UTILITIES, brute_force, iteration_s, random_instance
-from volume import for_each
+from volume import for_each, slow
 
 import ddlopt
 from ddlopt import instances, proofs
@@ -22,6 +22,7 @@ from ddlopt.models.scheduling.certificate.certificate import offer
 from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.certificate.typed import TypedCluster, typed_beaten
+from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.solvers.scheduling import kept_runs
 from ddlopt.solvers.scheduling.prove import prove
@@ -235,6 +236,46 @@ def test_where_jobs_count_whole_the_bound_is_rounded_to_what_values_add_up_to():
     less = PriceCertificate("alike", instance.digest, claim - Fraction(1, 10), SCALE, free, surplus)
     with one_line(RefutedError, "the prices bound the utility of 'alike'"):
         proofs.check(instance, less)
+
+
+@for_each("seed", [*range(8), *map(slow, range(8, 60))])
+def test_a_ratio_above_the_optimum_is_never_proven_and_what_is_proven_holds(seed):
+    instance = random_instance(
+        np.random.default_rng(seed),
+        slots=4,
+        places=((3,), (2, 2))[seed % 2],
+        objective="finish_time_fairness",
+        min_workers=seed % 3 == 0,
+        preemptive=seed % 4 != 1,
+        change=seed % 4 == 2,
+    )
+    found = brute_force(instance)
+    if found is None:
+        return
+    optimum = Fraction(found.objective)
+    assert prove(instance, found.schedule, optimum * (1 + Fraction(1, 10**6)), lambda: False) is None
+    # One slot is less than any job takes that has a ratio.
+    least = min(1 / (fair_s(instance, job, Fraction) / 10) for job in range(len(instance.jobs)))
+    for target in (least, optimum * (1 - Fraction(1, 10**6))):
+        proof = prove(instance, found.schedule, target, lambda: False)
+        assert proof is None or ddlopt.check_certificate(instance, proof).bound == target
+
+
+def test_deadlines_prove_a_ratio():
+    """No schedule has a ratio below 9/17, and the same prices prove no larger one."""
+    instance = instances.load("scheduling/fairness-bursty-j40-g16")
+    best = instances.best("scheduling/fairness-bursty-j40-g16")
+    proof = prove(instance, best, Fraction(9, 17), lambda: False)
+    assert proof is not None
+    assert ddlopt.check_certificate(instance, proof).bound == Fraction(9, 17)
+    more = PriceCertificate(instance.name, instance.digest, Fraction(8, 15), proof.scale, proof.prices, proof.surplus)
+    with one_line(RefutedError, "a plan of job"):
+        proofs.check(instance, more)
+    cheaper = PriceCertificate(
+        instance.name, instance.digest, Fraction(9, 17), proof.scale, proof.prices, [proof.scale] * len(instance.jobs)
+    )
+    with one_line(RefutedError, "the prices bound the jobs with smaller ratios of"):
+        proofs.check(instance, cheaper)
 
 
 def test_too_many_plans_are_given_up(monkeypatch):

@@ -47,6 +47,15 @@ def test_a_gang_waits_that_has_time():
     assert Gadget().solve(asked, Limits()).objective >= 1
 
 
+@pytest.mark.slow
+def test_plans_tell_that_not_all_deadlines_can_be_met():
+    """They refute 19/36 and meet 9/17, with no ratio between; the exact model does neither in a minute."""
+    found = FairDeadlines().solve(load("scheduling/fairness-bursty-j40-g16"), Limits(time_s=120))
+    assert found.objective == pytest.approx(9 / 17)
+    assert found.bound == pytest.approx(9 / 17)
+    assert found.details["models_solved"] == 0
+
+
 def test_a_start_is_never_lost():
     asked = load("scheduling/fairness-gangs-j38-g32")
     start = FairDeadlines(exact=False).solve(asked, Limits()).solution

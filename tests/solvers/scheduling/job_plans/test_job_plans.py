@@ -11,8 +11,9 @@ from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.job_plans import job_plans
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, _Packer
+from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.job_plans.master import Plan, PlanMaster
+from ddlopt.solvers.scheduling.job_plans.packing import Packer
 from ddlopt.solvers.scheduling.lp_guided import LpGuided
 
 FEATURES = {
@@ -115,7 +116,7 @@ def test_packs_what_fits_and_only_that():
     jobs = tuple(Job(name=f"{i}", max_workers=3, timing=timing, minibatches=1e3, utility=Capped()) for i in range(4))
     servers = (ServerGroup(capacity={"gpu": 3}),)
     instance = SchedulingInstance(name="pack", slots=4, slot_s=1, servers=servers, jobs=jobs)
-    packer = _Packer(instance, np.random.default_rng(0))
+    packer = Packer(instance, np.random.default_rng(0))
     wanted = {0: [2, 1, 2, 1], 1: [1, 1], 2: [2, 2]}
     widths = packer.pack(wanted, 4)
     assert (widths.sum(axis=1) <= 3).all()
