@@ -17,6 +17,7 @@ from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.scheduling.job_plans.job_windows import JobWindows
 from ddlopt.solvers.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
 from ddlopt.solvers.scheduling.job_plans.kept_search import refusal as kept_refusal
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
@@ -60,10 +61,12 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     :class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing` makes any prices a bound. The
     first prices are those of the combinatorial bound; later ones are drawn towards the best so far (smoothing).
 
-    Schedules come from the fractions by sweeps of exact knapsacks over the slots, then from the program in whole plans
-    (:math:`\lambda` integer), packed into slots and swept. A schedule that is not near enough to the bound is then
-    improved over and over: some slots go back to the fractions, and are swept in random order with all others; then
-    some slots at a time are given their best widths together, by the model
+    Schedules come from the fractions by sweeps of exact knapsacks over the slots. Some jobs at a time are then given
+    their best plans together, beside those of all others
+    (:class:`~ddlopt.solvers.scheduling.job_plans.job_windows.JobWindows`), packed into slots and swept; and all jobs
+    by the program in whole plans (:math:`\lambda` integer). A schedule that is not near enough to the bound is improved
+    over and over: some slots go back to the fractions, and are swept in random order with all others; then jobs at a
+    time again, and some slots at a time, by the model
     :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` of these alone.
 
     Where speeds depend on the type of accelerators, capacities are those of each type, and a plan says on which types
@@ -141,6 +144,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
             optimum = search.generate()
             search.round(optimum)
             search.improve(self.stalls // 4)
+            search.improve_jobs(self.stalls // 10)
             search.choose_whole_plans()
             search.improve(self.stalls)
             search.improve_windows()
@@ -200,6 +204,9 @@ class _Search:
         self.widths: Ints = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         self.fractions: Floats = np.zeros(self.widths.shape)
         self.centre: Floats = np.zeros(0)
+        self.values: Floats = np.zeros(len(instance.jobs))
+        self.packer = Packer(instance, self.rng)
+        self.by_jobs = JobWindows(self.pricing, self.firsts, self.lengths, self.rng)
         self.figures: dict[str, Any] = {}
 
     @property
@@ -237,7 +244,7 @@ class _Search:
         """Plans at (rows,) prices of the intervals' capacities."""
         answer = self.pricing.answer(self.by_slot(prices), slack)
         if answer.bound < self.prices_bound:
-            self.prices_bound, self.centre = answer.bound, prices
+            self.prices_bound, self.centre, self.values = answer.bound, prices, answer.values
             self.bound = on_grid(self.instance, answer.bound)
             self.clock.report(self.value, self.bound)
         return answer
@@ -324,20 +331,28 @@ class _Search:
         self.clock.interrupted |= outcome.interrupted
         if outcome.objective is not None and not self.is_done:
             self.figures["whole_plans"] = outcome.objective
-            widths = self._packed(plans)
-            self._offer(self.slots.worth(widths), widths)
-            self._sweep(self.slots.progress_at(widths))
+            whole = np.zeros_like(self.widths)
+            for plan in plans:
+                whole[:, plan.job] = plan.widths
+            self._pack(whole)
 
-    def _packed(self, plans: list[Plan]) -> Ints:
-        """(T, I) widths of plans, where they fit; of several ways the one that leaves the fewest workers out."""
-        packer = Packer(self.instance, self.rng)
-        widths = np.zeros(self.widths.shape, dtype=np.int64)
-        for k, first in enumerate(self.firsts.tolist()):
-            mine = slice(first, first + int(self.lengths[k]))
-            wanted = {p.job: p.widths[mine][p.widths[mine] > 0].tolist() for p in plans if p.widths[mine].any()}
-            if wanted:
-                widths[mine] = packer.pack(wanted, int(self.lengths[k]))
-        return widths
+    def _pack(self, whole: Ints) -> bool:
+        """Put (T, I) widths that fit into intervals into their slots, and sweep; whether that is a better schedule.
+
+        Intervals that are as in the best schedule stay as they are.
+        """
+        before = self.value
+        widths = self.widths.copy()
+        for first, length in zip(self.firsts.tolist(), self.lengths.tolist(), strict=True):
+            mine = slice(first, first + length)
+            if not np.array_equal(np.sort(whole[mine], axis=0), np.sort(widths[mine], axis=0)):
+                wanted = {
+                    int(i): whole[mine, i][whole[mine, i] > 0].tolist() for i in np.flatnonzero(whole[mine].any(0))
+                }
+                widths[mine] = self.packer.pack(wanted, length)
+        self._offer(self.slots.worth(widths), widths)
+        self._sweep(self.slots.progress_at(widths))
+        return self.value > before
 
     def improve(self, stalls: int) -> None:
         """Put some slots back to the fractions and sweep, until that has failed so often in a row."""
@@ -351,13 +366,35 @@ class _Search:
             better = self._sweep(progress, order=self.rng.permutation(self.instance.slots))
             failed = 0 if better else failed + 1
 
+    def improve_jobs(self, stalls: int) -> None:
+        """Give some jobs at a time their best plans together, until that has failed so often in a row."""
+        failed = 0
+        while not self.is_done and failed < stalls:
+            better = self._pack(self.by_jobs.changed(self.widths, self._losses(), self.clock))
+            failed = 0 if better else failed + 1
+        self.figures["windows_of_jobs"] = self.by_jobs.tried
+
     def improve_windows(self) -> None:
-        """Give some slots at a time their best widths together, until that has failed too often in a row."""
+        """Give some jobs, then some slots, their best widths together, until that has failed too often in a row."""
         windows = SlotWindows(self.instance, self.slots, self.rng)
         failed = 0
         while not self.is_done and failed < self.options.stalls:
             before = self.value
-            widths = windows.improved(self.widths, self.clock)
-            self._offer(self.slots.worth(widths), widths)
+            self.improve_jobs(1)
+            if not self.is_done:
+                widths = windows.improved(self.widths, self.clock)
+                self._offer(self.slots.worth(widths), widths)
             failed = 0 if self.value > before else failed + 1
         self.figures["windows_tried"] = windows.tried
+
+    def _losses(self) -> Floats:
+        """(I,) what each job's plan is worth less than the best one at the best prices."""
+        prices = self.by_slot(self.centre)
+        losses = self.values.copy()
+        for i, job in enumerate(self.instance.jobs):
+            here = np.flatnonzero(self.widths[:, i])
+            widths = self.widths[here, i]
+            progress = float(self.slots.rates(np.full(len(here), i), widths).sum())
+            costs = prices[here] @ self.pricing.demand[i] + self.pricing.worker_cost
+            losses[i] -= float(job.utility.of(min(1.0, progress / job.minibatches))) - float(widths @ costs)
+        return losses

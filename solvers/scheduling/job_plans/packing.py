@@ -1,17 +1,24 @@
 """Widths of jobs that are known for an interval, put into its slots."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 
+import highspy
 import numpy as np
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.prices.knapsack import best_widths
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
 # Attempts of a randomized greedy, of milliseconds each.
 _PACKINGS = 30
+_EXACT_S = 5.0
+"""Seconds for the exact program, which mostly takes a tenth of one."""
+_LARGEST = 20_000
+"""Choices of a width in a slot up to which it is asked."""
 
 
 class Packer:
@@ -24,7 +31,7 @@ class Packer:
         self._rng = rng
 
     def pack(self, wanted: Mapping[int, list[int]], slots: int) -> Ints:
-        """(slots, I) widths."""
+        """(slots, I) widths; those that the greedy does not place all are placed exactly, if that is possible."""
         fewest, best = math.inf, np.zeros((slots, self._jobs), dtype=np.int64)
         total = sum(map(sum, wanted.values()))
         for attempt in range(_PACKINGS):
@@ -34,8 +41,52 @@ class Packer:
             if missing < fewest:
                 fewest, best = missing, widths
             if not missing:
-                break
-        return best
+                return best
+        exact = self._exactly(wanted, slots)
+        return best if exact is None else exact
+
+    def _exactly(self, wanted: Mapping[int, list[int]], slots: int) -> Ints | None:
+        """All widths in slots; None if that is impossible, or not found in time.
+
+        A job that has the same width in all slots has it there, and each width of the others is in as many slots as it
+        is wanted: at most one width of a job in a slot, no more workers than there is room for.
+        """
+        widths = np.zeros((slots, self._jobs), dtype=np.int64)
+        counts = {job: Counter(some) for job, some in wanted.items()}
+        for job in [job for job, count in counts.items() if slots in count.values()]:
+            widths[:, job] = next(iter(counts.pop(job)))
+        room = float(self._capacity - widths[0] @ self._costs)
+        if slots * sum(map(len, counts.values())) > _LARGEST:
+            return None
+        model = SilentHighs()
+        for name, value in {"threads": 1, "time_limit": _EXACT_S}.items():
+            model.setOptionValue(name, value)
+        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
+
+        def rows(count: int, low: float, high: float) -> int:
+            first: int = model.getNumRow()
+            for _ in range(count):
+                model.addRow(low, high, 0, *nothing)
+            return first
+
+        rows(slots, -highspy.kHighsInf, room)
+        placed = []
+        for job, count in counts.items():
+            once = rows(slots, 0.0, 1.0)
+            for width, times in count.items():
+                often = rows(1, times, times)
+                for t in range(slots):
+                    where = np.array([t, once + t, often], dtype=np.int32)
+                    model.addCol(0.0, 0.0, 1.0, 3, where, np.array([width * self._costs[job], 1.0, 1.0]))
+                    model.changeColIntegrality(len(placed), highspy.HighsVarType.kInteger)
+                    placed.append((t, job, width))
+        model.run()
+        if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        for (t, job, width), value in zip(placed, model.getSolution().col_value, strict=True):
+            if value > 0.5:
+                widths[t, job] = width
+        return widths
 
     def _attempt(self, left: dict[int, list[int]], slots: int, urgency: float) -> Ints:
         """Slot after slot the fullest knapsack, of jobs first that need most of the slots left."""

@@ -9,8 +9,9 @@ from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.job_plans import job_plans
+from ddlopt.solvers.scheduling.job_plans import job_plans, packing
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.job_plans.master import Plan, PlanMaster
 from ddlopt.solvers.scheduling.job_plans.packing import Packer
@@ -125,6 +126,45 @@ def test_packs_what_fits_and_only_that():
     # Three jobs of two workers in two slots of three places: an area that is enough, and only two of them fit.
     widths = packer.pack({0: [2], 1: [2], 2: [2]}, 2)
     assert sorted(widths.sum(axis=1).tolist()) == [2, 2]
+
+
+def test_packs_exactly_what_a_greedy_cannot(monkeypatch):
+    """Widths are drawn from full slots, so that all of them fit, with no place to spare."""
+    monkeypatch.setattr(packing, "_PACKINGS", 0)
+    rng = np.random.default_rng(5)
+    timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+    jobs = tuple(Job(name=f"{i}", max_workers=8, timing=timing, minibatches=1e3, utility=Capped()) for i in range(12))
+    servers = (ServerGroup(count=2, capacity={"gpu": 8}),)
+    instance = SchedulingInstance(name="full", slots=9, slot_s=1, servers=servers, jobs=jobs)
+    drawn = np.zeros((9, 12), dtype=np.int64)
+    for row in drawn:
+        for job in rng.permutation(12):
+            row[job] = min(rng.integers(1, 9), 16 - row.sum())
+    wanted = {job: drawn[:, job][drawn[:, job] > 0].tolist() for job in range(12)}
+    widths = Packer(instance, rng).pack(wanted, 9)
+    assert (widths.sum(axis=1) == 16).all()
+    assert all(sorted(widths[:, job][widths[:, job] > 0]) == sorted(some) for job, some in wanted.items())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, *map(slow, range(3, 60))])
+def test_a_window_of_all_jobs_is_the_optimum_but_for_slots(seed):
+    """In intervals of a slot each it is the optimum; in longer ones no schedule is better."""
+    instance = random_instance(
+        np.random.default_rng(seed), utilities=tuple(UTILITIES), deadlines=seed % 2 == 0, min_workers=seed % 3 == 0
+    )
+    best = brute_force(instance).objective
+    search = job_plans._Search(JobPlans(), instance, Clock(Limits(), None), 0)
+    search.begin(None)
+    search.generate()
+    search.by_jobs.size = float(len(instance.jobs))
+    found = search.by_jobs.changed(search.widths, search._losses(), search.clock)
+    worth = search.slots.worth(found)
+    assert worth >= best * (1 - 1e-3)
+    if (search.lengths == 1).all():
+        assert worth <= best * (1 + 1e-9)
+    search._pack(found)
+    assert search.slots.worth(search.widths) <= best * (1 + 1e-9)
+    search.master.close()
 
 
 @pytest.mark.slow
