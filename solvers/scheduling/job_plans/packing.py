@@ -70,7 +70,7 @@ class Packer:
             return first
 
         rows(slots, -highspy.kHighsInf, room)
-        placed = []
+        placed: list[tuple[int, int, int]] = []
         for job, count in counts.items():
             once = rows(slots, 0.0, 1.0)
             for width, times in count.items():
