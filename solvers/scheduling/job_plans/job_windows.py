@@ -12,9 +12,8 @@ from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_JOBS = 6.0
-"""In the first window; later ones have more where that was easy."""
-_FEWEST = 3.0
+_JOBS, _FEWEST = 6.0, 3.0
+"""In the first window, and at least; later ones have more where that was easy."""
 # Of a utility: their error is far below the gap of a window.
 _TANGENTS = 60
 # A window that takes longer was too large, one that takes less could have been larger.
@@ -64,7 +63,7 @@ class JobWindows:
             What each plan is worth less than the best one, at the best prices.
         """
         losses = np.maximum(losses, 0.0)
-        weights = _BY_CHANCE + np.sqrt(losses / max(losses.sum(), 1e-300))
+        weights = _BY_CHANCE + np.sqrt(losses / (losses.sum() or 1.0))
         free = np.argsort(-self._rng.random(len(losses)) * weights)[: round(self.size)].tolist()
         self.tried += 1
         program = _Program(min(_WINDOW_S, clock.left_s), self._instance)
