@@ -129,6 +129,8 @@ class Search:
         """Choices whose bytes suit whole ports, before there are any cuts, each of which makes that program slower."""
         if self.best is None or self.done:
             return
+        if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
+            self._ask({}, Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE), self.best_s, 2.0, _SOLVED_NODES)
         limits = Limits(self._seconds(1 / 4), max(self._fine_gap, _OPENING_GAP))
         proposal = self._ask({}, limits, self.best_s, _OPENING_DETOUR, _OPENING_NODES)
         if proposal.choices is None or self.done:
@@ -168,8 +170,7 @@ class Search:
         """On the iteration time of every plan."""
         known = {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
         rate = self.instance.link_bandwidth_bytes_per_s
-        certified = max((proposal.certified_s(known, rate) for proposal in self.proposals), default=0.0)
-        return max(self.floor_s, certified)
+        return max([self.floor_s, *(proposal.certified_s(known, rate) for proposal in self.proposals)])
 
     def _candidate(self, choices: Choices) -> tuple[Candidate, bool]:
         """The candidate of these choices, or one that sends the same; and whether it is new."""
@@ -354,8 +355,7 @@ class Search:
         """Those of the incumbent, where a search can begin from them."""
         if self.best is None or self.instance.servers > SEARCHED_SERVERS or self.best.answer.design is None:
             return None
-        unbound = {"rings": (), "routes": (), "instance_digest": None}
-        return self.best.answer.design.model_copy(update=unbound)
+        return self.best.answer.design.model_copy(update={"rings": (), "routes": (), "instance_digest": None})
 
     def _update(self, candidate: Candidate, answer: Answer) -> bool:
         """Note an answer; whether it is the new incumbent."""
