@@ -174,6 +174,8 @@ def weigh(
 def eliminate(buckets: Buckets, count: Ints, cost: Floats, tables: Floats, chosen: Ints) -> float:
     """At most the least cost of all plans, that of a plan if no group has several chunks; costs are overwritten.
 
+    Choices of infinite cost are left out.
+
     ``chosen`` (groups,) gets the plan that is least as far as seen from one group after the other.
     """
     groups, sum_s = len(buckets.order), 0.0
@@ -205,6 +207,8 @@ def _hand_on(buckets: Buckets, chunk: int, group: int, part: float, count: Ints,
     one, other, size = buckets.one[chunk], buckets.other[chunk], count[group]
     at = buckets.table_at[buckets.one_table[chunk]]
     for a in range(count[one]):
+        if cost[one, a] == np.inf:
+            continue
         if other < 0:
             least_s = np.inf
             for c in range(size):
@@ -214,6 +218,8 @@ def _hand_on(buckets: Buckets, chunk: int, group: int, part: float, count: Ints,
         at_other = buckets.table_at[buckets.other_table[chunk]]
         at_both = buckets.table_at[buckets.both_table[chunk]] + a * count[other]
         for b in range(count[other]):
+            if cost[other, b] == np.inf:
+                continue
             least_s = np.inf
             for c in range(size):
                 own_s = cost[group, c] * part + tables[at + a * size + c] + tables[at_other + b * size + c]
