@@ -1,8 +1,9 @@
 """All-to-all traffic: all links with few hops are listed, so that others are known to have many."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +12,17 @@ from scipy.sparse.csgraph import floyd_warshall
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.evaluate import evaluate
 from ddlopt.models.topology.hops.certificate import LONGEST
-from ddlopt.models.topology.hops.listing import KERNELS, Ints, Listing, least_hops, not_listed
+from ddlopt.models.topology.hops.listing import (
+    KERNELS,
+    Ints,
+    Listing,
+    bytes_beyond,
+    bytes_times_length,
+    not_listed,
+)
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -21,9 +30,12 @@ from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balanc
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.path_kernels import capacities
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.link_exchange.starts import planes_table
 
 _STEP = 2
 """By how much more than before hops may exceed the least in the next list, so that there is always a bound."""
+_FASTER = 8
+"""Of the excess, the part that the step is where that is more: all-reduces may be worth a thousand hops."""
 _QUICK = Effort(sweeps=30, sharpest=500.0, kicks=0, columns=1, tolerance=1e-4)
 
 
@@ -31,20 +43,19 @@ _QUICK = Effort(sweeps=30, sharpest=500.0, kicks=0, columns=1, tolerance=1e-4)
 class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
     r"""Proves how far all-to-all traffic is from the Moore bound, by listing the links whose hops are close to it.
 
-    All pairs of servers exchange :math:`\tau` bytes. Let :math:`H_0` be the least hops that the Moore bound allows all
-    pairs together. A design with :math:`H_0 + e` hops loads a link with at least :math:`(H_0 + e)\,\tau / (n d)`. All
-    regular digraphs with at most e more hops are listed, up to their numbering, and each is routed, with the dual
-    values of its routing as proof of its load. So either one of these is best, or the load is that of :math:`e + 1` at
-    least. e is raised until that reaches the best design.
+    All pairs of servers exchange :math:`\tau` bytes, and there may be all-reduces of all servers, in which each sends c
+    bytes over at least one link. Let :math:`H_0` be the least hops that the Moore bound allows all pairs together. A
+    design with :math:`H_0 + e` hops loads a link with at least :math:`c / d + (H_0 + e)\,\tau / (n d)`. All regular
+    digraphs, with duplex optics graphs, with at most e more hops are listed, up to their numbering, and each is routed,
+    with the dual values of its routing as proof of its load. So either one of these is best, or the load is that of
+    :math:`e + 1` at least. e is raised until that reaches the best design.
 
     *Listing.* Servers are numbered breadth first from one with no more excess hops than the mean, and get their links
     in this order. After each it is counted how many servers each server can reach, and be reached from, within
     h hops at most; what is missing from the Moore bound, over all h, is excess. Among servers found by the same one,
     those come first that find more. Copies with other numbers are told by their canonical numbering.
 
-    Adding links hurts nobody, and one-way links can be added until all ports are in use, see
-    :func:`~ddlopt.models.topology.integer_instance.always_filled`; where links may not be parallel, those with parallel
-    ones are a relaxation.
+    That all ports are in use hurts nobody, see :func:`~ddlopt.models.topology.hops.listing.not_listed`.
 
     The Moore bound on hops is folklore; the enumeration is ours.
 
@@ -72,7 +83,7 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
         return (*self.kernels, *LinkExchange().kernels_for(instance))
 
     def refuses(self, instance: TopologyInstance) -> str | None:
-        """Anything but all-to-all traffic over one-way links with forwarding, and too many sets of neighbours."""
+        """Anything but all-to-all traffic and all-reduces of all servers with forwarding, and too many neighbours."""
         return not_listed(instance)
 
     def find(self, instance: TopologyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
@@ -104,8 +115,7 @@ class Search:
     def __init__(self, instance: TopologyInstance, clock: Clock) -> None:
         self.instance, self.clock, self.job = instance, clock, Job(instance)
         self.n, self.d = instance.servers, instance.degree
-        self.unit = float(instance.traffic_bytes.max())
-        self.least_hops = least_hops(self.n, self.d)
+        self.least_bytes = max(congestion_bounds(instance).values())
         self.best: TopologyDesign | None = None
         self.best_bytes = inf
         self.least_listed = inf
@@ -123,25 +133,27 @@ class Search:
         bound = self.instance.iteration_time_s(self.proven_bytes)
         self.clock.report(self.instance.iteration_time_s(self.best_bytes), bound)
 
-    def with_excess(self, excess: int) -> float:
-        """Bytes on the busiest link of a design with so many hops beyond the least."""
-        return (self.least_hops + excess) * self.unit / (self.n * self.d)
-
     @property
     def proven_bytes(self) -> float:
         """A bound on the load of every design."""
-        return min(self.best_bytes, self.least_listed, self.with_excess(self.excess + 1))
+        listed = min(self.least_listed, float(bytes_beyond(self.instance, self.excess)))
+        return min(self.best_bytes, max(self.least_bytes, listed))
 
     @property
     def target_bytes(self) -> float:
         """A load that no design is to stay below for the proof to be complete."""
-        return self.best_bytes * (1 - self.clock.gap)
+        return self.best_bytes - self.gap_bytes(self.instance.iteration_time_s(self.best_bytes))
+
+    def gap_bytes(self, seconds: float) -> float:
+        """What a link carries in the part of so many seconds that a gap may have."""
+        return self.clock.gap * seconds * self.instance.link_bandwidth_bytes_per_s
 
     def run(self) -> None:
         """List more and more until nothing better is left, or the time is up."""
-        while self.with_excess(self.excess + 1) < self.target_bytes and self.least_listed >= self.target_bytes:
-            enough = ceil(self.target_bytes * self.n * self.d / self.unit) - self.least_hops - 1
-            most = min(self.excess + _STEP, max(enough, self.excess + 1))
+        while self.proven_bytes < self.target_bytes <= self.least_listed:
+            most, step = self.excess + 1, max(_STEP, self.excess // _FASTER)
+            while most < self.excess + step and float(bytes_beyond(self.instance, most)) < self.target_bytes:
+                most += 1
             least = min((self._load(out) for out in self._digraphs(most)), default=inf)
             self.least_listed = min(self.least_listed, least)
             if self.clock.expired:
@@ -151,7 +163,7 @@ class Search:
 
     def _digraphs(self, most: int) -> Iterator[Ints]:
         """Those with at most so many excess hops that were not met before, as servers that each server leads to."""
-        listing = Listing(self.n, self.d, most)
+        listing = Listing(self.n, self.d, most, self.instance.optics == "duplex")
         for key, heads in listing.digraphs(lambda: self.clock.expired):
             if key not in self.known:
                 self.known.add(key)
@@ -162,8 +174,9 @@ class Search:
         """A bound on the load of these links, which is their load unless it is above the target."""
         return self.proof(heads)[0]
 
-    def proof(self, heads: Ints) -> tuple[float, Ints]:
-        """The same, with (n, d) whole lengths of links that prove it."""
+    def proof(self, heads: Ints) -> tuple[float, Ints, Ints]:
+        """The same, with (n, d) far ends of links and whole lengths of these that prove it."""
+        heads = self._in_planes(heads)
         found = balance(self.job, heads, None, _QUICK)
         proven = self._metric_bound(found)
         if proven[0] < self.target_bytes:
@@ -171,7 +184,15 @@ class Search:
             proven = self._metric_bound(found)
         if found.congestion_bytes < self.best_bytes:
             self.offer(found.design())
-        return proven
+        return proven[0], heads, proven[1]
+
+    def _in_planes(self, heads: Ints) -> Ints:
+        """Duplex links in columns that are planes, where there are some: without, they are no design but a bound."""
+        if self.instance.optics == "one_way":
+            return heads
+        count = Counter((v, w) for v, row in enumerate(heads.tolist()) for w in row if v < w)
+        table = planes_table(self.instance, count)
+        return heads if table is None else table
 
     def _metric_bound(self, found: Balance) -> tuple[float, Ints]:
         """Bytes times length of the shortest paths over the length of all links, for the better of two lengths.
@@ -188,7 +209,8 @@ class Search:
         for tried in (np.maximum(1, np.rint(each / max(TINY, float(each.max())) * LONGEST)), np.ones(n * d)):
             table = np.full((n, n), inf)
             np.minimum.at(table, ends, tried)
-            bound = float(floyd_warshall(table).sum() * self.unit / tried.sum())
+            distances = floyd_warshall(table).astype(np.int64)
+            bound = float(bytes_times_length(self.instance, distances) / int(tried.sum()))
             if bound > best:
                 best, lengths = bound, tried.astype(np.int64).reshape(n, d)
         return best, lengths

@@ -1,4 +1,4 @@
-"""Writes proofs for all-to-all traffic: digraphs with few hops, with lengths of links from their routing."""
+"""Writes proofs for all-to-all traffic: links with few hops, with their lengths from a routing."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -7,7 +7,7 @@ from math import ceil
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.hops.certificate import HopCertificate
-from ddlopt.models.topology.hops.listing import Listing, least_hops, not_listed
+from ddlopt.models.topology.hops.listing import Listing, bytes_beyond, not_listed
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.topology.hop_enumeration import Search
 
@@ -23,21 +23,22 @@ def prove(
     """The certificate that proves ``target``; None where digraphs are too many, or the time is up."""
     if not_listed(instance) is not None:
         return None
-    n, d, size = instance.servers, instance.degree, Fraction(float(instance.traffic_bytes[0, -1]))
+    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
     seconds = target - (0 if instance.overlap == "full" else Fraction(instance.compute_s))
-    wanted = seconds * Fraction(instance.link_bandwidth_bytes_per_s) / size if size else Fraction(0)
-    excess = ceil(wanted * n * d) - least_hops(n, d) - 1
+    wanted = seconds * Fraction(instance.link_bandwidth_bytes_per_s)
+    hop = bytes_beyond(instance, 2) - bytes_beyond(instance, 0)
+    excess = ceil(2 * (wanted - bytes_beyond(instance, -1)) / hop) - 1
     if excess < 0:
         return None
     search = Search(instance, Asked(expired))
     proofs: dict[bytes, tuple[list[list[int]], list[list[int]]]] = {}
-    listing = Listing(n, d, excess)
+    listing = Listing(n, d, excess, duplex)
     for key, heads in listing.digraphs(expired):
         if key not in proofs:
             # Lengths are improved until they prove this load; a better design met on the way is of no interest.
-            search.best_bytes = float(wanted * size) * (1 + 2 * search.clock.gap)
-            _, lengths = search.proof(heads)
-            proofs[key] = heads.tolist(), lengths.tolist()
+            search.best_bytes = float(wanted) + 2 * search.gap_bytes(float(target))
+            _, links, lengths = search.proof(heads)
+            proofs[key] = links.tolist(), lengths.tolist()
         if len(proofs) > _MOST_DIGRAPHS or listing.sets_tried > _MOST_SETS:
             return None
     if expired():

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.own_certificate import OwnCertificate
 from ddlopt.models.topology.exact_bounds import exact_iteration_s
-from ddlopt.models.topology.hops.listing import Listing, key_of, least_hops, not_listed
+from ddlopt.models.topology.hops.listing import Listing, bytes_beyond, bytes_times_length, key_of, not_listed
 from ddlopt.models.topology.instance import TopologyInstance
 
 Ints = npt.NDArray[np.int64]
@@ -24,29 +24,30 @@ _MOST_EXCESS = 10**6
 
 @dataclass(frozen=True)
 class HopCertificate(OwnCertificate):
-    r"""A proof that all-to-all traffic takes at least ``claim`` seconds over any links.
+    r"""A proof that all-to-all traffic, and all-reduces beside it, take at least ``claim`` seconds over any links.
 
     With :math:`H_0` hops of all pairs by the Moore bound, a design of more than :math:`H_0 + e` hops loads a link with
-    :math:`(H_0 + e + 1)\, \tau / (n d)` bytes at least. The checker lists all others itself, up to their numbering
-    (:class:`~ddlopt.models.topology.hops.listing.Listing`), and finds each in the file, with lengths of its links: over
-    these, all pairs together travel no less than along shortest paths, so some link carries at least
+    what :func:`~ddlopt.models.topology.hops.listing.bytes_beyond` says. The checker lists all others itself, up to
+    their numbering (:class:`~ddlopt.models.topology.hops.listing.Listing`), and finds each in the file, with lengths of
+    its links: over these, nothing travels less than along shortest paths, and no ring of all servers, in which each
+    sends c bytes, is shorter than the shortest, of length R. So some link carries at least
 
     .. math::
-        \tau \sum_{s \ne t} \mathrm{dist}(s, t) \Big/ \sum_{uv} \mathrm{length}_{uv} .
+        \Bigl( \tau \sum_{s \ne t} \mathrm{dist}(s, t) + c R \Bigr) \Big/ \sum_{uv} \mathrm{length}_{uv} .
 
     Parameters
     ----------
     excess : int
         e.
     heads : list of list of list of int
-        Of each digraph, in canonical numbering, the servers that each server's links lead to.
+        Of each digraph the servers that each server's links lead to.
     lengths : list of list of list of int
         Of these links.
     """
 
     format: ClassVar[str] = "ddlopt hop certificate"
     kind: ClassVar[str] = "hops"
-    says: ClassVar[str] = "of the instance, by all digraphs with few hops and whole lengths of their links"
+    says: ClassVar[str] = "of the instance, by all links with few hops and whole lengths of their links"
 
     excess: int
     heads: list[list[list[int]]]
@@ -76,22 +77,20 @@ class HopCertificate(OwnCertificate):
         n, d = instance.servers, instance.degree
         if len(self.heads) != len(self.lengths):
             raise RefutedError(f"{len(self.heads)} digraphs have lengths for {len(self.lengths)}")
-        size = Fraction(float(instance.traffic_bytes[0, -1]))
-        least = Fraction(least_hops(n, d) + self.excess + 1, n * d)
-        known = set()
+        least, known = bytes_beyond(instance, self.excess), set()
         tables = zip(self._tables("heads", n, d), self._tables("lengths", n, d), strict=True)
         for place, (heads, lengths) in enumerate(tables):
             if expired():
                 return 0
-            key, load = _load(place, heads, lengths)
+            key, load = _load(instance, place, heads, lengths)
             known.add(key)
             least = min(least, load)
-        proven = exact_iteration_s(instance, least * size)
+        proven = exact_iteration_s(instance, least)
         if proven < self.claim:
             told = f"{float(proven):.12g} s, less than the claim of {float(self.claim):.12g}"
             raise RefutedError(f"the digraphs prove for '{instance.name}' no more than {told}")
         cases = 0
-        for key, _ in Listing(n, d, self.excess).digraphs(expired):
+        for key, _ in Listing(n, d, self.excess, instance.optics == "duplex").digraphs(expired):
             cases += 1
             if key not in known:
                 raise RefutedError(f"a digraph with at most {self.excess} excess hops is not among those of the proof")
@@ -104,8 +103,8 @@ class HopCertificate(OwnCertificate):
             yield np.array(rows, dtype=np.int64)
 
 
-def _load(place: int, heads: Ints, lengths: Ints) -> tuple[bytes, Fraction]:
-    """The key of a digraph, and bytes of its busiest link at least where all pairs exchange one."""
+def _load(instance: TopologyInstance, place: int, heads: Ints, lengths: Ints) -> tuple[bytes, Fraction]:
+    """The key of a digraph, and bytes of its busiest link at least."""
     n, d = heads.shape
     if heads.max() >= n:
         raise RefutedError(f"heads[{place}] leads to server {heads.max()}, but there are {n}")
@@ -118,7 +117,7 @@ def _load(place: int, heads: Ints, lengths: Ints) -> tuple[bytes, Fraction]:
     for middle in range(n):
         table = np.minimum(table, table[:, middle, None] + table[middle])
     total = int(lengths.sum())
-    return key_of(arcs), Fraction(int(table.sum()), total) if total else Fraction(0)
+    return key_of(arcs), bytes_times_length(instance, table) / total if total else Fraction(0)
 
 
 def _is_table(value: Any) -> bool:

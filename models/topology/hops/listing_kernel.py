@@ -31,43 +31,48 @@ def _size(members: int) -> int:
 
 
 @leaf
-def _least_excess(v: int, n: int, degree: int, near: Ints, open_ends: Ints) -> int:
+def least_excess(v: int, n: int, degree: int, onward: int, near: Ints, open_ends: Ints, free: int) -> int:
     """Hops to v, or from it, beyond those of the Moore bound at least.
 
-    ``near`` has the known neighbours of each server, ``open_ends`` how many it will get besides. Of an unknown one all
-    that can be reached over it is counted as new.
+    ``near`` has the known neighbours of each server, ``open_ends`` how many it will get besides, and ``free`` is the
+    set of those that these may be. Of an unknown one all that can be reached over it is counted as new: it leads to
+    ``onward`` others.
     """
     seen, layer = np.int64(1) << v, np.int64(1) << v
-    reached, unknown, full, size, excess = 0, 0, 0, 1, 0
-    while full < n - 1:
-        size *= degree
+    reached, unknown, full, size, excess = 0, 0, 0, degree, 0
+    while full < n - 1 and size:
         full = min(n - 1, full + size)
-        unknown *= degree
-        following = np.int64(0)
+        size *= onward
+        unknown *= onward
+        following, ends = np.int64(0), 0
         for w in range(n):
             if (layer >> w) & 1:
                 following |= near[w]
-                unknown += open_ends[w]
+                ends += open_ends[w]
         layer = following & ~seen
         seen |= layer
+        if ends:
+            unknown += min(ends, _size(free & ~seen))
         reached += _size(layer) + unknown
         excess += max(0, full - reached)
     while reached < n - 1 and (layer or unknown):
-        unknown *= degree
-        following = np.int64(0)
+        unknown *= onward
+        following, ends = np.int64(0), 0
         for w in range(n):
             if (layer >> w) & 1:
                 following |= near[w]
-                unknown += open_ends[w]
+                ends += open_ends[w]
         layer = following & ~seen
         seen |= layer
+        if ends:
+            unknown += min(ends, _size(free & ~seen))
         reached += _size(layer) + unknown
         excess += max(0, n - 1 - reached)
     return excess if reached >= n - 1 else NEVER
 
 
 @leaf
-def _has_room(n: int, copies: Ints, open_in: Ints) -> bool:
+def has_room(n: int, copies: Ints, open_in: Ints) -> bool:
     """Whether no server would get more links than it takes."""
     for w in range(n):  # noqa: SIM110 (compiled code is written in loops)
         if copies[w] > open_in[w]:
@@ -75,13 +80,26 @@ def _has_room(n: int, copies: Ints, open_in: Ints) -> bool:
     return True
 
 
+@leaf
+def with_ends(n: int, open_ends: Ints) -> int:
+    """The servers that will get more links."""
+    free = np.int64(0)
+    for w in range(n):
+        if open_ends[w]:
+            free |= np.int64(1) << w
+    return free
+
+
 @helper
-def _too_far(n: int, degree: int, most: int, near: Ints, open_ends: Ints) -> bool:
-    """Whether all hops together exceed the Moore bound by more than ``most``."""
-    excess = 0
+def too_far(n: int, degree: int, onward: int, most: int, near: Ints, open_ends: Ints, other_ends: Ints) -> bool:
+    """Whether all hops together exceed the Moore bound by more than ``most``.
+
+    ``other_ends`` is how many links each server will get at their other ends.
+    """
+    excess, free = 0, with_ends(n, other_ends)
     for v in range(n):
         if open_ends[v] < degree:
-            excess += _least_excess(v, n, degree, near, open_ends)
+            excess += least_excess(v, n, degree, onward, near, open_ends, free)
             if excess > most:
                 return True
     return False
@@ -122,7 +140,7 @@ def list_digraphs(
         while k < len(sets):
             # Servers are numbered as they are found.
             fresh = sets[k] >> known
-            if not sets[k] & barred and not fresh & (fresh + 1) and _has_room(n, copies[k], open_in):
+            if not sets[k] & barred and not fresh & (fresh + 1) and has_room(n, copies[k], open_in):
                 break
             k += 1
         if k == len(sets):
@@ -142,9 +160,13 @@ def list_digraphs(
         # Of servers found by the same one that comes first which finds the most.
         if v > 1 and finder[v] == finder[v - 1] and new[v] > new[v - 1]:
             continue
-        if known + new[v] == v + 1 < n or _least_excess(0, n, degree, out, open_out) > most // n:
+        if known + new[v] == v + 1 < n:
             continue
-        if _too_far(n, degree, most, out, open_out) or _too_far(n, degree, most, into, open_in):
+        if least_excess(0, n, degree, degree, out, open_out, with_ends(n, open_in)) > most // n:
+            continue
+        if too_far(n, degree, degree, most, out, open_out, open_in):
+            continue
+        if too_far(n, degree, degree, most, into, open_in, open_out):
             continue
         if v == n - 1:
             for w in range(n):

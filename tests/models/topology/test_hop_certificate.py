@@ -52,12 +52,24 @@ def test_computation_bytes_and_bandwidth_count(overlap):
     assert prove(instance, None, optimum * (1 + Fraction(1, 10**4)), never) is None
 
 
+@pytest.mark.parametrize(("reduced", "optimum"), [(0.0, 4.0), (0.3, 4.13125), (5.0, 6.7578125)])
+def test_duplex_links_beside_an_all_reduce(reduced, optimum):
+    # Optima of the branch and bound, which takes ten seconds for each.
+    groups = [(tuple(range(8)), reduced)] if reduced else []
+    instance = all_to_all(8, 3, optics="duplex", groups=groups, compute_s=1.0)
+    target = (1 + Fraction(optimum)) * NEARLY
+    proof = prove(instance, None, target, never)
+    assert proof is not None
+    assert ddlopt.check_certificate(instance, proof).bound == target
+    assert prove(instance, None, target * (1 + Fraction(1, 10**3)), never) is None
+
+
 @for_each(
     ("instance", "reason"),
     [
-        (all_to_all(4, optics="duplex"), "one-way links"),
-        (all_to_all(4, host_forwarding=False), "one-way links"),
-        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not the same for all pairs"),
+        (all_to_all(5, optics="duplex"), "use all ports"),
+        (all_to_all(4, host_forwarding=False), "use all ports"),
+        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not all servers are alike"),
         (job(np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])), "not the same for all pairs"),
         (all_to_all(40, 4), "sets of 4 neighbours"),
     ],

@@ -8,6 +8,7 @@ from volume import slow
 from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import evaluate
+from ddlopt.models.topology.hops.listing import least_hops
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
@@ -29,6 +30,24 @@ def regular_digraphs(n, degree):
                 yield from extend([*rows, row])
 
     return list(extend([]))
+
+
+def regular_graphs(n, degree):
+    """All symmetric tables with so many links of each server, without loops."""
+    pairs = [(i, j) for i in range(n) for j in range(i)]
+
+    def extend(table, place):
+        if place == len(pairs):
+            if (table.sum(axis=1) == degree).all():
+                yield table.copy()
+            return
+        i, j = pairs[place]
+        for count in range(degree + 1 - max(table[i].sum(), table[j].sum())):
+            table[i, j] = table[j, i] = count
+            yield from extend(table, place + 1)
+        table[i, j] = table[j, i] = 0
+
+    return list(extend(np.zeros((n, n), dtype=np.int64), 0))
 
 
 def ways(n, links):
@@ -55,13 +74,39 @@ def orders_of(table):
     return min(table[np.ix_(order, order)].tobytes() for order in map(list, permutations(range(len(table)))))
 
 
-@pytest.mark.parametrize(("n", "degree", "most"), [(4, 2, 9), (5, 2, 5), slow(5, 2, 12), slow(5, 3, 6)])
-def test_lists_each_digraph_with_few_hops_once(n, degree, most):
-    search = Search(all_to_all(n, degree), Clock(Limits(), None))
+@pytest.mark.parametrize(
+    ("n", "degree", "most", "optics"),
+    [
+        (4, 2, 9, "one_way"),
+        (5, 2, 5, "one_way"),
+        slow(5, 2, 12, "one_way"),
+        slow(5, 3, 6, "one_way"),
+        (4, 3, 9, "duplex"),
+        (6, 3, 5, "duplex"),
+        slow(6, 3, 99, "duplex"),
+        slow(6, 4, 99, "duplex"),
+    ],
+)
+def test_lists_each_digraph_with_few_hops_once(n, degree, most, optics):
+    duplex = optics == "duplex"
+    search = Search(all_to_all(n, degree, optics=optics), Clock(Limits(), None))
     listed = [np.array([np.bincount(row, minlength=n) for row in heads]) for heads in search._digraphs(most)]
-    wanted = {orders_of(table) for table in regular_digraphs(n, degree) if hops(table) - search.least_hops <= most}
+    tables = regular_graphs(n, degree) if duplex else regular_digraphs(n, degree)
+    wanted = {orders_of(table) for table in tables if hops(table) - least_hops(n, degree, duplex) <= most}
     assert len(listed) == len(wanted)
     assert {orders_of(table) for table in listed} == wanted
+
+
+@pytest.mark.parametrize(("n", "degree"), [(4, 2), (6, 2), (4, 3), slow(6, 3)])
+@pytest.mark.parametrize(("optics", "reduced"), [("duplex", 0.0), ("duplex", 0.3), ("duplex", 40.0), ("one_way", 0.3)])
+def test_agrees_with_the_branch_and_bound_beside_an_all_reduce(n, degree, optics, reduced):
+    groups = [(tuple(range(n)), reduced)] if reduced else []
+    instance = all_to_all(n, degree, optics=optics, groups=groups)
+    listed = HopEnumeration(opening=0.05).solve(instance, Limits())
+    proven = method("branch-and-bound", "topology").solve(instance, Limits(time_s=60))
+    assert proven.status is listed.status is Status.OPTIMAL
+    assert listed.objective == pytest.approx(proven.objective, rel=2e-4)
+    assert evaluate(instance, listed.solution, exact=True).feasible
 
 
 @pytest.mark.parametrize(
@@ -106,9 +151,10 @@ def test_refuses_other_traffic():
     uneven[0, 1] = 2
     for instance, reason in (
         (job(uneven), "not the same"),
-        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not the same"),
-        (all_to_all(4, optics="duplex"), "one-way"),
-        (all_to_all(4, host_forwarding=False), "one-way"),
+        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not all servers are alike"),
+        (all_to_all(5, optics="duplex"), "use all ports"),
+        (all_to_all(4, host_forwarding=False), "use all ports"),
+        (job(np.zeros((4, 4)), groups=[(range(4), 3.0)]), "not the same"),
         (all_to_all(40, 4), "sets of 4 neighbours"),
     ):
         with pytest.raises(NotApplicableError, match=reason):
