@@ -87,7 +87,7 @@ def with_ends(n: int, open_ends: Ints) -> int:
     for w in range(n):
         if open_ends[w]:
             free |= np.int64(1) << w
-    return free
+    return int(free)
 
 
 @helper
