@@ -28,12 +28,12 @@ def _after_short(instance: TopologyInstance, solver: str) -> Method:
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
     """The exact method that leaves the least out, and proves the most."""
+    if instance.allreduce_groups and instance.servers <= _REDUCING_SERVERS and instance.host_forwarding:
+        return _branch_and_bound(solver)
     if _hop_enumeration(solver).refuses(instance) is None:
         return _hop_enumeration(solver)
     if not instance.allreduce_groups:
         return (_branch_and_bound if _few_neighbours(instance) else _min_congestion)(solver)
-    if instance.servers <= _REDUCING_SERVERS and instance.host_forwarding:
-        return _branch_and_bound(solver)
     every_ring = _all_rings(solver)
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
