@@ -11,6 +11,9 @@ from ddlopt.arguments import NO_ANSWER, Gap, Json, Name, Seed, Threads, TimeLimi
 if TYPE_CHECKING:
     from ddlopt.models.contracts import Instance
 
+_LONGEST = 60
+"""Of an exact bound in a line; a longer fraction is in the file."""
+
 
 def command(
     name: Name,
@@ -49,10 +52,9 @@ def command(
 def _says(instance: "Instance", proven: Any) -> str:
     """What a proof says, in a line."""
     side = "at least" if instance.sense == "minimize" else "at most"
-    return (
-        f"every solution has {side} {proven.bound} {instance.objective_unit}".rstrip()
-        + f" ({float(proven.bound):.12g})"
-    )
+    near = f"{float(proven.bound):.12g}"
+    exact, near = (str(proven.bound), f" ({near})") if len(str(proven.bound)) <= _LONGEST else (near, "")
+    return f"every solution has {side} {exact} {instance.objective_unit}".rstrip() + near
 
 
 def print_checked(
