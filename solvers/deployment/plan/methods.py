@@ -14,7 +14,7 @@ _FEW_GROUPS = 20
 """With which the makespan bound may be the better one."""
 _TREE = 0.7
 """Part of the time for branch and bound where it may end."""
-_SEARCH = 0.4
+_SEARCH = 0.3
 """Part of the time for the local search where groups are many."""
 
 
