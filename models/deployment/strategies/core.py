@@ -151,6 +151,21 @@ class Core:
         excess: Floats = memory.load(memory.use[memory.start[:-1] + chosen[memory.node]]) - memory.limit
         return excess
 
+    def priced(self, prices: Floats) -> Floats:
+        """(k,) costs of strategies together with what their memory costs at (r,) prices of its rows."""
+        memory = self.memory
+        item, place = self._paying
+        before = np.concatenate(([0.0], np.cumsum(prices)))
+        price = before[memory.high] - before[memory.low]
+        return self.cost + np.bincount(place, weights=price[item] * memory.use, minlength=len(self.cost))
+
+    @cached_property
+    def _paying(self) -> tuple[Ints, Ints]:
+        """Of every usage its item and its strategy."""
+        memory = self.memory
+        item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
+        return item, self.start[memory.node[item]] + np.arange(len(item)) - memory.start[item]
+
     def rounding(self) -> float:
         """What usage may exceed a limit by, relative to it, because of rounding."""
         use = self.memory.use

@@ -94,28 +94,14 @@ class Dual:
         self._width = int(core.counts.max())
         memory = core.memory
         self._items = np.bincount(memory.node, minlength=core.size)
-        self._item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
-        self._place = core.start[memory.node[self._item]] + np.arange(len(self._item)) - memory.start[self._item]
         self._step, self._restarts = _FIRST_STEP, 0
         self._found = self._reached = -inf
         self.cost: Floats = core.cost
 
     def set_prices(self, prices: Floats) -> None:
         """Take prices, as multiples of so small a unit that sums of them are exact."""
-        total = float(prices.sum())
-        if total > 0:
-            grain = 2.0 ** (np.floor(np.log2(total)) - 50)
-            prices = np.floor(prices / grain) * grain
-        self.prices = prices
-        self.cost = self.priced(prices)
-
-    def priced(self, prices: Floats) -> Floats:
-        """(k,) costs of strategies together with what their memory costs."""
-        memory = self.core.memory
-        before = np.concatenate(([0.0], np.cumsum(prices)))
-        price = before[memory.high] - before[memory.low]
-        paid = np.bincount(self._place, weights=price[self._item] * memory.use, minlength=len(self.core.cost))
-        return self.core.cost + paid
+        self.prices = grained(prices)
+        self.cost = self.core.priced(self.prices)
 
     def sweep(self, times: int = 1) -> None:
         """Pass messages forth and back."""
@@ -187,6 +173,16 @@ class Dual:
             self._step = max(_LEAST_STEP, _SHRINKS[self._restarts % len(_SHRINKS)] * self._step)
         self._reached = self.best
         self.set_prices(prices)
+
+
+def grained(prices: Floats) -> Floats:
+    """Prices as multiples of so small a unit that sums of them are exact."""
+    total = float(prices.sum())
+    if not total > 0:
+        return prices
+    grain = 2.0 ** (np.floor(np.log2(total)) - 50)
+    found: Floats = np.floor(prices / grain) * grain
+    return found
 
 
 def rounded_up(bound: float) -> float:

@@ -2,9 +2,8 @@
 
 To eliminate a node is to put, in place of all costs that depend on it, their least for each choice of its neighbours.
 With one or two neighbours (leaves, and nodes between two others) what comes of it is a cost of a node or of an edge, so
-the rest is again a graph of strategies. With more it is a table over more nodes; then the largest table that occurs is
-exponential in the width of the order, here that of least tables. Where all nodes can be eliminated this solves the
-problem: it is dynamic programming over a tree decomposition.
+the rest is again a graph of strategies. All nodes, with prices in place of memory, are a matter of
+:mod:`ddlopt.models.deployment.strategies.junction_tree`.
 
 References
 ----------
@@ -58,9 +57,7 @@ class Rest:
         return chosen
 
 
-def eliminate(
-    core: Core, cost: Floats, most_neighbours: int | None, largest: float, memory_free: bool = True, keep: int = 0
-) -> Rest:
+def eliminate(core: Core, most_neighbours: int, largest: float, keep: int) -> Rest:
     """Eliminate nodes, those first that need the smallest tables, as long as tables stay small.
 
     Nodes with a single strategy go before, however many neighbours they have: what is left of an edge is a cost of its
@@ -69,31 +66,27 @@ def eliminate(
     Parameters
     ----------
     core : Core
-    cost : (k,) array
-        Costs of strategies, in place of the core's.
-    most_neighbours : int, optional
-        Of a node that is eliminated; None: any number.
+    most_neighbours : int
+        Of a node that is eliminated.
     largest : float
         Entries of a table.
-    memory_free : bool
-        Leave nodes alone whose choice matters for memory.
     keep : int
         Of this many nodes none is eliminated any more.
     """
     counts = core.counts.tolist()
     bounds = core.start.tolist()
-    tables: dict[Scope, Floats] = {(i,): cost[bounds[i] : bounds[i + 1]] for i in range(core.size)}
+    tables: dict[Scope, Floats] = {(i,): core.cost[bounds[i] : bounds[i + 1]] for i in range(core.size)}
     starts = core.table_start.tolist()
     at: list[set[Scope]] = [{(i,)} for i in range(core.size)]
     for e, (u, v) in enumerate(core.edges.tolist()):
         tables[u, v] = core.table[starts[e] : starts[e + 1]].reshape(counts[u], counts[v])
         at[u].add((u, v))
         at[v].add((u, v))
-    stays = core.has_memory.tolist() if memory_free else [False] * core.size
+    stays = core.has_memory.tolist()
 
     def price(node: int) -> float:
         met = {j for scope in at[node] for j in scope}
-        if most_neighbours is not None and len(met) > most_neighbours + 1:
+        if len(met) > most_neighbours + 1:
             return np.inf
         return prod(float(counts[j]) for j in met)
 
@@ -166,7 +159,7 @@ def without_passages(core: Core, largest: float = 1e6) -> tuple[Core, Rest]:
 
     Nodes of the smaller core are ``rest.left``, in this order; one node at least is left.
     """
-    rest = eliminate(core, core.cost, 2, largest, keep=1)
+    rest = eliminate(core, 2, largest, keep=1)
     return rebuilt(core, rest), rest
 
 

@@ -12,7 +12,9 @@ from ddlopt.models.deployment.strategies.core import Core, core_of
 from ddlopt.models.deployment.strategies.dual import Dual, rounded_up
 from ddlopt.models.deployment.strategies.elimination import Rest, without_passages
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
+from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.models.deployment.strategies.ragged import Ints
+from ddlopt.models.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
@@ -34,6 +36,12 @@ _PATIENCE = 400
 _SWEEPS = 40
 _SMALLER = 0.95
 """Narrowing goes on as long as it leaves at most this part."""
+_TREE_SEARCH_SHARE = 0.03
+"""The part for the search where the graph is solved exactly at prices, and small programs find more."""
+_FIRST_PAIRS = 2
+"""Allowed pairs of the first of these programs, for each edge."""
+_MORE_PAIRS = 2
+"""How many times as many the next one has."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,12 @@ class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
     3. Strategies and pairs with which the bound exceeds the cost of the choice are left out, which makes bounds
        better, again and again. Where nothing is left, the choice is optimal.
     4. Where what is left is small enough, the integer program over the local polytope solves it.
+
+    Graphs of small width, as those of training steps mostly are, are solved exactly at prices of memory
+    (:class:`~ddlopt.models.deployment.strategies.tree_dual.TreeDual`), in place of 3. That bound is better, and
+    leaves out far more. Programs then go from small to large: of all choices below a target, which a few pairs an edge
+    may have, then below higher ones. Each finds the best of those choices, often a better one than before, or proves
+    that there is none below its target.
 
     Parameters
     ----------
@@ -95,6 +109,7 @@ class _Run:
         self.whole, self.core, self.rest = whole, core, rest
         self.limits, self.seed, self.clock = limits, seed, clock
         self.state = SearchState(core, np.random.default_rng(seed))
+        self.tree = JunctionTree.of(core)
         self.bound = -math.inf
         self.figures: dict[str, float] = {"core_nodes": core.size, "core_edges": len(core.edges)}
         self.versions: Mapping[str, Any] = {}
@@ -124,8 +139,8 @@ class _Run:
         """Search for a part of the time; alone where the program is out of reach."""
         pairs = np.isfinite(self.core.table).sum()
         left = self.clock.left_s
-        small = pairs <= _MOST_PAIRS
-        until = self.clock.elapsed_s + (left * _SEARCH_SHARE if small else left)
+        share = _TREE_SEARCH_SHARE if self.tree is not None else _SEARCH_SHARE if pairs <= _MOST_PAIRS else 1.0
+        until = self.clock.elapsed_s + (left * share if share < 1 else left)
         StrategySearch(patience=_PATIENCE).go_on(self.state, self.clock, until)
         self.note(self.state.dual.proven)
 
@@ -138,28 +153,57 @@ class _Run:
 
     def prove(self, highs: Highs) -> None:
         """Narrow the core as far as the bound allows, then solve its program."""
-        dual = self.state.dual
-        core = dual.core
         try:
-            while self.bound < self.cost and not self.clock.expired and self.best is not None:
-                before = np.isfinite(core.table).sum() + len(core.cost)
-                core = narrowed(dual, self.cost)
-                after = np.isfinite(core.table).sum() + len(core.cost)
-                self.figures["narrowed_pairs"] = float(np.isfinite(core.table).sum())
-                if after > _SMALLER * before and dual.core is not self.state.dual.core:
-                    break
-                dual = Dual(core)
-                dual.sweep(_SWEEPS)
-                dual.bound()
-                self.note(min(dual.proven, self.cost))
+            if self.tree is None:
+                core = self._narrowed_by_messages()
+            else:
+                core = self._solved_below_targets(TreeDual(self.tree), highs)
         except InfeasibleError:
             self.note(self.cost)
+            return
         pairs = np.isfinite(core.table).sum()
         if self.bound >= self.cost or self.clock.expired or pairs > (_FEW_PAIRS if self.closed else _MOST_PAIRS):
             return
         self._solve(core, highs)
 
-    def _solve(self, core: Core, highs: Highs) -> None:
+    def _narrowed_by_messages(self) -> Core:
+        dual = self.state.dual
+        core = dual.core
+        while self.bound < self.cost and not self.clock.expired and self.best is not None:
+            before = np.isfinite(core.table).sum() + len(core.cost)
+            core = narrowed(dual, self.cost)
+            after = np.isfinite(core.table).sum() + len(core.cost)
+            self.figures["narrowed_pairs"] = float(np.isfinite(core.table).sum())
+            if after > _SMALLER * before and dual.core is not self.state.dual.core:
+                break
+            dual = Dual(core)
+            dual.sweep(_SWEEPS)
+            dual.bound()
+            self.note(min(dual.proven, self.cost))
+        return core
+
+    def _solved_below_targets(self, dual: TreeDual, highs: Highs) -> Core:
+        """Solve programs of all choices below targets; returns the core of those that may still be better."""
+        dual.ascend(self.state.offer, lambda: self.cost, lambda: self.clock.expired)
+        self.note(min(dual.proven, self.cost))
+        bound, _, pairs = dual.rises()
+        rises = np.sort(pairs[np.isfinite(pairs)])
+        wanted = _FIRST_PAIRS * len(self.core.edges)
+        while self.bound < self.cost and not self.closed and not self.clock.expired and wanted < len(rises):
+            target = math.ceil(bound + rises[wanted]) if self.core.whole else bound + rises[wanted]
+            if target >= self.cost:
+                break
+            wanted *= _MORE_PAIRS
+            try:
+                self._solve(narrowed(dual, target), highs, target)
+            except InfeasibleError:
+                self.note(target)
+        core = narrowed(dual, self.cost) if self.best is not None else self.core
+        self.figures["narrowed_pairs"] = float(np.isfinite(core.table).sum())
+        return core
+
+    def _solve(self, core: Core, highs: Highs, target: float = math.inf) -> None:
+        """Solve the program of all choices that are better than the best, or below a target."""
         unit = unit_of(core)
         left = self.clock.left_s
         gap = 0.0 if self.closed else self.limits.gap
@@ -169,7 +213,7 @@ class _Run:
 
         def watch(point: TracePoint) -> None:
             if point.bound is not None:
-                self.bound = max(self.bound, min(self._lower(core, point.bound * unit), self.cost))
+                self.bound = max(self.bound, min(self._lower(core, point.bound * unit), self.cost, target))
 
         with self.clock.lending_ctrl_c():
             outcome, chosen = solve_core(core, highs, limits, self.seed, start, watch)
@@ -180,9 +224,9 @@ class _Run:
             self.state.offer(core.original[core.start[:-1] + chosen])
         if outcome.status is Status.INFEASIBLE:
             # Nothing better than the best choice is left; where there is none, nothing at all.
-            self.bound = self.cost
+            self.note(min(self.cost, target))
         elif outcome.bound is not None:
-            self.note(min(self._lower(core, outcome.bound * unit), self.cost))
+            self.note(min(self._lower(core, outcome.bound * unit), self.cost, target))
 
     def _lower(self, core: Core, bound: float) -> float:
         return rounded_up(bound) if core.whole else bound

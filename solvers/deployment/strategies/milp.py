@@ -9,6 +9,7 @@ from ddlopt.models.deployment.strategies.dual import Dual
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import arrays_of
 from ddlopt.models.deployment.strategies.kernels.messages import UNIT
 from ddlopt.models.deployment.strategies.ragged import EXACT, Ints
+from ddlopt.models.deployment.strategies.tree_dual import TreeDual
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.matrix import LinearModel
@@ -82,7 +83,7 @@ def unit_of(core: Core) -> float:
     return max(1.0, largest / 1e6) if core.whole else (largest or 1.0) / 1e3
 
 
-def narrowed(dual: Dual, cost: float) -> Core:
+def narrowed(dual: Dual | TreeDual, cost: float) -> Core:
     """Without strategies and pairs with which every choice is certain not to be better than one of that ``cost``.
 
     Raises

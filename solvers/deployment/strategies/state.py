@@ -141,7 +141,7 @@ class SearchState:
         dual = self.dual
         chosen = self.best.copy()
         limit = self.core.memory.limit + self._slack
-        priced = dual.priced(dual.best_prices)
+        priced = self.core.priced(dual.best_prices)
         before = self.cost
         began = time.perf_counter()
         improve(dual.graph, self._items, self.core.cost, priced, limit, chosen, steps, _LARGEST_TREE, self.rng)

@@ -14,9 +14,11 @@ from ddlopt.models.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
 from ddlopt.models.deployment.strategies.instance import StrategyInstance
+from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.strategies.best import _Run
 from ddlopt.solvers.deployment.strategies.greedy import StrategyGreedy
 from ddlopt.solvers.deployment.strategies.kernels.forest import add_range, random_forest, solve_forest, tree_of
 from ddlopt.solvers.deployment.strategies.methods import ENTRIES, best
@@ -36,9 +38,16 @@ def _outcome(method, instance):
         return None
 
 
-@pytest.mark.parametrize(("which", "cases"), [("best", 6), slow("best", 60), slow("strategy-selection", 25)])
-def test_exact_methods_against_enumeration(which, cases):
+@pytest.mark.parametrize(
+    ("which", "cases"),
+    [("best", 6), ("messages", 6), slow("best", 60), slow("messages", 60), slow("strategy-selection", 25)],
+)
+def test_exact_methods_against_enumeration(which, cases, monkeypatch):
     """Forbidden pairs, parallel edges, memory, pins, aliases; whole costs and others; also where there is no answer."""
+    if which == "messages":
+        # As where the graph is too wide for a tree.
+        monkeypatch.setattr(JunctionTree, "of", lambda core: None)
+        which = "best"
     entries = {entry.name: entry.make for entry in ENTRIES}
     method = best(None, "highs") if which == "best" else entries[which]("highs")
     answered = without = 0
@@ -80,6 +89,33 @@ def test_dynamic_program_with_prices_has_a_bound():
         if optimum is not None and result.objective is not None:
             assert result.bound <= optimum + 1e-9 * optimum
             assert result.objective >= optimum - 1e-9 * optimum
+
+
+def test_dynamic_program_with_prices_is_better_than_the_relaxation():
+    made = training(np.random.default_rng(1), layers=8, memory=0.3)
+    found = StrategyDynamicProgram().solve(made, EXACT)
+    assert found.bound >= lp_relaxation(StrategySelection(), made).objective - 1
+    assert found.bound <= best(made, "highs").solve(made, EXACT).objective
+
+
+def test_programs_below_targets_prove_that_there_is_no_choice_there(monkeypatch):
+    """Targets below the optimum, one of them below everything that prices leave."""
+    made = training(np.random.default_rng(3), layers=4, memory=0.3)
+    optimum = best(made, "highs").solve(made, EXACT).objective
+    targets = []
+    solve = _Run._solve
+
+    def watched(run, core, highs, target=np.inf):
+        solve(run, core, highs, target)
+        targets.append((target, run.bound))
+
+    monkeypatch.setattr(_Run, "_solve", watched)
+    monkeypatch.setattr(_Run, "search", lambda run: None)
+    found = best(made, "highs").solve(made, EXACT)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == optimum
+    assert targets[0][0] < optimum
+    assert all(bound <= optimum for _, bound in targets)
 
 
 def test_too_wide_graph_is_refused_in_one_line():
