@@ -25,6 +25,8 @@ _LEARNED_AT = 8
 """Nodes at which better prices are looked for after a pass."""
 _LARGE_GAP = 1e-5
 """Relative gap above which a part is divided after a pass, unless errors do not matter: then labels are few."""
+_FIRST_WIDTH = 1000
+"""The whole problem is not divided before a pass with so many labels; often they are enough, and one takes a second."""
 _FAR = 5e-4
 """Relative gap of a part that a pass hardly closes."""
 _PASSED_OVER = 4
@@ -113,7 +115,7 @@ class Search:
                 self._note(part)
                 if self.clock.expired or self._near or part.bound >= self.limit:
                     break
-                if self._divides(part):
+                if self._divides(part) and (part.number > 0 or width >= _FIRST_WIDTH):
                     break
         except InfeasibleError:
             part.bound = math.inf

@@ -269,7 +269,7 @@ def test_what_is_out_of_order_is_left_out():
 
 def test_the_search_ends_after_so_many_parts():
     instance = generate("random", 5, gradients=120, options=8, error_budget_part=0.3)
-    result = solved(instance, most_parts=3)
+    result = solved(instance, widths=(30,), most_parts=3)
     assert result.details["parts"] == 3
     assert result.status is Status.FEASIBLE
     assert result.bound < result.objective
