@@ -80,6 +80,7 @@ ENTRIES = entries(
     ("topology-finder", "heuristic", "TopoOpt's TopologyFinder, as in the paper or as in the released code", "topoopt.topology_finder:TopologyFinder"),
     ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "topoopt.concave_matching:ConcaveMatchingFinder"),
     ("link-exchange", "heuristic", "our local search on links and rings", "link_exchange.link_exchange:LinkExchange"),
+    ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),
     ("ocs-greedy", "heuristic", "the greedy of reconfigurable circuit switches", "ocs_greedy:OcsGreedy"),
     ("expander", "heuristic", "a random regular graph", "expander:Expander"),
     ("ideal-switch", "reference", "a non-blocking switch of bandwidth d·B", "references:IdealSwitch"),

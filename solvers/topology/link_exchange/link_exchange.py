@@ -28,6 +28,7 @@ from ddlopt.solvers.topology.link_exchange.starts import (
     ring_traffic,
     spanning_groups,
 )
+from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric, why_not
 
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
 # The last routing is the answer: to a tenth of the gap at which methods stop by default.
@@ -36,6 +37,8 @@ _ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
 """Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
 _PROMISING = 1.01
 """Links this close to the incumbent, as quickly balanced, are worth a linear program."""
+_ALIKE_TRIALS = 500
+"""Sets of generators that are judged, for jobs that look the same from every server."""
 _LIFTING = 0.2
 """Part of the time for lifts, where it is short: one of them is a start as good as others."""
 _REACHED = 1e-5
@@ -46,15 +49,17 @@ _REACHED = 1e-5
 class LinkExchange(Heuristic, uses=("seed", "start")):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
-    1. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
+    1. *Symmetry*: for jobs with all-reduces that look the same from every server the design of
+       :class:`~ddlopt.solvers.topology.symmetric_rings.symmetric_rings.SymmetricRings`, which often meets the bound.
+    2. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
        others, circulants, a generalised Kautz graph, TopologyFinder's designs, the design given and, in dense traffic
        over one-way links, links with a group of symmetries (:func:`.lift_starts`).
-    2. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
+    3. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
        bounds the congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept
        closed cost nothing: any ring of n servers loads n links.
-    3. *Congestion*: simulated annealing of the congestion itself as :func:`.balance_kernel` estimates it, from the
+    4. *Congestion*: simulated annealing of the congestion itself as :func:`.balance_kernel` estimates it, from the
        best starts.
-    4. *Routes*: the best links are balanced accurately, by linear programming (:func:`.polish`) where that is small.
+    5. *Routes*: the best links are balanced accurately, by linear programming (:func:`.polish`) where that is small.
 
     Moves exchange the ends of two links (three, in a closed one-way ring) or the places of two servers; degrees, planes
     and closed rings stay as they are. Budgets are counts, so that a seed gives the same design every time unless a time
@@ -127,6 +132,12 @@ class _Search:
 
     def run(self, seed: int, given: TopologyDesign | None) -> None:
         """All steps, until the bound is reached or the time is up."""
+        if self.instance.allreduce_groups and why_not(self.instance) is None:
+            alike, _ = symmetric(self.instance, seed, self.clock, max(1, round(_ALIKE_TRIALS * self.effort)))
+            if alike is not None:
+                self._keep(alike)
+                if self.done:
+                    return
         for start in self._starts(seed, given):
             self.starts += 1
             self._judge(start)

@@ -1,0 +1,1 @@
+"""Links, rings and routes that look the same from every server."""

@@ -1,0 +1,160 @@
+"""Rings and routes on a Cayley graph, all translates in equal parts: a linear program with a row for each generator.
+
+If every ring and every path is used together with all its translates, each to the same part, all links of one generator
+carry the same. What counts of a ring is then how many links of each generator it takes. The program over such counts
+has as many rows as there are generators, however many servers; its duals are lengths of the generators, under which
+short rings (a travelling salesman's, by local search) and shortest paths are generated as columns.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from ddlopt.models.topology import Path
+from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
+from ddlopt.solvers.topology.symmetric_rings.sight import Family, Floats, Ints, Sight
+
+_IDLE = 1e-9
+"""Length of a generator whose links are not full, in parts of the longest: nothing wanders over them for nothing."""
+_GAIN = 1e-9
+"""Relative gain of the program below which a column is not worth a round."""
+
+
+class Column(NamedTuple):
+    """A ring of a family, or a path to an offset.
+
+    Parameters
+    ----------
+    row : int
+        The family, or behind all families the offset's place.
+    loads : (g,) array
+        Bytes on a link of each generator, if all goes this way.
+    ring : (k,) array
+        Members in order; for a path its two ends.
+    before : (n,) array
+        Of a shortest-path tree from server 0: predecessors, for the paths of hops.
+    """
+
+    row: int
+    loads: Floats
+    ring: Ints
+    before: Ints
+
+
+class Quotient:
+    """The program of a sight on given generators.
+
+    Parameters
+    ----------
+    sight : Sight
+    generators : (g,) array
+        Different elements; links go from x to x + generator.
+    counts : (g,) array
+        Links of each at a server.
+    """
+
+    def __init__(self, sight: Sight, generators: Ints, counts: Ints) -> None:
+        self.sight, self.generators, self.counts = sight, generators, counts
+        group = sight.group
+        n = group.order
+        self.offsets = np.flatnonzero(sight.offset_bytes > 0)
+        self.columns: list[Column] = []
+        self.shares: Floats = np.zeros(0)
+        self.length: Floats = np.ones(len(generators)) / counts.sum()
+        self._place = np.zeros(n, dtype=np.int64)
+        self._place[generators] = np.arange(len(generators))
+        everybody = np.arange(n)
+        self._minus = group.translations[group.negate(everybody)]  # [u, v] is v - u
+        self._tails = np.repeat(everybody, len(generators))
+        self._heads = group.translations[generators].T.ravel()
+        self._known: list[set[bytes]] = [set() for _ in range(len(sight.families) + len(self.offsets))]
+
+    def solve(self, rounds: int, kicks: int, enough: float, hopeless: float) -> float:
+        """Bytes on the busiest link after at most so many rounds of columns; infinite where something has no path.
+
+        ``kicks`` of the search for each ring. A load of ``enough`` ends it, and one above ``hopeless`` after two.
+        """
+        found = np.inf
+        for turn in range(rounds):
+            if not self._generate(kicks):
+                break
+            before, found = found, self._program()
+            if found <= enough or (turn >= 2 and (found > hopeless or before - found <= _GAIN * found)):
+                break
+        return found
+
+    def _generate(self, kicks: int) -> bool:
+        """Add a short ring for every family, and a shortest path for every offset; whether any is new."""
+        group = self.sight.group
+        n, g = group.order, len(self.generators)
+        length = np.maximum(self.length, _IDLE * self.length.max())
+        links = csr_array(coo_array((np.tile(length, n), (self._tails, self._heads)), shape=(n, n)))
+        distance, before = dijkstra(links, indices=0, return_predecessors=True)
+        if not np.isfinite(distance).all():
+            return False
+        hops = np.zeros((n, g))
+        for v in np.argsort(distance, kind="stable")[1:].tolist():
+            hops[v] = hops[before[v]]
+            hops[v, self._place[self._minus[before[v], v]]] += 1
+        between = np.ascontiguousarray(distance[self._minus])
+        new = False
+        for row, family in enumerate(self.sight.families):
+            for ring in self._rings(row, family, between, kicks):
+                loads = hops[self._minus[ring, np.roll(ring, -1)]].sum(axis=0) * (family.hop_bytes / len(ring))
+                new |= self._add(Column(row, loads, ring, before))
+        for place, v in enumerate(self.offsets.tolist()):
+            loads = hops[v] * self.sight.offset_bytes[v]
+            new |= self._add(Column(len(self.sight.families) + place, loads, np.array([0, v]), before))
+        return new
+
+    def _rings(self, row: int, family: Family, between: Floats, kicks: int) -> list[Ints]:
+        """A ring found from the best one so far, and one from scratch."""
+        members = np.ascontiguousarray(family.subgroup)
+        if len(members) <= 3:
+            return [members, members[::-1].copy()][: len(members) - 1]
+        known = [column for column in self.columns if column.row == row]
+        begins = [np.full(len(members), -1, dtype=np.int64)]
+        if known:
+            begins.append(min(known, key=lambda column: float(column.loads @ self.length)).ring.copy())
+        for ring in begins:
+            shorten_ring(between, members, ring, False, kicks)
+        return begins
+
+    def _add(self, column: Column) -> bool:
+        key = np.round(column.loads / max(1.0, float(column.loads.max())), 12).tobytes()
+        if key in self._known[column.row]:
+            return False
+        self._known[column.row].add(key)
+        self.columns.append(column)
+        return True
+
+    def _program(self) -> float:
+        rows, width = len(self._known), len(self.columns)
+        loads = np.column_stack([column.loads for column in self.columns])
+        unit = float(loads.max())
+        choice = coo_array(
+            (np.ones(width), ([column.row for column in self.columns], np.arange(width))), (rows, width + 1)
+        )
+        cost = np.zeros(width + 1)
+        cost[-1] = 1.0
+        answer = linprog(
+            cost,
+            A_ub=np.column_stack((loads / unit, -self.counts)),
+            b_ub=np.zeros(len(self.counts)),
+            A_eq=csr_array(choice),
+            b_eq=np.ones(rows),
+            bounds=(0, None),
+            method="highs",
+        )
+        self.shares, self.length = answer.x[:-1], np.maximum(0.0, -answer.ineqlin.marginals)
+        return float((loads @ self.shares / self.counts).max())
+
+    def path(self, before: Ints, source: int, offset: int) -> Path:
+        """Servers from a source to source + offset along a tree."""
+        found = [offset]
+        while found[-1] != 0:
+            found.append(int(before[found[-1]]))
+        return tuple(self.sight.group.translations[source, found[::-1]].tolist())
