@@ -16,6 +16,8 @@ Ints = npt.NDArray[np.int64]
 
 _SAME = 1e-9
 """Relative difference of bytes that counts as rounding."""
+_LITTLE = 0.1
+"""Part of all bytes up to which traffic may differ from server to server: its mean is close enough to choose links."""
 
 
 class Family(NamedTuple):
@@ -47,7 +49,7 @@ class Sight:
         Server x is its element x.
     families : tuple of Family
     offset_bytes : (n,) array
-        Traffic from every server x to x + v.
+        Traffic from every server x to x + v, in the mean.
     """
 
     instance: TopologyInstance
@@ -59,11 +61,13 @@ class Sight:
 def sights(instance: TopologyInstance) -> Iterator[Sight]:
     """The instance under every direct product of cycles, in mixed radix, that leaves it as it is; few factors first."""
     sent, received = instance.traffic_bytes.sum(axis=1), instance.traffic_bytes.sum(axis=0)
-    if any((np.abs(each - each[0]) > _SAME * each[0]).any() for each in (sent, received)):
+    uneven = any((np.abs(each - each[0]) > _SAME * each[0]).any() for each in (sent, received))
+    little = float(sent.sum()) <= _LITTLE * float(instance.node_bytes[0].sum())
+    if uneven and not little:
         return
     products = sorted(_factorisations(instance.servers), key=lambda orders: (len(orders), orders))
     for orders in products:
-        found = _seen(instance, AbelianGroup(orders))
+        found = _seen(instance, AbelianGroup(orders), little)
         if found is not None:
             yield found
 
@@ -77,10 +81,10 @@ def _factorisations(n: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _seen(instance: TopologyInstance, group: AbelianGroup) -> Sight | None:
+def _seen(instance: TopologyInstance, group: AbelianGroup, little: bool) -> Sight | None:
     n = instance.servers
     aligned = instance.traffic_bytes[np.arange(n)[:, None], group.translations.T]
-    if (np.abs(aligned - aligned[0]) > _SAME * np.abs(aligned[0])).any():
+    if not little and (np.abs(aligned - aligned[0]) > _SAME * np.abs(aligned[0])).any():
         return None
     families = _families(instance, group)
     return None if families is None else Sight(instance, group, families, aligned.mean(axis=0))

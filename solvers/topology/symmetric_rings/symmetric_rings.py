@@ -15,6 +15,7 @@ from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Job
 from ddlopt.solvers.topology.balance.kernel import seed_kernels
+from ddlopt.solvers.topology.balance.path_kernels import capacities
 from ddlopt.solvers.topology.symmetric_rings.quotient import Column, Quotient
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight, sights
 
@@ -43,7 +44,8 @@ class SymmetricRings(Heuristic, uses=("seed",)):
     server x has links to x + g, for as many generators g as there are ports. Generators are drawn from the subgroups,
     and exchanged one by one for as long as that helps; each set of them is judged by a linear program over rings and
     paths, with a row for each generator (:class:`~.quotient.Quotient`). Where a job only all-reduces, the best such
-    design often loads every link the same and no ring takes a detour, which is optimal.
+    design often loads every link the same and no ring takes a detour, which is optimal. A little traffic may differ
+    from server to server; generators are then chosen by its mean.
 
     Parameters
     ----------
@@ -54,7 +56,10 @@ class SymmetricRings(Heuristic, uses=("seed",)):
     trials: int = 3000
 
     name: ClassVar[str] = "symmetric-rings"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.balance.ring_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.solvers.topology.balance.ring_kernels",
+        "ddlopt.solvers.topology.balance.path_kernels",
+    )
 
     def __post_init__(self) -> None:
         if self.trials < 1:
@@ -98,8 +103,7 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
         judged += search.judged
         if load < least:
             best, least = quotient, load
-            clock.report(instance.iteration_time_s(load))
-    return None if best is None else written(best, least), judged
+    return None if best is None else written(best), judged
 
 
 class _Search:
@@ -176,7 +180,7 @@ class _Search:
         return quotient.solve(*_TRIAL, self.enough, hopeless), quotient
 
 
-def written(quotient: Quotient, load: float) -> Balance:
+def written(quotient: Quotient) -> Balance:
     """Links, all translates of the rings and routes in use, and lengths of the links."""
     sight = quotient.sight
     instance, group = sight.instance, sight.group
@@ -199,9 +203,18 @@ def written(quotient: Quotient, load: float) -> Balance:
         for source in range(n):
             path = quotient.path(column.before, source, offset)
             for tail, head in pairwise(path):
-                flow[source, tail, int(np.flatnonzero(heads[tail] == head)[0])] += share * sight.offset_bytes[offset]
-    kept = tuple((number, members, share, paths) for (number, members, paths), share in rings.items())
-    return Balance(Job(instance), heads, load, flow.reshape(n, n * d), _whole(kept), length.ravel())
+                sent = instance.traffic_bytes[source, group.translations[source, offset]]
+                flow[source, tail, int((heads[tail] == head).argmax())] += share * sent
+    kept = _whole([(number, members, share, paths) for (number, members, paths), share in rings.items()])
+    loads = flow.sum(axis=0)
+    for number, _, share, paths in kept:
+        for path in paths:
+            for tail, head in pairwise(path):
+                loads[tail, int((heads[tail] == head).argmax())] += share * instance.allreduce_groups[number].hop_bytes
+    capacity = capacities(heads)
+    used = capacity > 0
+    load = float((loads.ravel()[used] / capacity[used]).max())
+    return Balance(Job(instance), heads, load, flow.reshape(n, n * d), kept, length.ravel())
 
 
 def _translates(quotient: Quotient, column: Column) -> Any:
