@@ -21,6 +21,8 @@ _ASKED_SHARE = 0.9
 """Part of the time for ``fair-deadlines``: the model of deadlines says more than that of the ratio itself."""
 _COUNTED_SHARE = 0.85
 """Part of the time for ``slot-counts`` where slots are too large to be listed: no other model comes as near."""
+_PATTERNED_SHARE = 0.85
+"""Part of the time where plans of jobs within patterns of slots bound better than any model."""
 _MOST_PLANS = 20_000_000
 """Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
 
@@ -92,9 +94,12 @@ def _exact(solver: str) -> Method:
 def _share(instance: SchedulingInstance) -> float:
     """Part of the time for the heuristic: most where a model of so many gangs hardly gets below its root."""
     many = len(instance.jobs) > _MODELLED_GANGS and _gang_search("").refuses(instance) is None
-    if _opening(instance) == "slot-counts":
+    opening = _opening(instance)
+    if opening == "slot-counts":
         return _COUNTED_SHARE
-    if _opening(instance) == "fair-deadlines":
+    if opening == "configurations" or (opening == "job-plans" and (instance.changes_cost or instance.runs_are_long)):
+        return _PATTERNED_SHARE
+    if opening == "fair-deadlines":
         return _ASKED_SHARE
     return 0.9 if many else OPENING_SHARE
 

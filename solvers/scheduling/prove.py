@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from ddlopt.models.errors import NotApplicableError, RefutedError
@@ -10,6 +11,7 @@ from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.certificate import PriceCertificate
 from ddlopt.models.scheduling.certificate.deadlines import in_time
+from ddlopt.models.scheduling.certificate.patterns import options_of, rooms_of
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.certificate.typed import TypedCluster
 from ddlopt.models.scheduling.prices.fluid import fluid
@@ -18,6 +20,8 @@ from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing, prices_of
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, best_prices
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import jobs_of
+from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.solvers.scheduling.job_plans.type_search import best_type_prices
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
@@ -25,7 +29,8 @@ _UNITS = 2**44
 """Of the target: a unit is nothing beside a gap, and numbers stay far below those that the checker refuses."""
 _SLACK = 1e-9
 """Of a job's surplus, for what floating point is off by."""
-
+_CHARGED, _ROOM = 1e-7, 20_000
+"""Part of the target that a bound by charges leaves for rounding, and beginnings of plans kept for its values."""
 _MOST_WORK = 2**30
 """In units of 25 ns, of the best plans of all jobs: more takes minutes over all rounds."""
 
@@ -50,22 +55,84 @@ def prove(
     if found is None or expired():
         return None
     prices, values = found
-    scale = max(1, math.floor(_UNITS / most))
-    cluster = TypedCluster(asked) if asked.typed else Cluster(asked)
-    whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
-    income = sum(c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity))
-    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + asked.slots for value in values.tolist()]
-    spare = math.floor(most * scale - income) - sum(least)
-    if spare < 0:
-        return None
-    # Plans that are nearly as good are the more, the less a job may be off by: all that is to spare is given out.
-    surplus = [each + spare // len(least) for each in least]
+    certificate = _by_prices(instance, asked, prices, values, most, target)
+    if certificate is None and not expired() and asked is instance:
+        certificate = _by_charges(instance, target, expired)
     try:
-        certificate = PriceCertificate(instance.name, instance.digest, target, scale, whole, surplus)
-        certificate.check(instance, expired)
+        if certificate is not None:
+            certificate.check(instance, expired)
     except (NotApplicableError, RefutedError):
         return None
     return None if expired() else certificate
+
+
+def _by_prices(
+    instance: SchedulingInstance,
+    asked: SchedulingInstance,
+    prices: Floats,
+    values: Floats,
+    most: Fraction,
+    target: Fraction,
+) -> PriceCertificate | None:
+    """Prices in whole numbers, if what they say is enough."""
+    scale = max(1, math.floor(_UNITS / most))
+    cluster = TypedCluster(asked) if asked.typed else Cluster(asked)
+    whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
+    income = sum((c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity)), Fraction(0))
+    surplus = _surplus(asked, values, scale, math.floor(most * scale - income))
+    return surplus and PriceCertificate(instance.name, instance.digest, target, scale, whole, surplus)
+
+
+def _by_charges(instance: SchedulingInstance, target: Fraction, expired: Callable[[], bool]) -> PriceCertificate | None:
+    """Charges of options in slots, at which the dearest patterns are the bound, if that is enough."""
+    cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+    jobs = jobs_of(instance)
+    try:
+        rooms_of(cluster)
+    except NotApplicableError:
+        return None
+    if jobs is None:
+        return None
+    patterned = PatternedPlans(jobs, Asked(expired))
+    try:
+        patterned.improve(float(target) * (1 - _CHARGED))
+    finally:
+        patterned.master.close()
+    if patterned.best.bound > target or expired():
+        return None
+    values = jobs.plans_at(patterned.best.charges, patterned.best.income, _SLACK, _ROOM)[1]
+    scale, places = max(1, math.floor(_UNITS / target)), range(len(instance.jobs))
+    options = [options_of(instance, cluster, place) for place in places]
+    by_job = [(jobs.options_of(place), costs) for place, costs in enumerate(jobs.by_job(patterned.best.charges))]
+    charges: list[list[list[int]]] = []
+    for slot in range(instance.slots):
+        charges.append([])
+        for place, job in enumerate(instance.jobs):
+            here = job.arrival <= slot < instance.last_slot(place)
+            own, costs = by_job[place]
+            charges[-1].append(
+                [round(_charge(each, own, costs[slot]) * scale) for each in options[place]] if here else []
+            )
+    free = [[0] * len(cluster.capacity)] * instance.slots
+    certificate = PriceCertificate(instance.name, instance.digest, target, scale, free, [0] * len(places), charges)
+    income = certificate.income(instance, cluster)
+    surplus = _surplus(instance, values, scale, math.floor(target * scale) - income)
+    return surplus and replace(certificate, surplus=surplus)
+
+
+def _charge(option: tuple[tuple[int, ...], int], own: list[tuple[tuple[int, ...], int]], costs: Floats) -> float:
+    """What an option of the checker costs: what the dearest of ours costs on the same types that is no wider."""
+    types, width = option
+    mine = [cost for (kinds, most), cost in zip(own, costs.tolist(), strict=True) if kinds == types and most <= width]
+    return max(mine, default=0.0)
+
+
+def _surplus(instance: SchedulingInstance, values: Floats, scale: int, most: int) -> list[int] | None:
+    """Of each job what its plans are worth at most, of ``most`` units in all; None if they are worth more."""
+    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + instance.slots for value in values.tolist()]
+    spare = most - sum(least)
+    # Plans that are nearly as good are the more, the less a job may be off by: all that is to spare is given out.
+    return None if spare < 0 else [each + spare // len(least) for each in least]
 
 
 def _untyped(

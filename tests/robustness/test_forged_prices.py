@@ -1,5 +1,6 @@
 """Forged proofs by prices: whatever is accepted claims no less than a known schedule has."""
 
+import copy
 import json
 from fractions import Fraction
 
@@ -39,7 +40,27 @@ def forged(rng, data):
         case "scale":
             scale = max(1, int(scale * factor))
     claim = str(Fraction(data["claim"]) * (1 + rng.choice(CLAIMS)))
-    return data | {"scale": scale, "prices": prices, "surplus": surplus, "claim": claim}
+    return data | {"scale": scale, "prices": prices, "surplus": surplus, "claim": claim} | charged(rng, data)
+
+
+def charged(rng, data):
+    """Charges, where there are any, of which sometimes one is another, missing or odd."""
+    if "charges" not in data:
+        return {}
+    charges = copy.deepcopy(data["charges"])
+    row = rng.choice([row for slot in charges for row in slot if row])
+    match rng.choice(("none", "less", "more", "drop", "odd", "free")):
+        case "less":
+            row[:] = [each // 2 for each in row]
+        case "more":
+            row[:] = [each + data["scale"] // 100 for each in row]
+        case "drop":
+            del rng.choice((row, charges))[0]
+        case "odd":
+            row[0] = rng.choice((-1, None, 0.0, "0", True, float("nan"), []))
+        case "free":
+            return {}
+    return {"charges": charges}
 
 
 @pytest.mark.parametrize("name", ["scheduling/elastic-j10-t10-g8", "scheduling/energy-j20-t20-g16"])
@@ -56,6 +77,12 @@ def test_forged_prices_of_plans_that_are_kept_or_on_types_prove_nothing_new(name
     proof = prove(instance, best, known * (1 + Fraction(1, 500)), lambda: False)
     assert proof is not None
     told = forge(name, 40, PriceCertificate, forged, DdloptError, data=json.loads(proof.text))
+    assert told["long"] == 0
+    assert min(told["accepted"], told["refuted"], told["odd"]) >= 1
+
+
+def test_forged_charges_prove_nothing_new():
+    told = forge("scheduling/change-j20-t20-g16", 30, PriceCertificate, forged, DdloptError)
     assert told["long"] == 0
     assert min(told["accepted"], told["refuted"], told["odd"]) >= 1
 

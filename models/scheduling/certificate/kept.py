@@ -19,12 +19,11 @@ _MOST_LABELS = 300_000
 class KeptOffer(NamedTuple):
     """What a job may choose from.
 
-    ``widths`` (W,); ``gains`` and ``changed`` (W,): what it does at them in a slot, and in one in which it changes, no
-    more. ``prices`` (n,): of a worker in each slot of its window, in the order of time. ``least``: slots from a start
-    or change to the next. ``worth``: of (m,) parts, not decreasing.
+    ``gains`` and ``changed`` (W,): what it does at each width in a slot, and in one in which it changes, no
+    more. ``prices`` (n, W): of each of them in each slot of its window, in the order of time. ``least``: slots from a
+    start or change to the next. ``worth``: of (m,) parts, not decreasing.
     """
 
-    widths: Ints
     gains: Ints
     changed: Ints
     prices: Ints
@@ -37,15 +36,16 @@ def kept_beaten(offer: KeptOffer, most: int) -> tuple[bool, int]:
 
     A plan is made of runs. A run at width w that starts in slot t has w workers for :math:`\ell` slots at least, fewer
     only where the job finishes in them or its window ends, and then goes on slot by slot. All of its gains are
-    :math:`g_w` but the first one, :math:`c_w`, unless the job has not run before. Two looks are taken:
+    :math:`g_w` but the first one, :math:`a_w`, unless the job has not run before; :math:`c_{tw}` is what it costs. Two
+    looks are taken:
 
     * with progress p rounded up to one of N steps, backwards over time, :math:`h_t^w(p)` is no less than what can come
       of a job that ran at width w in slot t - 1 for long enough, and :math:`h_t(p)` of one that has run before:
 
       .. math::
-          h_t(p) &= \max\bigl(h_{t+1}(p), \max_w h_{t+\ell}^w(p + c_w + (\ell - 1) g_w)
-          - w (\lambda_t + \dots + \lambda_{t+\ell-1})\bigr), \\
-          h_t^w(p) &= \max\bigl(h_t(p), h_{t+1}^w(p + g_w) - w \lambda_t\bigr), \qquad
+          h_t(p) &= \max\bigl(h_{t+1}(p), \max_w h_{t+\ell}^w(p + a_w + (\ell - 1) g_w)
+          - (c_{tw} + \dots + c_{t+\ell-1,w})\bigr), \\
+          h_t^w(p) &= \max\bigl(h_t(p), h_{t+1}^w(p + g_w) - c_{tw}\bigr), \qquad
           h_n = h_n^w = u ;
 
       a run in which the job finishes costs up to the slot in which it does;
@@ -57,7 +57,7 @@ def kept_beaten(offer: KeptOffer, most: int) -> tuple[bool, int]:
     TooManyError
         If more pairs stay than are kept.
     """
-    if not len(offer.widths) or not len(offer.prices):
+    if not offer.prices.size:
         return False, 0
     return _Search(offer, most).found()
 
@@ -65,8 +65,8 @@ def kept_beaten(offer: KeptOffer, most: int) -> tuple[bool, int]:
 class _Search:
     def __init__(self, offer: KeptOffer, most: int) -> None:
         self.offer, self.most = offer, most
-        self.slots, self.idle = len(offer.prices), len(offer.widths)
-        self.paid = np.concatenate((np.zeros(1, np.int64), np.cumsum(offer.prices)))
+        self.slots, self.idle = offer.prices.shape
+        self.paid = np.concatenate((np.zeros((1, self.idle), np.int64), np.cumsum(offer.prices, axis=0)))
         self.whole = int(offer.worth(np.array([PARTS]))[0])
         self.steps = min(_FINEST, max(_COARSEST, _CELLS // ((self.slots + 1) * (self.idle + 1))))
         self.ahead = self._ahead()
@@ -81,7 +81,7 @@ class _Search:
     def _run(self, w: int, slot: int, m: int) -> tuple[int, int]:
         """What the first m slots of a run after a change do, and what they cost."""
         done = int(self.offer.changed[w]) + (m - 1) * int(self.offer.gains[w])
-        return min(PARTS, done), int(self.offer.widths[w]) * int(self.paid[slot + m] - self.paid[slot])
+        return min(PARTS, done), int(self.paid[slot + m, w] - self.paid[slot, w])
 
     def _ahead(self) -> Ints:
         """(slots + 1, W + 1, steps + 1) what progress before a slot may lead to at most."""
@@ -133,16 +133,16 @@ class _Search:
 
     def _keep(self, parts: Ints, spent: Ints, w: int, slot: int, length: int, first: int) -> None:
         """Have jobs run at a width for so many slots, or until they have finished, and note what they have then."""
-        width, gain = int(self.offer.widths[w]), int(self.offer.gains[w])
+        gain, paid = int(self.offer.gains[w]), self.paid[:, w]
         self.cases += len(parts)
         done = parts
         for m in range(1, length + 1):
             done = np.minimum(PARTS, done + (first if m == 1 else gain))
-            cost = spent + width * int(self.paid[slot + m] - self.paid[slot])
+            cost = spent + int(paid[slot + m] - paid[slot])
             over = done >= FINISHED
             self.better |= bool((over & (self.whole - cost > self.most)).any())
             done, spent = done[~over], spent[~over]
-        cost = spent + width * int(self.paid[slot + length] - self.paid[slot])
+        cost = spent + int(paid[slot + length] - paid[slot])
         self.better |= bool((self.offer.worth(done) - cost > self.most).any())
         self._store(done, cost, slot + length, w)
 

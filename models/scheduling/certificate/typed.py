@@ -98,30 +98,46 @@ def typed_offer(
     NotApplicableError
         If there are too many, or where its workers are decides more than their types.
     """
+    job, rooms = instance.jobs[place], cluster.rooms[place]
+    gains, costs = [], []
+    orders = [sorted(range(len(rooms)), key=row.__getitem__) for row in units]
+    for own, width, pace in options_on_types(instance, cluster, place):
+        done = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * Fraction(instance.slot_s) * pace
+        gains.append(min(PARTS, math.ceil(done * PARTS / Fraction(job.minibatches))))
+        costs.append([_cost(row, order, own, rooms, width) for row, order in zip(units, orders, strict=True)])
+    return TypedOffer(np.array(gains, dtype=np.int64), np.array(costs, dtype=np.int64).reshape(len(gains), -1).T, worth)
+
+
+def options_on_types(
+    instance: SchedulingInstance, cluster: TypedCluster, place: int
+) -> list[tuple[tuple[int, ...], int, Fraction]]:
+    """The classes of types and widths that a job may have in a slot, and its pace there.
+
+    Raises
+    ------
+    NotApplicableError
+        If there are too many, or where its workers are decides more than their types.
+    """
     if instance.contention is not None or instance.bandwidth == "shared":
         raise NotApplicableError("prices say nothing where bandwidth depends on other jobs or is chosen")
     job, rooms = instance.jobs[place], cluster.rooms[place]
     paces = [Fraction(job.speeds[name]) if job.speeds else Fraction(1) for name in cluster.names]
     kinds = range(len(paces))
     if instance.mixed_types or not job.speeds:
-        classes = [[k for k in kinds if paces[k] >= pace] for pace in sorted(set(paces)) if pace]
+        classes = [tuple(k for k in kinds if paces[k] >= pace) for pace in sorted(set(paces)) if pace]
     else:
-        classes = [[k] for k in kinds if paces[k]]
+        classes = [(k,) for k in kinds if paces[k]]
     if len(classes) * len(job.widths) > _MOST_OFFERS:
         raise NotApplicableError(f"job {place} has more than {_MOST_OFFERS} widths on classes of types")
-    gains, costs = [], []
-    orders = [sorted(kinds, key=row.__getitem__) for row in units]
-    for own in classes:
-        pace, room = min(paces[k] for k in own), sum(rooms[k] for k in own)
-        for width in job.widths:
-            if width <= room:
-                done = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * Fraction(instance.slot_s) * pace
-                gains.append(min(PARTS, math.ceil(done * PARTS / Fraction(job.minibatches))))
-                costs.append([_cost(row, order, own, rooms, width) for row, order in zip(units, orders, strict=True)])
-    return TypedOffer(np.array(gains, dtype=np.int64), np.array(costs, dtype=np.int64).reshape(len(gains), -1).T, worth)
+    return [
+        (own, width, min(paces[k] for k in own))
+        for own in classes
+        for width in job.widths
+        if width <= sum(rooms[k] for k in own)
+    ]
 
 
-def _cost(units: list[int], order: list[int], own: list[int], rooms: list[int], width: int) -> int:
+def _cost(units: list[int], order: list[int], own: tuple[int, ...], rooms: list[int], width: int) -> int:
     cost, left = 0, width
     for k in order:
         if k in own:

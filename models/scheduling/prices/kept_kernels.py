@@ -20,15 +20,24 @@ _FINISHED = float(DONE)
 
 
 @inner()
-def _ahead(
-    jobs: PlanJobs, i: int, paid: Floats, widths: Ints, gains: Floats, changed: Floats, least: int, steps: int
-) -> Floats:
+def _paid(prices: Floats) -> Floats:
+    """(W, n + 1) what each width costs in all slots before."""
+    n, widths = prices.shape
+    paid = np.zeros((widths, n + 1))
+    for w in range(widths):
+        for k in range(n):
+            paid[w, k + 1] = paid[w, k] + prices[k, w]
+    return paid
+
+
+@inner()
+def _ahead(jobs: PlanJobs, i: int, paid: Floats, gains: Floats, changed: Floats, least: int, steps: int) -> Floats:
     """(n + 1, W + 1, steps + 1) what progress before a slot may lead to at most, further costs taken off.
 
     By what the job did in the slot before: it ran at a width for long enough, or (the last) it had run before that.
-    Progress is rounded up to steps. ``paid`` (n + 1,): prices of a worker in all slots before.
+    Progress is rounded up to steps. ``paid`` (W, n + 1): what each width costs in all slots before.
     """
-    n, idle = len(paid) - 1, len(widths)
+    n, idle = paid.shape[1] - 1, len(gains)
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     ahead = np.empty((n + 1, idle + 1, steps + 1))
     for p in range(steps + 1):
@@ -44,7 +53,7 @@ def _ahead(
         for w in range(idle):
             for m in range(1, length + 1):
                 ups[m] = np.int64(np.ceil((changed[w] + (m - 1) * gains[w]) / whole * steps))
-            cost = widths[w] * (paid[k + length] - paid[k])
+            cost = paid[w, k + length] - paid[w, k]
             then = ahead[k + length, w]
             over = max(0, steps - ups[length])  # from this progress on it finishes in its first slots
             for p in range(over):
@@ -53,10 +62,10 @@ def _ahead(
             for p in range(over, steps):
                 while m > 1 and p + ups[m - 1] >= steps:
                     m -= 1
-                here[p] = max(here[p], finished - widths[w] * (paid[k + m] - paid[k]))
+                here[p] = max(here[p], finished - (paid[w, k + m] - paid[w, k]))
         for w in range(idle):
             up = np.int64(np.ceil(gains[w] / whole * steps))
-            cost, then = widths[w] * (paid[k + 1] - paid[k]), ahead[k + 1, w]
+            cost, then = paid[w, k + 1] - paid[w, k], ahead[k + 1, w]
             for p in range(steps + 1):
                 ahead[k, w, p] = max(here[p], then[min(steps, p + up)] - cost)
     return ahead
@@ -72,7 +81,7 @@ def _run(part: float, opening: float, gain: float, length: int, finished: float,
     return (whole if part >= finished else part), m
 
 
-@kernel(f"({_JOBS}, i8, f8[::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
+@kernel(f"({_JOBS}, i8, f8[:, ::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
 def best_kept_plan(
     jobs: PlanJobs,
     i: int,
@@ -95,8 +104,8 @@ def best_kept_plan(
 
     Parameters
     ----------
-    prices : (n,) array
-        Of a worker in each slot of the job's window, not negative.
+    prices : (n, W) array
+        Of each width in each slot of the job's window, not negative.
     widths, gains, changed : (W,) arrays
         What the job does in a slot at a width, as a part of all that it wants, and in one in which it changes.
     least : int
@@ -116,10 +125,8 @@ def best_kept_plan(
     n, idle = len(prices), len(widths)
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     finished = (whole if jobs.needed[i] > 0 else _FINISHED) * (1 - ROUNDING)
-    paid = np.zeros(n + 1)
-    for k in range(n):
-        paid[k + 1] = paid[k] + prices[k]
-    ahead = _ahead(jobs, i, paid, widths, gains, changed, least, steps)
+    paid = _paid(prices)
+    ahead = _ahead(jobs, i, paid, gains, changed, least, steps)
 
     parts, costs, promises = np.zeros(_LABELS), np.zeros(_LABELS), np.zeros(_LABELS)
     parents, choices = np.full(_LABELS, -1, np.int64), np.full(_LABELS, idle, np.int64)
@@ -161,7 +168,7 @@ def best_kept_plan(
                     opening = gains[w] if goes_on or source == 0 else changed[w]
                     part, m = _run(part, opening, gains[w], length, finished, whole)
                     end = k + m
-                    cost += widths[w] * (paid[end] - paid[k])
+                    cost += paid[w, end] - paid[w, k]
                     value = _worth(jobs, i, part) - cost
                 else:
                     value = -1.0
@@ -197,7 +204,7 @@ def best_kept_plan(
     return best, max(best, ceiling) + slack, plan
 
 
-@kernel(f"({_JOBS}, i8, f8[::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
+@kernel(f"({_JOBS}, i8, f8[:, ::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
 def near_best_plans(
     jobs: PlanJobs,
     i: int,
@@ -228,10 +235,8 @@ def near_best_plans(
     n, idle = len(prices), len(widths)
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     finished = (whole if jobs.needed[i] > 0 else _FINISHED) * (1 - ROUNDING)
-    paid = np.zeros(n + 1)
-    for k in range(n):
-        paid[k + 1] = paid[k] + prices[k]
-    ahead = _ahead(jobs, i, paid, widths, gains, changed, least, steps)
+    paid = _paid(prices)
+    ahead = _ahead(jobs, i, paid, gains, changed, least, steps)
     parts, costs, ends = np.zeros(_LABELS), np.zeros(_LABELS), np.zeros(_LABELS, np.int64)
     parents, choices = np.full(_LABELS, -1, np.int64), np.full(_LABELS, idle, np.int64)
     good, count, source, listed = np.zeros(_LABELS, np.int64), 1, 0, 0
@@ -251,7 +256,7 @@ def near_best_plans(
                     opening = gains[w] if goes_on or source == 0 else changed[w]
                     part, m = _run(part, opening, gains[w], length, finished, whole)
                     end = k + m
-                    cost += widths[w] * (paid[end] - paid[k])
+                    cost += paid[w, end] - paid[w, k]
                     value = _worth(jobs, i, part) - cost
                 step = min(steps, np.int64(np.ceil(part / whole * steps * (1 - ROUNDING))))
                 if max(value, ahead[end, w, step] - cost) < bar:

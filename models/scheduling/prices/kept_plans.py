@@ -1,5 +1,7 @@
 """Plans of single jobs that know what changes lose and how long runs are: what the best are worth at prices by slot."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -80,14 +82,34 @@ class KeptPlanPricing:
         What it may be off by is part of the bound, and so are beginnings of plans beyond ``room``, which are dropped:
         the coarser the look ahead, ``finest`` steps at most, the more are kept, and the more those dropped may be off.
         """
+        income = float(prices.sum(axis=0) @ self.capacity)
+        return self.answer_to_costs(self.costs(prices), income, slack, room, finest)
+
+    def costs(self, prices: Floats) -> list[Floats]:
+        """Of every job, (T, W) what each of its ``widths`` costs at ``prices`` (T, R)."""
+        by_worker = self.demand @ prices.T + self.worker_cost
+        return [np.outer(row, widths) for row, (widths, *_) in zip(by_worker, self._choices, strict=True)]
+
+    @property
+    def widths(self) -> list[Ints]:
+        """Of every job, (W,) those that do more than all smaller ones."""
+        return [widths for widths, *_ in self._choices]
+
+    def answer_to_costs(
+        self, costs: Sequence[Floats], income: float, slack: float = 1e-8, room: int = _ROOM, finest: int = _FINEST
+    ) -> PlanAnswer:
+        """The same where widths have costs of their own, by job (T, W) >= 0, of which schedules pay ``income``.
+
+        With costs of widths that are more than so many workers' the bound is that of plans of jobs and patterns of
+        slots together: the income of a slot is what the dearest pattern costs, widths of jobs that fit.
+        """
         instance = self.instance
-        costs = self.demand @ prices.T + self.worker_cost
         values = np.zeros(len(instance.jobs))
         widths = np.zeros((len(instance.jobs), instance.slots), dtype=np.int64)
         total = paid = 0.0
         for i, job in enumerate(instance.jobs):
             window = slice(job.arrival, instance.last_slot(i))
-            mine = np.ascontiguousarray(costs[i, window])
+            mine = np.ascontiguousarray(costs[i][window])
             values[i], most, widths[i, window] = kernels.best_kept_plan(
                 self._utilities,
                 i,
@@ -99,12 +121,11 @@ class KeptPlanPricing:
                 room,
             )
             total += most
-            paid += float(mine @ widths[i, window])
-        income = float(prices.sum(axis=0) @ self.capacity)
+            paid += float(mine.max(axis=1).sum())
         margin = BOUND_MARGIN * (total + 2 * income + paid)
         return PlanAnswer(total + income + margin, values, widths)
 
-    def near_best(self, prices: Floats, values: Floats, slack: float, most: int) -> list[Ints] | None:
+    def near_best(self, costs: Sequence[Floats], values: Floats, slack: float, most: int) -> list[Ints] | None:
         """Of every job the (m, T) widths of all plans that are worth, less cost, at least ``values[job] - slack``.
 
         None if that takes more than ``most`` beginnings of plans. Prices certify a bound, from which each job takes
@@ -113,17 +134,17 @@ class KeptPlanPricing:
 
         Parameters
         ----------
-        prices : (T, R) array
+        costs : list of (T, W) array
+            Of each job's widths.
         values : (I,) array
             No less than what the best plan of each job is worth.
         """
-        costs = self.demand @ prices.T + self.worker_cost
         found = []
         for i, job in enumerate(self.instance.jobs):
             window = slice(job.arrival, self.instance.last_slot(i))
-            mine = np.ascontiguousarray(costs[i, window])
+            mine = np.ascontiguousarray(costs[i][window])
             choices = self._choices[i]
-            bar = values[i] - slack - BOUND_MARGIN * (abs(values[i]) + float(mine.sum()))
+            bar = values[i] - slack - BOUND_MARGIN * (abs(values[i]) + float(mine.max(axis=1).sum()))
             complete, plans = kernels.near_best_plans(
                 self._utilities, i, mine, *choices, job.least_run_slots, self._steps(i, _LISTED), bar, most
             )

@@ -1,6 +1,7 @@
 """Plans of single jobs where accelerators are of several types: what the best are worth at prices by type and slot."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,28 +102,40 @@ class TypePlanPricing:
 
         What it may be off by is part of the bound, and so are beginnings of plans beyond ``room``, which are dropped.
         """
-        instance, rooms = self.instance, self.cluster.rooms
+        rooms, costs, each = self.cluster.rooms, [], []
+        for i, offers in enumerate(self.offers):
+            each.append(self.worker_prices(i, prices))
+            costs.append(costs_of(offers, rooms[i], each[-1]))
+        found = self.plans_at_costs(costs, float(prices.sum(axis=0) @ self.capacity), slack, room)
+        for i, own in enumerate(self.offers):
+            found.workers[i] = workers_of(own, rooms[i], each[i], found.offers[i])
+        return found
+
+    def plans_at_costs(
+        self, costs: Sequence[Floats], income: float, slack: float = 1e-8, room: int = _ROOM
+    ) -> TypePlanAnswer:
+        """The same where offers have costs of their own: by job (T, O) >= 0, of which schedules pay ``income`` at most.
+
+        Workers stay 0: nothing says on which types of its class they are.
+        """
+        instance = self.instance
         shape = len(instance.jobs), instance.slots
         chosen = np.full(shape, -1, dtype=np.int64)
-        workers = np.zeros((*shape, len(self.cluster.names)), dtype=np.int64)
         values, total, paid = np.zeros(len(instance.jobs)), 0.0, 0.0
         for i, job in enumerate(instance.jobs):
-            window = slice(job.arrival, instance.last_slot(i))
-            each, offers, parts = self.worker_prices(i, prices)[window], self.offers[i], self._parts[i]
-            costs = costs_of(offers, rooms[i], each)
-            order = np.argsort((costs / parts).min(axis=1), kind="stable")
-            tolerance = slack * job.utility.value
+            window, parts = slice(job.arrival, instance.last_slot(i)), self._parts[i]
+            mine = costs[i][window]
+            order = np.argsort((mine / parts).min(axis=1), kind="stable")
             values[i], most, plan = offer_kernels.best_offers(
-                self._utilities, i, np.ascontiguousarray(costs[order]), parts, tolerance, room
+                self._utilities, i, np.ascontiguousarray(mine[order]), parts, slack * job.utility.value, room
             )
             here = np.full(len(order), -1, dtype=np.int64)
             here[order] = plan
             chosen[i, window] = here
-            workers[i, window] = workers_of(offers, rooms[i], each, here)
             total += most
-            paid += float(costs[np.flatnonzero(here >= 0), here[here >= 0]].sum())
-        income = float(prices.sum(axis=0) @ self.capacity)
+            paid += float(mine[np.flatnonzero(here >= 0), here[here >= 0]].sum())
         margin = BOUND_MARGIN * (total + 2 * income + paid)
+        workers = np.zeros((*shape, len(self.cluster.names)), dtype=np.int64)
         return TypePlanAnswer(total + income + margin, values, chosen, workers)
 
     def answer(self, prices: Floats) -> Answer:

@@ -29,6 +29,7 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.configurations.master import Master, Optimum
 from ddlopt.solvers.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.solvers.scheduling.configurations.pricing import Priced, Pricing
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.slot.rates import Floats
 from ddlopt.solvers.scheduling.slot.worth import FAIREST
@@ -41,6 +42,8 @@ Counts = Sequence[Mapping[Pattern, int]]
 _SMOOTHING = 0.8
 # Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
+_TO_LIST = 0.2
+"""Part of the time left that plans within patterns leave for patterns that are listed."""
 # Of what patterns may take from the bound, until they can be listed.
 _HALVINGS = 8
 
@@ -59,7 +62,8 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     program over the patterns found that can be part of something better; then one over *all* patterns that take no more
     than :math:`\delta` from the bound B: a schedule with any other pattern has at most :math:`B - \delta`, so that the
     larger of this and the bound of the integer program holds for all schedules. If :math:`\delta` can be as large as
-    the gap, that proves the optimum.
+    the gap, that proves the optimum. With types of accelerators it is plans of jobs within patterns that bound best
+    (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`).
 
     Parameters
     ----------
@@ -92,7 +96,8 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, the knapsack of several capacities."""
-        return (*self.kernels, *(("ddlopt.models.scheduling.prices.row_kernels",) if instance.typed else ()))
+        more = ("row_kernels", "offer_kernels") if instance.typed else ()
+        return (*self.kernels, *(f"ddlopt.models.scheduling.prices.{name}" for name in more))
 
     @property
     def name(self) -> str:
@@ -118,6 +123,7 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
             master.close()
         if patterns:
             search.solve_integer(patterns)
+            search.improve_bound_by_plans()
             figures["patterns_near_best"] = search.improve_bound()
         return schedule_of_patterns(instance, search.plan, search.counts), figures
 
@@ -257,6 +263,14 @@ class _Search:
             if self._slots is not None:
                 self._sweep(self._slots.progress_of(best), backward=False)
         return outcome
+
+    def improve_bound_by_plans(self) -> None:
+        """With types, where whole plans of jobs within patterns bound better, and take a minute."""
+        if self.instance.typed and not self.is_close:
+            reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_LIST * self.clock.left_s
+            wanted = self.value * (1 + self.gap)
+            self.bound = min(self.bound, bound_by_patterns(self.instance, self.clock, wanted, reserve_s))
+            self.clock.report(self.value, self.bound)
 
     def improve_bound(self) -> int:
         """The integer program over all patterns that take little from the bound; how many."""

@@ -75,7 +75,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
 
     Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
     slots it has which width (:class:`~ddlopt.models.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those of
-    ``kept-runs``. Plans are listed in the end that take no more from the bound B than :math:`\delta`, so that a
+    ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of capacities
+    (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans are listed in
+    the end that take no more from the bound B than :math:`\delta`, so that a
     schedule with any other has at most :math:`B - \delta`: if they are few for a :math:`\delta` as large as the gap,
     the program over them proves the optimum.
 
@@ -115,9 +117,10 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, or where plans are kept, those of such plans."""
         if instance.typed:
-            return ("ddlopt.models.scheduling.prices.offer_kernels",)
+            return tuple(f"ddlopt.models.scheduling.prices.{name}" for name in ("offer_kernels", "row_kernels"))
         keeps = instance.changes_cost or instance.runs_are_long
-        return (*self.kernels, *(("ddlopt.models.scheduling.prices.kept_kernels",) if keeps else ()))
+        more = ("kept_kernels", "row_kernels") if keeps else ()
+        return (*self.kernels, *(f"ddlopt.models.scheduling.prices.{name}" for name in more))
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""

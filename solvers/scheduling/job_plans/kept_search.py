@@ -14,6 +14,8 @@ from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.solvers.scheduling.job_plans.patterned_plans import Charges, PatternedPlans
 from ddlopt.solvers.scheduling.kept_runs import KeptRuns, widths_of
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -56,6 +58,7 @@ class KeptSearch:
         self.master = self._new_master()
         self.widths: Ints = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         self.value, self.bound, self.centre = -math.inf, math.inf, np.zeros(0)
+        self.charges: Charges | None = None
         self.figures: dict[str, Any] = {}
         self._known: set[tuple[int, bytes]] = set()
 
@@ -73,10 +76,12 @@ class KeptSearch:
         try:
             self.generate()
             self._choose_whole_plans(seed)
+            if not self._is_done:
+                self._sweep(seed, self._schedule())
+            if not self._is_done and self._pattern():
+                self._choose_whole_plans(seed)
         finally:
             self.master.close()
-        if not self._is_done:
-            self._sweep(seed, self._schedule())
         self._list_plans(seed)
         return self._schedule(), self.figures
 
@@ -171,14 +176,45 @@ class KeptSearch:
             self._offer(rows)
         return outcome.bound
 
+    def _pattern(self) -> bool:
+        """Charges for widths by patterns of slots, and the plans that are best at them; whether there are any."""
+        jobs = KeptJobs.of(self.instance)
+        if jobs is None:
+            return False
+        patterned = PatternedPlans(jobs, self.clock)
+        try:
+            for plan in self.master.plans:
+                patterned.add(jobs.plan(plan.job, plan.widths))
+            reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_ROUND * self.clock.left_s
+            patterned.improve(self.value * (1 + self.gap), reserve_s)
+        finally:
+            patterned.master.close()
+        self.figures["cut_rounds"] = patterned.rounds
+        if patterned.best.bound < self.bound:
+            self.bound, self.charges = patterned.best.bound, patterned.best
+            self.clock.report(None, self.bound)
+        rows = np.zeros_like(self.widths.T)
+        for one in patterned.plans:
+            rows[:] = 0
+            rows[one.job] = one.choices
+            self._add(rows)
+        return True
+
+    def _costs(self) -> tuple[list[Floats], float]:
+        """Of every job the (T, W) costs of its widths at which the bound is best, and what slots bring at most."""
+        if self.charges is not None:
+            return KeptJobs(self.pricing).costs(self.charges.charges), self.charges.income
+        prices = self.centre.reshape(self.instance.slots, -1)
+        return self.pricing.costs(prices), float(prices.sum(axis=0) @ self.pricing.capacity)
+
     def _list_plans(self, seed: int) -> None:
         """Programs over all plans that take so little from the bound that a better schedule may have them."""
-        prices = self.centre.reshape(self.instance.slots, -1)
-        certified = self.pricing.answer(prices, _FINE, _FINE_ROOM)
+        costs, income = self._costs()
+        certified = self.pricing.answer_to_costs(costs, income, _FINE, _FINE_ROOM)
         gains = True
         while gains and not self._is_done:
             before = self.bound - self.value
-            found = self._listed(prices, certified)
+            found = self._listed(costs, certified)
             if found is None:
                 return
             taken, listed = found
@@ -189,13 +225,13 @@ class KeptSearch:
                 self.clock.report(self.value, self.bound)
             gains = before - (self.bound - self.value) > _LEAST_GAIN * abs(self.value)
 
-    def _listed(self, prices: Floats, certified: PlanAnswer) -> tuple[float, list[Ints]] | None:
+    def _listed(self, costs: list[Floats], certified: PlanAnswer) -> tuple[float, list[Ints]] | None:
         """What plans may take from the bound, all of the gap if they are few, and (m, T) those of each job."""
         taken = certified.bound - self.value
         for _ in range(_SHRINKINGS):
             if self.clock.expired:
                 return None
-            listed = self.pricing.near_best(prices, certified.values, taken, _MOST_BEGINNINGS)
+            listed = self.pricing.near_best(costs, certified.values, taken, _MOST_BEGINNINGS)
             if listed is not None and sum(map(len, listed)) <= _MOST_LISTED:
                 return taken, listed
             taken *= _SHRINKING

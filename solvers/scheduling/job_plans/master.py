@@ -19,7 +19,7 @@ _OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 
 
 class Plan(NamedTuple):
-    """What one job does in all slots: (T,) widths, the (rows,) capacities that this uses, and its worth."""
+    """What one job does in all slots: (T,) widths, what it uses of (rows,) capacities and then cuts, and its worth."""
 
     job: int
     widths: Ints
@@ -28,7 +28,7 @@ class Plan(NamedTuple):
 
 
 class Optimum(NamedTuple):
-    """Of the linear program: its value, (rows,) prices of the capacities, and the part taken of each plan."""
+    """Of the linear program: its value, (rows,) prices of capacities and then cuts, and the part taken of each plan."""
 
     value: float
     prices: Floats
@@ -50,12 +50,19 @@ class PlanMaster:
 
     def add(self, plan: Plan) -> None:
         """Add a plan; the program minimises the negative worth."""
-        rows = np.append(np.flatnonzero(plan.uses), len(self._capacities) + plan.job).astype(np.int32)
+        used, mine = np.flatnonzero(plan.uses), len(self._capacities)
+        # Rows of jobs stand between those of capacities and those of cuts.
+        rows = np.append(np.where(used < mine, used, used + self._jobs), mine + plan.job).astype(np.int32)
         values = np.append(plan.uses[plan.uses != 0], 1.0)
         status = self._highs.addCol(-plan.worth, 0.0, highspy.kHighsInf, len(rows), rows, values)
         if status != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS does not take a plan of job {plan.job} ({status.name})")
         self.plans.append(plan)
+
+    def cut(self, uses: Floats, limit: float) -> None:
+        """Add a cut, of which the plans so far use (plans,) ``uses``; plans that come later have it among theirs."""
+        here = np.flatnonzero(uses)
+        self._highs.addRow(-highspy.kHighsInf, limit, len(here), here.astype(np.int32), uses[here])
 
     def solve(self) -> Optimum:
         """The optimum over the plans so far.
@@ -72,7 +79,8 @@ class PlanMaster:
         if status != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"the program over {len(self.plans)} plans ended with {status.name}")
         solution = self._highs.getSolution()
-        prices = np.maximum(0.0, -np.asarray(solution.row_dual)[: len(self._capacities)])
+        rows, mine = np.asarray(solution.row_dual), len(self._capacities)
+        prices = np.maximum(0.0, -np.concatenate((rows[:mine], rows[mine + self._jobs :])))
         value = -float(self._highs.getInfo().objective_function_value)
         return Optimum(value, prices, np.asarray(solution.col_value))
 

@@ -17,6 +17,7 @@ from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
@@ -71,6 +72,10 @@ class TypeSearch:
             self.master.close()
         best = max(candidates, key=lambda one: _worth(self.instance, one), default=None)
         found, more = TypeWindows().answer(self.instance, seed, self.clock, best)
+        value = _worth(self.instance, found)
+        if self.bound - value > self.gap * abs(value):
+            self.bound = min(self.bound, bound_by_patterns(self.instance, self.clock, value * (1 + self.gap)))
+            self.clock.report(None, self.bound)
         return found, {**self.figures, **more}
 
     def by_slot(self, prices: Floats) -> Floats:

@@ -18,6 +18,7 @@ from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.solvers.scheduling.slot_counts.program import Program, SlotModel, utility_of
 
 _MOST_CHOICES = 20_000
@@ -26,6 +27,8 @@ _FIRST_SHARE = 0.15
 """Part of the time for a first schedule, most of which it seldom needs."""
 _BOUND_SHARE = 0.4
 """Part of the time for the bound; the solutions on the way to it are good beginnings."""
+_PLANS_SHARE = 0.3
+"""Part of the time for the bound by plans of jobs, which mostly takes some seconds."""
 _NEIGHBOURHOOD_S = 20.0
 """Seconds for the program of some slots, at most, as long as it is not that of all slots."""
 
@@ -48,6 +51,9 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     counted with whole slots, which no relaxation of one job or one slot alone does. It is exact for intervals of one
     slot; its widths are a schedule, where a longer interval is given the best :math:`n_k` slots of its own.
 
+    Before that, plans of jobs within patterns of slots bound all schedules on one pool of all servers, without links
+    (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`).
+
     From there, or from :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` if that is better, some slots at a
     time are solved anew beside all others: first each by itself, then as many at once as do not gain by fewer, drawn at
     random, and in the end all, which proves the optimum.
@@ -64,7 +70,10 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     bound: bool = True
 
-    kernels: ClassVar[tuple[str, ...]] = ()
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.models.scheduling.prices.kept_kernels",
+        "ddlopt.models.scheduling.prices.row_kernels",
+    )
 
     @property
     def name(self) -> str:
@@ -73,7 +82,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """Those of the combinatorial bound and of the first schedule."""
-        return (*instance.kernels, *FairSharing.kernels)
+        return tuple(dict.fromkeys((*self.kernels, *instance.kernels, *FairSharing.kernels)))
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the model of a slot does not cover, and objectives that are no sums over jobs."""
@@ -104,6 +113,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         else:
             search.begin()
         if self.bound:
+            search.bound_by_plans()
             search.count_together()
         search.improve()
         return search.schedule(), {"programs": search.programs}
@@ -183,6 +193,13 @@ class _Search:
             outcome, values = program.solve(self._limits(most_s), self.seed)
         self.clock.interrupted |= outcome.interrupted
         return outcome, values
+
+    def bound_by_plans(self) -> None:
+        """The bound by whole plans of jobs within patterns of slots of one pool, without links."""
+        if not self.is_over:
+            reserve_s = 0.0 if self.clock.left_s == np.inf else (1 - _PLANS_SHARE) * self.clock.left_s
+            wanted = self.value * (1 + self.clock.gap)
+            self._note(bound_by_patterns(self.instance, self.clock, wanted, reserve_s))
 
     def count_together(self) -> None:
         """The bound, and slots of the widths that it has."""

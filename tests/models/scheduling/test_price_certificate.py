@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,12 +21,13 @@ from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.certificate import PriceCertificate, plans
 from ddlopt.models.scheduling.certificate.certificate import offer
 from ddlopt.models.scheduling.certificate.kept import KeptOffer, kept_beaten
+from ddlopt.models.scheduling.certificate.patterns import dearest, rooms_of
 from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.certificate.typed import TypedCluster, typed_beaten
 from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.solvers.scheduling import kept_runs
-from ddlopt.solvers.scheduling.prove import prove
+from ddlopt.solvers.scheduling.prove import _by_charges, prove
 
 SCALE = 2**30
 KINDS = (
@@ -184,6 +186,92 @@ def test_on_types_less_than_the_optimum_is_never_proven(seed):
     proof = prove(instance, found.schedule, 2 * optimum, lambda: False)
     assert proof is not None
     assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
+
+
+CHARGED = (
+    {"change": True, "utilities": tuple(UTILITIES), "places": (3,)},
+    {"types": "mixed", "places": (2, 1)},
+    {"least_runs": True, "deadlines": True, "places": (2, 2)},
+    {"types": "apart", "places": (3, 2, 1), "utilities": tuple(UTILITIES)},
+    {"places": (3,)},
+)
+
+
+@for_each("seed", range(15))
+def test_by_charges_less_than_the_optimum_is_never_proven(seed):
+    rng, instance = drawn(seed, CHARGED, 4)
+    optimum = Fraction(brute_force(instance).objective)
+    if optimum <= 0:
+        return
+    assert _by_charges(instance, optimum * (1 - Fraction(1, 10**6)), lambda: False) is None
+    proof = _by_charges(instance, 2 * optimum, lambda: False)
+    assert proof is not None
+    assert proof.charges
+    assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
+    assert PriceCertificate.from_data(json.loads(proof.text)) == proof
+    # Whatever is charged, and with the least surplus that the check lets pass, the claim is no less than the optimum.
+    cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+    factor = rng.choice([0.0, 0.3, 1.0, 3.0])
+    charges = [[[int(each * factor * rng.random()) for each in row] for row in slot] for slot in proof.charges]
+    other = replace(proof, charges=charges)
+    surplus = []
+    for place, job in enumerate(instance.jobs):
+        mine = [charges[slot][place] for slot in range(job.arrival, instance.last_slot(place))]
+        choice = offer(instance, cluster, place, proof.scale, proof.prices, mine)
+        low, high = -1, math.ceil(float(job.utility.value) * 100 * proof.scale)
+        while high - low > 1:
+            middle = (low + high) // 2
+            better = (typed_beaten if instance.typed else kept_beaten)(choice, middle)[0] if middle >= 0 else True
+            low, high = (middle, high) if better else (low, middle)
+        surplus.append(high)
+    claim = Fraction(other.income(instance, cluster) + sum(surplus), proof.scale)
+    least = replace(other, surplus=surplus, claim=claim)
+    assert least.check(instance, lambda: False) >= 0
+    assert claim >= optimum * (1 - Fraction(1, 10**9))
+
+
+@for_each("seed", range(20))
+def test_the_dearest_pattern_is_that_of_all(seed):
+    """Of workers on types against every way to place all of them."""
+    rng = np.random.default_rng(seed)
+    rooms = tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
+    jobs = []
+    for _ in range(int(rng.integers(1, 4))):
+        kinds = [tuple(k for k in range(len(rooms)) if rng.random() < 0.7) or (0,) for _ in range(2)]
+        own = [(types, int(rng.integers(1, 4))) for types in kinds]
+        jobs.append((own, rng.integers(0, 10, len(own)).tolist()))
+    best = 0
+    ways = [
+        [((0,) * len(rooms), 0)]
+        + [
+            (tuple(taken), cost)
+            for (types, width), cost in zip(own, costs, strict=True)
+            for taken in itertools.product(*(range(width + 1 if k in types else 1) for k in range(len(rooms))))
+            if sum(taken) == width
+        ]
+        for own, costs in jobs
+    ]
+    for chosen in itertools.product(*ways):
+        if all(sum(taken[k] for taken, _ in chosen) <= room for k, room in enumerate(rooms)):
+            best = max(best, sum(cost for _, cost in chosen))
+    assert dearest(rooms, jobs) == best
+
+
+def test_charges_for_other_slots_jobs_or_widths_are_refused():
+    _, instance = drawn(0, CHARGED, 4)
+    proof = _by_charges(instance, Fraction(10**3), lambda: False)
+    with one_line(RefutedError, "the proof charges for other slots or jobs"):
+        replace(proof, charges=proof.charges[1:]).check(instance, lambda: False)
+    more = [[[*row, 0] for row in slot] for slot in proof.charges]
+    with one_line(RefutedError, "options in a slot; the proof charges for others"):
+        replace(proof, charges=more).check(instance, lambda: False)
+    data = json.loads(proof.text)
+    for wrong in ([], [[1]], [[[-1]]], [[[True]]], {}, None):
+        with one_line(SolutionError, "charges has a list of lists"):
+            PriceCertificate.from_data(data | {"charges": wrong})
+    unequal = random_instance(np.random.default_rng(0), jobs=3, slots=2, uneven=True, places=(4,))
+    with one_line(NotApplicableError, "patterns are of workers that take one place each"):
+        rooms_of(Cluster(unequal))
 
 
 def test_a_proof_knows_what_changes_lose():

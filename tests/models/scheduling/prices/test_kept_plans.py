@@ -65,7 +65,7 @@ def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
     assert pricing.answer(prices, 1e-3, 1, 4).bound >= best + income
 
     slack = 0.2 * asked.jobs[0].utility.value
-    (listed,) = pricing.near_best(prices, found.values, slack, 100_000)
+    (listed,) = pricing.near_best(pricing.costs(prices), found.values, slack, 100_000)
     mine = {tuple(row) for row in listed.tolist()}
     assert len(mine) == len(listed)
     assert mine <= every.keys()
@@ -81,7 +81,7 @@ def test_plans_that_are_too_many_are_not_listed():
     asked = drawn(0, 1, 5)
     pricing = KeptPlanPricing(asked)
     free = np.zeros((5, 1))
-    assert pricing.near_best(free, pricing.answer(free).values, 10.0, 3) is None
+    assert pricing.near_best(pricing.costs(free), pricing.answer(free).values, 10.0, 3) is None
 
 
 @for_each("seed", seeds(10, 100))

@@ -1,0 +1,185 @@
+"""Plans of jobs and patterns of slots together: the bound of either, and more."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.solvers.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
+from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
+
+_COARSE, _FINE = 1e-7, 1e-9
+"""What each plan may be off by in the rounds, and in answers that are to prove something."""
+_ROOM, _FINE_ROOM = 50, 20_000
+"""Beginnings of plans that are kept, likewise."""
+_NEAREST = 2e-6
+"""Part of the bound within which the program over plans is solved: a fiftieth of the gap of exact methods."""
+_SMOOTHING = 0.5
+"""Part of the best prices that those asked for keep."""
+_STALLS, _LEAST_GAIN = 12, 1e-7
+"""Rounds of cuts that lower the optimum by less than this part, after which they end."""
+
+
+class PatternedPlan(NamedTuple):
+    """What one job does: ``places`` k O + o of its options in slots of interval k, its worth, and (T,) its choices."""
+
+    job: int
+    places: Ints
+    worth: float
+    choices: Ints
+
+
+class Jobs(Protocol):
+    """Jobs that have options in slots.
+
+    Attributes
+    ----------
+    options : SlotOptions
+    lengths : (K,) array
+        Slots of the intervals in which alike slots are counted together.
+    """
+
+    options: SlotOptions
+    lengths: Ints
+
+    def plans_at(
+        self, charges: Floats, income: float, slack: float, room: int
+    ) -> tuple[float, Floats, list[PatternedPlan]]:
+        """Bound, (I,) values and the best plans at (K, O) ``charges``, of which schedules pay ``income`` at most."""
+
+
+class Charges(NamedTuple):
+    """A bound by (K, O) ``charges`` for options, besides energy, and the ``income``: what all dearest patterns cost."""
+
+    bound: float
+    charges: Floats
+    income: float
+
+
+class PatternedPlans:
+    r"""Column generation over plans of jobs whose parts, slot for slot, are mixtures of patterns that fit.
+
+    With :math:`n_{qko}` slots of interval k, of :math:`L_k` slots, in which plan q has option o:
+
+    .. math::
+        \max \sum_q U_q \lambda_q \quad\text{with}\quad \sum_{q \text{ of } i} \lambda_q \le 1,\qquad
+        \tfrac{1}{L_k} \Bigl(\sum_q n_{qko} \lambda_q\Bigr)_o \in \operatorname{conv}\{\text{patterns}\}
+        \quad\text{for all } k .
+
+    Capacities come first, then cuts (:class:`~ddlopt.solvers.scheduling.job_plans.slot_cuts.SlotCuts`) that the
+    optimum breaks. Multipliers of both are charges :math:`c_{ko} \ge 0` for options, and any charges are a bound (weak
+    duality): of each job what its best plan is worth less what it pays, of each slot what its dearest pattern pays.
+
+    Parameters
+    ----------
+    jobs : Jobs
+    clock : Clock
+
+    References
+    ----------
+    M. Guignard, S. Kim, "Lagrangean decomposition: a model yielding stronger Lagrangean bounds", Mathematical
+    Programming 39, 1987 (the bound). R. Fukasawa et al., "Robust branch-and-cut-and-price for the capacitated vehicle
+    routing problem", Mathematical Programming 106, 2006 (cuts that pricing takes as costs).
+    """
+
+    def __init__(self, jobs: Jobs, clock: Clock) -> None:
+        options, self.jobs, self.clock = jobs.options, jobs, clock
+        self._cuts_of = SlotCuts(options)
+        self._many = len(options.weights)
+        self._rows = len(jobs.lengths) * len(options.capacity)
+        self.master = PlanMaster(
+            np.outer(jobs.lengths, options.capacity).ravel().astype(float), len(options.starts) - 1
+        )
+        self._cuts: list[tuple[int, Floats]] = []
+        self.plans: list[PatternedPlan] = []
+        self._known: set[tuple[int, bytes]] = set()
+        self.best = Charges(math.inf, np.zeros((len(jobs.lengths), self._many)), 0.0)
+        self.rounds = 0
+
+    def add(self, plan: PatternedPlan) -> bool:
+        """Take a plan, if it is new."""
+        key = plan.job, np.sort(plan.places).tobytes()
+        if not len(plan.places) or key in self._known:
+            return False
+        self._known.add(key)
+        where, option = np.divmod(plan.places, self._many)
+        uses = np.zeros((len(self.jobs.lengths), len(self.jobs.options.capacity)))
+        np.add.at(uses, where, self.jobs.options.weights[option])
+        cut = [float(cut[option[where == k]].sum()) for k, cut in self._cuts]
+        self.master.add(Plan(plan.job, plan.choices, np.append(uses.ravel(), cut), plan.worth))
+        self.plans.append(plan)
+        return True
+
+    def charges(self, prices: Floats) -> Floats:
+        """(K, O) of options by the prices of capacities and cuts."""
+        found: Floats = prices[: self._rows].reshape(len(self.jobs.lengths), -1) @ self.jobs.options.weights.T
+        for (k, cut), price in zip(self._cuts, prices[self._rows :].tolist(), strict=True):
+            if price:
+                found[k] += price * cut
+        return found
+
+    def price(self, prices: Floats, slack: float = _COARSE, room: int = _ROOM) -> int:
+        """Add the best plans at prices of capacities and cuts; how many are new."""
+        charges = self.charges(prices)
+        each = [self._cuts_of.dearest(row) for row in charges]
+        income = float(self.jobs.lengths @ each) * (1 + BOUND_MARGIN)
+        bound, _, plans = self.jobs.plans_at(charges, income, slack, room)
+        if bound < self.best.bound:
+            self.best, self._centre = Charges(bound, charges, income), prices
+        return sum(map(self.add, plans))
+
+    def solve(self, reserve_s: float) -> Optimum:
+        """The optimum within the cuts so far, unless time runs out."""
+        self._centre = np.zeros(0)
+        before, self.best = self.best, self.best._replace(bound=math.inf)
+        while True:
+            optimum = self.master.solve()
+            if not len(self._centre):
+                self._centre = optimum.prices
+            near = self.best.bound - optimum.value <= _NEAREST * abs(optimum.value)
+            if near or self.clock.left_s <= reserve_s:
+                break
+            between = _SMOOTHING * self._centre + (1 - _SMOOTHING) * optimum.prices
+            if not self.price(between) and not self.price(optimum.prices):
+                break
+        self.best = min(before, self.best, key=lambda one: one.bound)
+        return optimum
+
+    def cut(self, optimum: Optimum) -> int:
+        """Add cuts that the optimum breaks, for each interval one; how many."""
+        taken = [(place, part) for place, part in enumerate(optimum.shares.tolist()) if part > 0]
+        if not taken:
+            return 0
+        used = np.zeros(len(self.jobs.lengths) * self._many)
+        for place, part in taken:
+            np.add.at(used, self.plans[place].places, part)
+        sizes = [len(plan.places) for plan in self.plans]
+        where, option = np.divmod(np.concatenate([plan.places for plan in self.plans]), self._many)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        before = len(self._cuts)
+        for k, row in enumerate(used.reshape(len(self.jobs.lengths), -1)):
+            cut = self._cuts_of.cut(row / self.jobs.lengths[k])
+            if cut is not None:
+                mine = where == k
+                uses = np.bincount(owner[mine], weights=cut[option[mine]], minlength=len(sizes))
+                self.master.cut(uses, float(self.jobs.lengths[k]))
+                self._cuts.append((k, cut))
+        return len(self._cuts) - before
+
+    def improve(self, wanted: float, reserve_s: float = 0.0) -> None:
+        """Rounds of cuts until the bound is at most ``wanted``, none is broken, or ``reserve_s`` seconds are left."""
+        optimum, stalled = self.solve(reserve_s), 0
+        while self.clock.left_s > reserve_s and stalled < _STALLS:
+            if optimum.value <= wanted < self.best.bound:
+                self.price(self._centre, _FINE, _FINE_ROOM)
+            if self.best.bound <= wanted or not self.cut(optimum):
+                break
+            self.rounds += 1
+            before = optimum.value
+            optimum = self.solve(reserve_s)
+            stalled = 0 if before - optimum.value > _LEAST_GAIN * abs(before) else stalled + 1
+        if self.best.bound > wanted and len(self._centre) and self.clock.left_s > reserve_s:
+            self.price(self._centre, _FINE, _FINE_ROOM)
