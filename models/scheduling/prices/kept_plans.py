@@ -96,7 +96,7 @@ class KeptPlanPricing:
         return [widths for widths, *_ in self._choices]
 
     def answer_to_costs(
-        self, costs: Sequence[Floats], income: float, slack: float = 1e-8, room: int = _ROOM, finest: int = _FINEST
+        self, costs: Sequence[Floats], income: float, slack: float, room: int, finest: int = _FINEST
     ) -> PlanAnswer:
         """The same where widths have costs of their own, by job (T, W) >= 0, of which schedules pay ``income``.
 

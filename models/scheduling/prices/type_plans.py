@@ -111,9 +111,7 @@ class TypePlanPricing:
             found.workers[i] = workers_of(own, rooms[i], each[i], found.offers[i])
         return found
 
-    def plans_at_costs(
-        self, costs: Sequence[Floats], income: float, slack: float = 1e-8, room: int = _ROOM
-    ) -> TypePlanAnswer:
+    def plans_at_costs(self, costs: Sequence[Floats], income: float, slack: float, room: int) -> TypePlanAnswer:
         """The same where offers have costs of their own: by job (T, O) >= 0, of which schedules pay ``income`` at most.
 
         Workers stay 0: nothing says on which types of its class they are.
