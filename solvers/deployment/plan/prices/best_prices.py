@@ -14,7 +14,7 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.silent_highs import SilentHighs
-from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, Sampled, Weights, eliminate, weigh
+from ddlopt.solvers.deployment.plan.prices.kernels import Buckets, Figures, eliminate, weigh
 from ddlopt.solvers.deployment.plan.prices.quantities import Quantities, quantities
 from ddlopt.solvers.deployment.plan.prices.rows import Counted, OfPlan, Row, counted, summed, weights_of
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
@@ -60,7 +60,7 @@ class BestPrices:
         self._flat_s: list[npt.NDArray[np.float32]] = []
         self._rows: dict[Row, Counted] = {}
         self._values: list[list[float]] = []
-        figures = self.figures
+        figures, samples = self.figures, self.figures.samples
         self._arrays = Figures(
             counts=figures.counts,
             group=figures.group,
@@ -72,6 +72,13 @@ class BestPrices:
             pairs=figures.pairs,
             delay_s=figures.delay_s,
             carried_s=figures.carried_s,
+            kind=samples.kind,
+            own_s=samples.own_s,
+            per_byte_s=np.ascontiguousarray(samples.per_byte_s),
+            fixed_s=np.ascontiguousarray(samples.fixed_s),
+            size_bytes=samples.size_bytes,
+            sync_s=samples.sync_s,
+            back_s=samples.back_s,
         )
         self.buckets = buckets(figures)
         self._cost = np.zeros((len(figures.counts), int(figures.counts.max())))
@@ -148,29 +155,10 @@ class BestPrices:
         rows = [(price, row) for price, row in zip(prices.tolist(), self._rows.values(), strict=True) if price]
         weights = summed(self.figures, rows)
         own, chosen = self.buckets, np.zeros(len(self.figures.counts), np.int64)
-        sampled = self._sampled(weights)
-        weigh(self._arrays, weights, sampled, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
-        self._cost[~(self.left if left is None else left)] = inf
+        left = self.left if left is None else left
+        weigh(self._arrays, weights, left, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
         bound_s = eliminate(own, self.figures.counts, self._cost, self._tables, chosen)
         return bound_s * (1.0 - BOUND_MARGIN), chosen
-
-    def _sampled(self, weights: Weights) -> Sampled:
-        """Costs of what prices of samples and of sums from servers say."""
-        figures, samples = self.figures, self.figures.samples
-        place = np.arange(len(figures.group))[:, None]
-        used = np.flatnonzero(weights.sample.any(axis=0) | weights.sync.any(axis=0))
-        own_s = np.einsum("ok,osk->os", weights.sample[:, used], samples.own_s[:, :, used])
-        choice_s = own_s[place, figures.seat]
-        choice_s += np.einsum("ok,ock->oc", weights.sync[:, used], samples.sync_s[:, :, used])
-        choice_s += np.einsum("ol,ocl->oc", weights.back, samples.back_s)
-        pair_s = np.zeros(figures.delay_s.shape)
-        for pair in np.flatnonzero(weights.passed.any(axis=1)).tolist():
-            size, (maker, reader) = samples.size_bytes[pair], figures.pairs[pair].tolist()
-            used = np.flatnonzero(weights.passed[pair])
-            seats = np.ix_(used, samples.kind[maker], samples.kind[reader])
-            each_s = samples.per_byte_s[seats] * size + samples.fixed_s[seats] * (size > 0)
-            pair_s[pair] = np.tensordot(weights.passed[pair, used], each_s, 1)
-        return Sampled(np.ascontiguousarray(choice_s), pair_s)
 
     def _see(self, plan: Ints, most: int | None) -> int:
         """Add a plan, and its largest rows that say more than the bound, or all of them; returns how many."""

@@ -11,6 +11,7 @@ from ddlopt.models.kernels import kernel, leaf
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Weights(NamedTuple):
@@ -44,21 +45,11 @@ class Weights(NamedTuple):
     back: Floats
 
 
-class Sampled(NamedTuple):
-    """Costs of samples and of sums from servers, put together by their prices.
-
-    Parameters
-    ----------
-    choice_s : (operators, choices)
-    pair_s : (pairs, seats, seats)
-    """
-
-    choice_s: Floats
-    pair_s: Floats
-
-
 class Figures(NamedTuple):
-    """Arrays of :class:`~ddlopt.solvers.deployment.plan.prices.quantities.Quantities`, with flags as numbers."""
+    """Arrays of :class:`~ddlopt.solvers.deployment.plan.prices.quantities.Quantities`, with flags as numbers.
+
+    Those from ``kind`` on are of its :class:`~ddlopt.solvers.deployment.plan.prices.samples.Samples`.
+    """
 
     counts: Ints
     group: Ints
@@ -70,6 +61,13 @@ class Figures(NamedTuple):
     pairs: Ints
     delay_s: Floats
     carried_s: Floats
+    kind: Ints
+    own_s: Floats
+    per_byte_s: Floats
+    fixed_s: Floats
+    size_bytes: Floats
+    sync_s: Floats
+    back_s: Floats
 
 
 class Buckets(NamedTuple):
@@ -105,69 +103,101 @@ class Buckets(NamedTuple):
 
 
 _WEIGHTS = "record(Weights, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1]" + ", f8[:, ::1]" * 6 + ")"
-_SAMPLED = "record(Sampled, f8[:, ::1], f8[:, :, ::1])"
 _FIGURES = (
     "record(Figures, i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], f8[:, ::1], f8[:, :, ::1], i8[:, ::1],"
-    " f8[:, :, ::1], f8[:, :, :, ::1])"
+    " f8[:, :, ::1], f8[:, :, :, ::1], i8[:, ::1], f8[:, :, ::1], f8[:, :, ::1], f8[:, :, ::1], f8[::1],"
+    " f8[:, :, ::1], f8[:, :, ::1])"
 )
 _BUCKETS = "record(Buckets" + ", i8[::1]" * 13 + ")"
 
 
-@kernel(f"void({_FIGURES}, {_WEIGHTS}, {_SAMPLED}, i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1])")
+@kernel(f"void({_FIGURES}, {_WEIGHTS}, b1[:, ::1], i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1])")
 def weigh(
     figures: Figures,
     weights: Weights,
-    sampled: Sampled,
+    left: Bools,
     table_at: Ints,
     of_pair: Ints,
     turned: Ints,
     cost: Floats,
     tables: Floats,
 ) -> None:
-    """Costs (groups, choices) of choices, and those of two neighbours into ``tables``."""
+    """Costs (groups, choices) of the choices that are left, infinite for others; of two neighbours into ``tables``."""
     operators, _, columns = figures.load_s.shape
-    links, seats = weights.carried.shape[1], figures.delay_s.shape[1]
-    cost[:] = 0.0
+    links, seats, samples = weights.carried.shape[1], figures.delay_s.shape[1], weights.sample.shape[1]
+    for group in range(len(cost)):
+        for c in range(cost.shape[1]):
+            cost[group, c] = 0.0 if left[group, c] else np.inf
     tables[:] = 0.0
+    counted = np.empty(max(columns, samples), np.int64)
     for place in range(operators):
         group = figures.group[place]
         for c in range(figures.counts[group]):
-            sum_s = sampled.choice_s[place, c] + weights.least[place] * figures.least_s[place, c]
-            for q in range(columns):
-                sum_s += weights.load[place, q] * figures.load_s[place, c, q]
-            if figures.copied[place, c] == 0:
-                for q in range(weights.lone.shape[1]):
-                    sum_s += weights.lone[place, q] * figures.load_s[place, c, q]
-            cost[group, c] += sum_s
-    between = np.empty((seats, seats))
+            cost[group, c] += weights.least[place] * figures.least_s[place, c]
+        for q in range(columns):
+            weight = weights.load[place, q]
+            lone = weights.lone[place, q] if q < weights.lone.shape[1] else 0.0
+            if weight != 0.0 or lone != 0.0:
+                for c in range(figures.counts[group]):
+                    cost[group, c] += (weight + lone * (1 - figures.copied[place, c])) * figures.load_s[place, c, q]
+        for q in range(links):
+            if weights.back[place, q] != 0.0:
+                for c in range(figures.counts[group]):
+                    cost[group, c] += weights.back[place, q] * figures.back_s[place, c, q]
+        for k in range(samples):
+            sample, sync = weights.sample[place, k], weights.sync[place, k]
+            if sample != 0.0 or sync != 0.0:
+                for c in range(figures.counts[group]):
+                    own_s = figures.own_s[place, figures.seat[place, c], k]
+                    cost[group, c] += sample * own_s + sync * figures.sync_s[place, c, k]
+    between, lies = np.empty((seats, seats)), np.empty((2, seats), np.bool_)
     for pair in range(len(figures.pairs)):
         maker, reader = figures.pairs[pair, 0], figures.pairs[pair, 1]
-        weight = weights.delay[pair]
+        carries, passes = 0, 0
+        for k in range(samples):
+            if weights.passed[pair, k] != 0.0:
+                counted[passes] = k
+                passes += 1
         for k in range(links):
-            weight += weights.carried[pair, k] + weights.lone_carried[pair, k]
-        for k in range(weights.passed.shape[1]):
-            weight += weights.passed[pair, k]
-        if weight == 0.0:
+            if weights.carried[pair, k] != 0.0 or weights.lone_carried[pair, k] != 0.0:
+                carries += 1
+        if weights.delay[pair] == 0.0 and carries == 0 and passes == 0:
             continue
+        one, other = figures.group[maker], figures.group[reader]
+        fixed = 1.0 if figures.size_bytes[pair] > 0.0 else 0.0
+        lies[:] = False
+        for c in range(figures.counts[one]):
+            lies[0, figures.seat[maker, c]] |= left[one, c]
+        for c in range(figures.counts[other]):
+            lies[1, figures.seat[reader, c]] |= left[other, c]
         for a in range(seats):
             for b in range(seats):
-                sum_s = sampled.pair_s[pair, a, b] + weights.delay[pair] * figures.delay_s[pair, a, b]
-                for k in range(links):
-                    here = weights.carried[pair, k]
-                    if figures.copies[reader, b] == 0:
-                        here += weights.lone_carried[pair, k]
-                    sum_s += here * figures.carried_s[pair, k, a, b]
+                if not (lies[0, a] and lies[1, b]):
+                    continue
+                sum_s = weights.delay[pair] * figures.delay_s[pair, a, b]
+                if carries > 0:
+                    lone = 1 - figures.copies[reader, b]
+                    for k in range(links):
+                        here = weights.carried[pair, k] + weights.lone_carried[pair, k] * lone
+                        sum_s += here * figures.carried_s[pair, k, a, b]
+                x, y = figures.kind[maker, a], figures.kind[reader, b]
+                for i in range(passes):
+                    k = counted[i]
+                    each_s = figures.per_byte_s[k, x, y] * figures.size_bytes[pair] + figures.fixed_s[k, x, y] * fixed
+                    sum_s += weights.passed[pair, k] * each_s
                 between[a, b] = sum_s
-        one, other = figures.group[maker], figures.group[reader]
         if one == other:
             for c in range(figures.counts[one]):
-                cost[one, c] += between[figures.seat[maker, c], figures.seat[reader, c]]
+                if left[one, c]:
+                    cost[one, c] += between[figures.seat[maker, c], figures.seat[reader, c]]
             continue
         at = table_at[of_pair[pair]]
         step_one, step_other = (1, figures.counts[one]) if turned[pair] else (figures.counts[other], 1)
         for a in range(figures.counts[one]):
             for b in range(figures.counts[other]):
-                tables[at + a * step_one + b * step_other] += between[figures.seat[maker, a], figures.seat[reader, b]]
+                if left[one, a] and left[other, b]:
+                    sum_s = between[figures.seat[maker, a], figures.seat[reader, b]]
+                    tables[at + a * step_one + b * step_other] += sum_s
 
 
 @kernel(f"f8({_BUCKETS}, i8[::1], f8[:, ::1], f8[::1], i8[::1])")
@@ -179,6 +209,7 @@ def eliminate(buckets: Buckets, count: Ints, cost: Floats, tables: Floats, chose
     ``chosen`` (groups,) gets the plan that is least as far as seen from one group after the other.
     """
     groups, sum_s = len(buckets.order), 0.0
+    left = np.empty(count.max(), np.int64)
     for place in range(groups - 1, -1, -1):
         group = buckets.order[place]
         chunks = buckets.chunk_at[place + 1] - buckets.chunk_at[place]
@@ -187,7 +218,7 @@ def eliminate(buckets: Buckets, count: Ints, cost: Floats, tables: Floats, chose
             continue
         part = 1.0 / chunks
         for chunk in range(buckets.chunk_at[place], buckets.chunk_at[place + 1]):
-            _hand_on(buckets, chunk, group, part, count, cost, tables)
+            _hand_on(buckets, chunk, group, part, count, cost, tables, left)
     for place in range(groups):
         group, least_s = buckets.order[place], np.inf
         for c in range(count[group]):
@@ -202,16 +233,23 @@ def eliminate(buckets: Buckets, count: Ints, cost: Floats, tables: Floats, chose
 
 
 @leaf
-def _hand_on(buckets: Buckets, chunk: int, group: int, part: float, count: Ints, cost: Floats, tables: Floats) -> None:
-    """The least cost of a group, or a part of it, to one or two earlier ones."""
-    one, other, size = buckets.one[chunk], buckets.other[chunk], count[group]
+def _hand_on(
+    buckets: Buckets, chunk: int, group: int, part: float, count: Ints, cost: Floats, tables: Floats, left: Ints
+) -> None:
+    """The least cost of a group, or a part of it, to one or two earlier ones; ``left`` (choices,) is overwritten."""
+    one, other, size, most = buckets.one[chunk], buckets.other[chunk], count[group], 0
+    for c in range(size):
+        if cost[group, c] < np.inf:
+            left[most] = c
+            most += 1
     at = buckets.table_at[buckets.one_table[chunk]]
     for a in range(count[one]):
         if cost[one, a] == np.inf:
             continue
         if other < 0:
             least_s = np.inf
-            for c in range(size):
+            for i in range(most):
+                c = left[i]
                 least_s = min(least_s, cost[group, c] * part + tables[at + a * size + c])
             cost[one, a] += least_s
             continue
@@ -221,7 +259,8 @@ def _hand_on(buckets: Buckets, chunk: int, group: int, part: float, count: Ints,
             if cost[other, b] == np.inf:
                 continue
             least_s = np.inf
-            for c in range(size):
+            for i in range(most):
+                c = left[i]
                 own_s = cost[group, c] * part + tables[at + a * size + c] + tables[at_other + b * size + c]
                 least_s = min(least_s, own_s)
             tables[at_both + b] += least_s

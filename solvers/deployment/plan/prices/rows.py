@@ -1,6 +1,6 @@
 """Sums that no step takes less than: a path to an operator, work of a resource after it, and a path to the end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -123,6 +123,13 @@ def _weigh_sample(figures: Quantities, row: Row, found: Weights) -> None:
         found.back[after, row.resource - figures.machines - 1] = 1.0
 
 
+class _Ways(NamedTuple):
+    """Rows of samples (value, resource, first, last, sample), and (operators, samples) the pair before an operator."""
+
+    found: list[tuple[float, int, int, int, int]]
+    via: Ints
+
+
 class OfPlan:
     """The figures of one plan, given as a choice for each group: rows by their value, and the largest rows."""
 
@@ -167,7 +174,7 @@ class OfPlan:
             self.back_s,
         )
 
-    def largest(self) -> list[tuple[float, Row]]:
+    def largest(self) -> Iterator[tuple[float, Row]]:
         """The largest rows of each kind and resource, the largest first."""
         figures, machines = self.figures, self.figures.machines
         to_s, via = self._heads()
@@ -202,15 +209,15 @@ class OfPlan:
                 lone_s = self.lone_s[:, resource] if resource < machines else self.lone_carried_s[:, link]
                 all_s = before.T @ lone_s if resource < machines else lone_s @ readers
                 add(np.where(all_s > 0, all_s + from_s, 0.0), resource, "last")
-        rows = [
-            (value_s, Row(resource, first, last, _head(figures, via, first), _tail(onward, last)))
-            for value_s, resource, first, last in found
-        ]
-        return sorted(rows + self._of_samples(within), key=lambda each: -each[0])
+        ways = self._of_samples(within)
+        every = [*((*each, NONE) for each in found), *ways.found]
+        for value_s, resource, first, last, sample in sorted(every, key=lambda each: -each[0]):
+            head = _head(figures, via if sample == NONE else ways.via[:, sample], first)
+            yield value_s, Row(resource, first, last, head, _tail(onward, last), sample)
 
-    def _of_samples(self, within: Floats) -> list[tuple[float, Row]]:
+    def _of_samples(self, within: Floats) -> _Ways:
         """The largest rows of paths of samples."""
-        figures, machines = self.figures, self.figures.machines
+        machines = self.figures.machines
         to_s, via = self._sample_heads()
         works = [(NONE, self.sync_s), (machines, (within @ self.load_s[:, machines])[:, None])]
         for link in range(self.back_s.shape[1]):
@@ -221,9 +228,8 @@ class OfPlan:
         for resource, work_s in works:
             values = to_s + work_s
             first, sample = divmod(int(values.argmax()), to_s.shape[1])
-            head = _head(figures, via[:, sample], first)
-            found.append((float(values[first, sample]), Row(resource, first, NONE, head, (), sample)))
-        return found
+            found.append((float(values[first, sample]), resource, first, NONE, sample))
+        return _Ways(found, via)
 
     def _sample_heads(self) -> tuple[Floats, Ints]:
         """When what has a sample of the output of each operator ends at least, and the pair that says so."""
