@@ -18,6 +18,7 @@ from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
 from ddlopt.solvers.gossip.matchings.branching import Branching, Built, Node
 from ddlopt.solvers.gossip.matchings.exact import GAP, plan_of
+from ddlopt.solvers.gossip.matchings.images import Images
 from ddlopt.solvers.gossip.matchings.lifted import program_for
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
@@ -53,8 +54,8 @@ class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
     :class:`~ddlopt.models.gossip.matchings.relaxed_moments.RelaxedMoment`, from the multipliers of a convex problem in
     probabilities and weights. The probability with the largest error is split; matchings that are part of the question
     are found edge by edge, see :mod:`~ddlopt.solvers.gossip.matchings.branching`, where all edges take as long as
-    each other and have no budgets of their own. Otherwise boxes of edges are split, whose bound need not reach the
-    best plan.
+    each other and have no budgets of their own; of nodes that automorphisms take into each other the first is enough.
+    Otherwise boxes of edges are split, whose bound need not reach the best plan.
     """
 
     name: ClassVar[str] = "matchings-branch-and-bound"
@@ -99,6 +100,8 @@ class _Tree:
         self.nodes, self._clock, self._gap = 0, clock, gap
         self._branching, self._numbers = Branching(instance), count()
         self._program = None if instance.activation == "single" else program_for(instance)
+        self._images = Images(instance.network) if self._branching.leveled else None
+        self._seen = set[bytes]()
 
     @property
     def target(self) -> float:
@@ -122,7 +125,8 @@ class _Tree:
         while waiting and waiting[0].bound < self.target and not self._clock.expired:
             first = heapq.heappop(waiting)
             for child in self._branching.children(first.node, first.box, first.at):
-                cut = self._bounded(child, first.bound, waiting, cut)
+                if self._is_new(child):
+                    cut = self._bounded(child, first.bound, waiting, cut)
             least = min(cut, self.factor, waiting[0].bound if waiting else self.factor)
             if least > self.bound * (1.0 + IMPROVEMENT_TOL) + _HARDLY:
                 self.bound = least
@@ -146,6 +150,15 @@ class _Tree:
             return min(cut, bound)
         heapq.heappush(waiting, Open(bound, next(self._numbers), node, built.box, found))
         return cut
+
+    def _is_new(self, node: Node) -> bool:
+        """Whether it is no image of a node that was here: what bounds that one bounds its image."""
+        if self._images is None:
+            return True
+        levels = self._images.form(node.level, node.decided).levels
+        known, count = levels + node.low.tobytes() + node.high.tobytes(), len(self._seen)
+        self._seen.add(known)
+        return len(self._seen) > count
 
     def _of_all(self) -> float:
         built = self._branching.built(self._branching.whole())

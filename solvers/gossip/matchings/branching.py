@@ -26,6 +26,8 @@ from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed
 _WIDER = 1e-8
 _ALIKE = 0.3
 """Part of the largest error from which on consequences count: on symmetric graphs errors hardly differ."""
+_EDGES_FIRST = 0.05
+"""Part of the error of a level from which on an edge is decided first: boxes that are split have no images."""
 _NEAREST = 0.2
 """Part of a box that a split leaves to the smaller side at least."""
 
@@ -254,7 +256,7 @@ class Branching:
         if len(free):
             # Among edges without an error, the most probable
             tops = errors[free] + 1e-6 * chances[free]
-            if tops.max() >= 0.25 * by_level[worst]:
+            if tops.max() >= _EDGES_FIRST * by_level[worst]:
                 return Choice(self.most_met(node, free, tops))
         low, high = float(node.low[worst]), float(node.high[worst])
         # Levels come first among the variables.

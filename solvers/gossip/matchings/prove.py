@@ -29,6 +29,7 @@ from ddlopt.models.gossip.spectral.laplacians import Floats, between, on_edges
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.gossip.matchings.branching import Branching, Node
+from ddlopt.solvers.gossip.matchings.images import Form, Images
 from ddlopt.solvers.gossip.matchings.lifted import program_for
 from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.solvers.gossip.matchings.single_bound import Connected, connected
@@ -113,12 +114,18 @@ class _Proof:
         self._branching = Branching(regions.instance)
         self._orbits = orbits_of(regions, symmetries)
         self._program = None if regions.single else program_for(regions.instance)
+        self._images = Images(regions.instance.network) if regions.leveled else None
+        self._known: dict[tuple[bytes, tuple[Fraction, ...], tuple[Fraction, ...]], tuple[int, Form]] = {}
 
     def grow(self) -> None:
         """Depth first, as the file has it; when the time is up the regions that are left become leaves."""
         waiting = [self.regions.root]
         while waiting:
             region = waiting.pop()
+            image = self._image(region)
+            if image is not None:
+                self.nodes.append(image)
+                continue
             leaf, node = self._explored(region)
             if node is None:
                 assert leaf is not None
@@ -128,6 +135,17 @@ class _Proof:
             children = children_of(self.regions, region, self._orbits, node)
             self.nodes.append(node)
             waiting.extend(child for child in reversed(children) if child is not None)
+
+    def _image(self, region: Region) -> list[Any] | None:
+        """The node of a region that an automorphism takes into an earlier one; None, and known from now on, if none."""
+        if self._images is None:
+            return None
+        form = self._images.form(np.array(region.level), np.array(region.decided))
+        # Parts of a region have other levels or smaller boxes, and so have their images: this is no ancestor.
+        known = self._known.setdefault((form.levels, region.low, region.high), (len(self.nodes), form))
+        if known[0] == len(self.nodes):
+            return None
+        return ["image", known[0], self._images.between(form, known[1])]
 
     def _explored(self, region: Region) -> tuple[_Leaf | None, list[Any] | None]:
         """A leaf, or the node that stands in its place."""

@@ -26,6 +26,8 @@ _LEAST = 1e-5
 """Probability below which the slope of a matching that is never active would be hidden."""
 # A matching this rare is tried without.
 _DROPPED = 1e-3
+_WORSE = 0.02
+"""Of a factor, how much worse a step of a walk may be at first."""
 _SMALL = 150
 """Edges up to which other matchings are tried."""
 
@@ -48,7 +50,8 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
     *Probabilities*: the factor of the best weights, as a function of p, has the derivative
     :math:`\langle X, \partial_{p_j} \mathbb{E}[W^2] \rangle` with the matrix X of the certificate where that is unique;
     sequential quadratic programming goes along it. The factor is not convex in p: this finds local optima. One of them
-    is a global one where its factor meets the bound, the square of that of fastest averaging.
+    is a global one where its factor meets the bound, the square of that of fastest averaging. Matchings are exchanged
+    again at these probabilities, and both in turn as long as that helps.
 
     Where a single matching is active, probabilities and weights are exact for each set of matchings, and the bound is
     that of fractional matchings.
@@ -84,6 +87,8 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
             best = _refined(best, clock)
             if not best.plan.single:
                 best = self._other_probabilities(best, rng, clock, reached)
+                if not instance.matchings and len(instance.network.edges) <= _SMALL:
+                    best = self._exchanged(best, rng, clock, reached)
         clock.report(best.mixed.factor, bound)
         answer = plan_of(instance, best.plan, best.probabilities, best.mixed.weights)
         return MethodOutput(answer, {"fewest_matchings": fewest, "decompositions": tried + 1}, bound)
@@ -101,7 +106,7 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
                 return best, move
             there = kempe.moved(at, rng, most)
             found = _valued(instance, grouped(there.tolist()), clock)
-            allowed = 0.02 * (1.0 - move / self.moves) ** 2 * rng.random()
+            allowed = _WORSE * (1.0 - move / self.moves) ** 2 * rng.random()
             if found.mixed.factor <= current.mixed.factor * (1.0 + allowed):
                 at, current = there, found
             if found.mixed.factor < best.mixed.factor * (1.0 - IMPROVEMENT_TOL):
@@ -128,6 +133,46 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
                 best = _refined(found, clock)
                 clock.report(best.mixed.factor)
         return best
+
+    def _exchanged(
+        self, best: Candidate, rng: np.random.Generator, clock: Clock, reached: Callable[[float], bool]
+    ) -> Candidate:
+        """Other matchings for the probabilities, and probabilities for these, in turn."""
+        while not (clock.expired or reached(best.mixed.factor)):
+            found = self._with_chains(best, rng, clock)
+            if found is None:
+                break
+            best = min(found, _refined(_improved(found.plan, found.probabilities, clock), clock), key=_factor_of)
+            clock.report(best.mixed.factor)
+        return best
+
+    def _with_chains(self, begin: Candidate, rng: np.random.Generator, clock: Clock) -> Candidate | None:
+        """The best plan on a walk along Kempe chains at given probabilities; None where none is better."""
+        instance, chances = begin.plan.instance, begin.probabilities
+        kempe, current, best = Kempe(instance.network), begin, begin
+        at = colours_of(begin.plan.matchings, len(instance.network.edges))
+        for move in range(self.moves if len(chances) > 1 else 0):
+            if clock.expired:
+                break
+            there = kempe.moved(at, rng, len(chances))
+            changed = chances[there] != chances[at]
+            if not changed.any() or max(chances[there][changed].max(), chances[at][changed].max()) < _DROPPED:
+                at = there
+                continue
+            used = np.unique(there)
+            plan = Plan(instance, [np.flatnonzero(there == colour).tolist() for colour in used])
+            kept = plan.kept(chances[used])
+            found = Candidate(plan, kept, best_weights(plan.moment(kept), _ROUGH, None, lambda: clock.expired))
+            allowed = _WORSE * (1.0 - move / self.moves) ** 2 * rng.random()
+            if found.mixed.factor <= current.mixed.factor * (1.0 + allowed):
+                at, current = there, found
+            if found.mixed.factor < best.mixed.factor * (1.0 - 10.0 * _ROUGH):
+                best = found
+        return None if best is begin else best
+
+
+def _factor_of(candidate: Candidate) -> float:
+    return candidate.mixed.factor
 
 
 def _reached(bound: float, gap: float) -> Callable[[float], bool]:

@@ -15,7 +15,7 @@ from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.gossip.matchings.certificate import MatchingsCertificate
 from ddlopt.models.gossip.matchings.certificate.leaf import FLOW_BITS, PRICE_BITS, is_semidefinite, leaf_bound
 from ddlopt.models.gossip.matchings.certificate.regions import Regions
-from ddlopt.models.gossip.matchings.certificate.tree import POINT_BITS, children_of, orbits_of
+from ddlopt.models.gossip.matchings.certificate.tree import POINT_BITS, children_of, edges_moved, is_image, orbits_of
 from ddlopt.models.gossip.matchings.evaluate import evaluate_matchings
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.network import Network
@@ -149,6 +149,31 @@ def symmetric(instance):
     for image in itertools.permutations(range(instance.size)):
         if all(frozenset((image[i], image[j])) in pairs for i, j in instance.network.edges):
             yield image
+
+
+def test_plans_of_a_region_are_in_its_image():
+    """Wherever two trees at random lead: what the checker calls an image has the moved plan; all plans are asked."""
+    rng, told = random.Random(7), {True: 0, False: 0}
+    for _ in range(120):
+        instance = drawn(rng, "levels")
+        regions, plan = Regions(instance), plan_of(rng, instance)
+        found = []
+        for _ in range(2):
+            region = regions.root
+            for _ in range(rng.randrange(1, 5)):
+                node = node_for(rng, regions, region, orbits_of(regions, ()))
+                parts = children_of(regions, region, orbits_of(regions, ()), node) if node else ()
+                region = rng.choice([each for each in parts if each is not None] or [region])
+            found.append(region)
+        for image in symmetric(instance):
+            moved = edges_moved(regions, image)
+            inside = is_image(*found, moved)
+            told[inside] += 1
+            for other in images(plan, instance, symmetric(instance)) if inside else ():
+                if variables_of(regions, found[0], *other) is not None:
+                    (there,) = images(other, instance, [image])
+                    assert variables_of(regions, found[1], *there) is not None
+    assert min(told.values()) > 50
 
 
 def leaf_holds(rng, regions, polytope, plan):
@@ -303,6 +328,50 @@ def test_symmetries_are_automorphisms_that_are_of_use():
         children_of(regions, beyond, orbits, ["orbit", 0])
 
 
+RING = MatchingsInstance(name="ring", network=Network(nodes=4, edges=[(0, 1), (1, 2), (2, 3), (0, 3)]), budget=1.0)
+TURNED = [3, 0, 1, 2]
+"""Edge 1 to edge 0, 2 to 1, 3 to 2 and 0 to 3."""
+
+
+def ring_of(node):
+    """Edge 0 is at the first level; else edge 1 is, which is the node that is asked; else neither."""
+    regions = Regions(RING)
+    ones = regions.at_level(regions.root, 0), regions.later(regions.root, (0, 1))
+    first, last = (["leaf", [[1, 1, -1, -1]], [0] * 4, [0] * len(regions.polytope(each).rows)] for each in ones)
+    nodes = [["edge", 0], first, ["edge", 1], node, last]
+    return MatchingsCertificate("ring", RING.digest, Fraction(0), (), nodes)
+
+
+def test_an_image_needs_no_proof_of_its_own():
+    assert proofs.check(RING, ring_of(["image", 1, TURNED])).nodes == 5
+
+
+@pytest.mark.parametrize(
+    ("node", "line"),
+    [
+        (["image", 1, [0, 1, 2, 3]], "does not take it into node 1"),
+        (["image", 1, [1, 0, 2, 3]], "what is no edge"),
+        (["image", 1, [1, 2, 3, 3]], "no permutation"),
+        (["image", 1, [1, 2, 3]], "no permutation"),
+        (["image", 1, [1, 2, 3, 4]], "no permutation"),
+        (["image", 0, TURNED], "of which it is a part"),
+        (["image", 2, TURNED], "of which it is a part"),
+        (["image", 3, TURNED], "no earlier one"),
+        (["image", 4, TURNED], "no earlier one"),
+        (["image", -1, TURNED], "no earlier one"),
+    ],
+)
+def test_what_is_no_image(node, line):
+    with pytest.raises(RefutedError, match=line):
+        proofs.check(RING, ring_of(node))
+
+
+def test_images_need_levels():
+    halves = (["split", 0, 2**18], ["leaf", [[1, -1]], [], [0, 0]], ["image", 1, [1, 0]])
+    with pytest.raises(RefutedError, match="of use"):
+        proofs.check(ALONE, MatchingsCertificate("alone", ALONE.digest, Fraction(0), (), halves))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -319,6 +388,10 @@ def test_symmetries_are_automorphisms_that_are_of_use():
         {"nodes": [["split", 0]]},
         {"nodes": [["split", 0, 0.5]]},
         {"nodes": [["orbit", "0"]]},
+        {"nodes": [["image", 0]]},
+        {"nodes": [["image", 0, 1]]},
+        {"nodes": [["image", 0.0, [1, 0]]]},
+        {"nodes": [["image", [0], [1, 0]]]},
         {"nodes": [["leaf", [], []]]},
         {"nodes": [["leaf", [[2**256, 0]], [0], [0, 0]]]},
         {"nodes": [["leaf", [0], [0], [0, 0]]]},
