@@ -80,7 +80,7 @@ def _by_prices(
     whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
     income = sum((c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity)), Fraction(0))
     surplus = _surplus(asked, values, scale, math.floor(most * scale - income))
-    return surplus and PriceCertificate(instance.name, instance.digest, target, scale, whole, surplus)
+    return None if surplus is None else PriceCertificate(instance.name, instance.digest, target, scale, whole, surplus)
 
 
 def _by_charges(instance: SchedulingInstance, target: Fraction, expired: Callable[[], bool]) -> PriceCertificate | None:
@@ -116,8 +116,8 @@ def _by_charges(instance: SchedulingInstance, target: Fraction, expired: Callabl
     free = [[0] * len(cluster.capacity)] * instance.slots
     certificate = PriceCertificate(instance.name, instance.digest, target, scale, free, [0] * len(places), charges)
     income = certificate.income(instance, cluster)
-    surplus = _surplus(instance, values, scale, math.floor(target * scale) - income)
-    return surplus and replace(certificate, surplus=surplus)
+    surplus = _surplus(instance, values, scale, math.floor(target * scale - income))
+    return None if surplus is None else replace(certificate, surplus=surplus)
 
 
 def _charge(option: tuple[tuple[int, ...], int], own: list[tuple[tuple[int, ...], int]], costs: Floats) -> float:

@@ -86,7 +86,7 @@ class PriceCertificate(OwnCertificate):
             return super().from_data(data, origin)
         found = super().from_data({name: value for name, value in data.items() if name != "charges"}, origin)
         charges = data["charges"]
-        rows = charges if _are_lists(charges) else [None]
+        rows: list[Any] = charges if _are_lists(charges) else [None]
         if not rows or not all(_are_lists(row) and all(map(_is_number, itertools.chain(*row))) for row in rows):
             raise SolutionError(
                 f"{origin}: charges has a list of lists for each slot, of whole numbers of 0 to {_LARGEST}"

@@ -44,7 +44,7 @@ class KeptJobs:
             np.floor(pricing.capacity + FEASIBILITY_TOL).astype(np.int64),
         )
         self.lengths: Ints = np.ones(pricing.instance.slots, dtype=np.int64)
-        self._energy: Floats = pricing.worker_cost * np.concatenate(widths)
+        self._energy: Floats = pricing.worker_cost * np.concatenate(widths).astype(float)
 
     def by_job(self, charges: Floats) -> list[Floats]:
         """(T, W) of each job's widths."""

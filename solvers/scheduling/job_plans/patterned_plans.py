@@ -165,7 +165,7 @@ class PatternedPlans:
             if cut is not None:
                 mine = where == k
                 uses = np.bincount(owner[mine], weights=cut[option[mine]], minlength=len(sizes))
-                self.master.cut(uses, float(self.jobs.lengths[k]))
+                self.master.cut(uses.astype(float), float(self.jobs.lengths[k]))
                 self._cuts.append((k, cut))
         return len(self._cuts) - before
 

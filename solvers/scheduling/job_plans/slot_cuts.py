@@ -33,7 +33,7 @@ class SlotOptions(NamedTuple):
     @property
     def are_few(self) -> bool:
         """Whether patterns are quickly found."""
-        return math.prod((self.capacity + 1).tolist()) <= _MOST_STATES
+        return bool(math.prod((self.capacity + 1).tolist()) <= _MOST_STATES)
 
     @property
     def jobs(self) -> Ints:
