@@ -17,6 +17,7 @@ from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.catalogue import family as family_of
+from ddlopt.models.codesign.formulations.block_links import BlockLinks
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
@@ -84,6 +85,14 @@ NEEDING = {
 }
 """Formulations that cannot do without options: how to make one for an instance."""
 
+
+def block(instance):
+    """Half of the servers or, of an odd number, one; and a permutation that takes it to the others."""
+    n = instance.servers
+    size = 1 if n % 2 else n // 2
+    return {"servers": tuple(range(size)), "image": tuple((server + size) % n for server in range(n))}
+
+
 FURTHER = {
     "RingsAndRoutes, all": lambda _: RingsAndRoutes(rings="all"),
     "RateLevels, without flows": lambda _: RateLevels(flows=False),
@@ -93,6 +102,7 @@ FURTHER = {
     "FixedLinks, open": lambda instance: FixedLinks(cycle(instance), demand="open"),
     "SlotEmbedding, servers": lambda _: SlotEmbedding(places="servers"),
     "WholePorts, up to a time": lambda _: WholePorts(most_s=1e3),
+    "BlockLinks, of a block": lambda instance: BlockLinks(**block(instance), most_s=1e3),
 }
 """Options that change which ports there are."""
 

@@ -35,6 +35,7 @@ from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.codesign.formulations.block_links import BlockLinks
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts
@@ -80,6 +81,7 @@ CASES = {
     "JointStrategyTopology": (partial(JointStrategyTopology, rings="all"), cases.codesign),
     "StrategyBound": (StrategyBound, cases.codesign),
     "WholePorts": (WholePorts, cases.codesign),
+    "BlockLinks": (BlockLinks, cases.codesign),
     "SfbMilp": (SfbMilp, cases.sfb),
     "ForwardOrder": (ForwardOrder, cases.forward),
     "LaneTimeline": (LaneTimeline, cases.lanes),

@@ -1,10 +1,14 @@
 """A choice of strategies with what is known of it."""
 
+import math
 from dataclasses import dataclass
 
+from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.joint.master import Choices
 from ddlopt.solvers.codesign.joint.topology import Answer, next_kind
@@ -36,12 +40,31 @@ class Candidate:
         """What the next level of effort is."""
         return "" if self.job is None else next_kind(self.job, self.answer)
 
+    @property
+    def links(self) -> TopologyDesign | None:
+        """Those of the best design known, without rings and routes."""
+        design = self.answer.design
+        return design and design.model_copy(update={"rings": (), "routes": (), "instance_digest": None})
+
     def bytes_for(self, time_s: float) -> float:
         """Bytes on the busiest link with which an iteration takes so long; 0 where it takes longer anyway."""
         if self.compute_s >= time_s:
             return 0.0
         hidden = self.compute_s if self.instance.overlap == "none" else 0.0
         return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s
+
+    def assumed_bytes(self, time_s: float) -> float:
+        """Bytes with which the choice is not worth while: those, or what it needs at least where that is known."""
+        known = self.answer.bound_bytes
+        return self.bytes_for(time_s) if math.isinf(known) else max(self.bytes_for(time_s), known)
+
+
+def slowest_s(instance: CodesignInstance) -> float:
+    """Iteration time that no plan needs: all layers one after the other, everything over one link."""
+    tables = tables_of(instance)
+    compute = sum(float(times.max()) for times in tables.compute_s)
+    sent = float(demand_of(tables).sent.sum(axis=0) @ most_bytes(tables))
+    return compute + sent / instance.link_bandwidth_bytes_per_s
 
 
 def served_by(instance: CodesignInstance, plan: CodesignPlan) -> tuple[TopologyDesign, float] | None:

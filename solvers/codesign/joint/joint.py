@@ -29,7 +29,9 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     *Cuts.* z is monotone and homogeneous in the bytes to be sent, so what is known of x also holds for all choices that
     send no less (:func:`~ddlopt.models.codesign.formulations.rows.congestion_cuts.add_cuts`).
 
-    *Without cuts*, and so without anything taken for granted, the master is solved to optimality once, at first.
+    *Without cuts*, and so without anything taken for granted, the master is solved to optimality once, at first; up to
+    16 servers also with whole ports (:class:`~ddlopt.models.codesign.formulations.whole_ports.WholePorts`) and with the
+    links of one block (:class:`~ddlopt.models.codesign.formulations.block_links.BlockLinks`).
 
     *Optimism.* A proof for one topology problem takes far longer than a good design for it. So that the search for
     strategies does not wait for it, the master takes for granted that x is not interesting: it assumes

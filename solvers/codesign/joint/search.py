@@ -3,16 +3,15 @@
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ddlopt.models.codesign.bounds import lower_bound, priced_bound
 from ddlopt.models.codesign.demand import demand_of
-from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
@@ -22,7 +21,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.joint.candidate import Candidate, served_by
+from ddlopt.solvers.codesign.joint.candidate import Candidate, served_by, slowest_s
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
@@ -106,7 +105,7 @@ class Search:
             explored = self._explore()
             if self.done or not (self._deepen() or explored):
                 break
-        if self.best is None and self.bound_s > self._slowest_s:
+        if self.best is None and self.bound_s > slowest_s(self.instance):
             raise InfeasibleError(f"'{self.instance.name}': no links serve any choice of strategies that fits")
 
     def _open(self) -> None:
@@ -131,6 +130,7 @@ class Search:
             return
         if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
             self._ask({}, Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE), self.best_s, 2.0, _SOLVED_NODES)
+            self._look_into_blocks()
         limits = Limits(self._seconds(1 / 4), max(self._fine_gap, _OPENING_GAP))
         proposal = self._ask({}, limits, self.best_s, _OPENING_DETOUR, _OPENING_NODES)
         if proposal.choices is None or self.done:
@@ -140,6 +140,14 @@ class Search:
             self._work_on([candidate])
         if new and not self.done:
             self._improve_nearby(candidate, fitted=False)
+
+    def _look_into_blocks(self) -> None:
+        """Bounds for all strategies, each with the links of one block of servers."""
+        for blocks in self.master.blocks:
+            if not self.done:
+                limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
+                asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
+                self._noted(partial(self.master.in_block, *asked))
 
     def _solve_without_cuts(self) -> None:
         """The bound for all strategies, in whole numbers, before there are cuts that slow that program down."""
@@ -157,7 +165,7 @@ class Search:
     def done(self) -> bool:
         """Whether the gap asked for is reached, or the time is up."""
         if self.best is None:
-            return self.clock.expired or self.bound_s > self._slowest_s
+            return self.clock.expired or self.bound_s > slowest_s(self.instance)
         return self.clock.expired or self.bound_s >= self.best_s * (1 - self.clock.gap)
 
     @property
@@ -261,9 +269,13 @@ class Search:
         self, assumed: Mapping[Choices, float], limits: Limits, most_s: float | None, detour: float, nodes: int
     ) -> Proposal:
         """What :meth:`.Master.propose` answers, noted."""
+        start = self._first_choices()
+        return self._noted(partial(self.master.propose, assumed, limits, self.seed, start, most_s, detour, nodes))
+
+    def _noted(self, ask: Callable[[], Proposal]) -> Proposal:
         began = time.perf_counter()
         with self.clock.lending_ctrl_c():
-            proposal = self.master.propose(assumed, limits, self.seed, self._first_choices(), most_s, detour, nodes)
+            proposal = ask()
         self.clock.interrupted |= proposal.interrupted
         self.spent_s["master"] += time.perf_counter() - began
         self.proposals.append(proposal)
@@ -280,14 +292,6 @@ class Search:
         return self._usual if self.best is None else self.best.choices
 
     @cached_property
-    def _slowest_s(self) -> float:
-        """Iteration time that no plan needs: all layers one after the other, everything over one link."""
-        tables = tables_of(self.instance)
-        compute = sum(float(times.max()) for times in tables.compute_s)
-        sent = float(demand_of(tables).sent.sum(axis=0) @ most_bytes(tables))
-        return compute + sent / self.instance.link_bandwidth_bytes_per_s
-
-    @cached_property
     def _usual(self) -> Choices:
         return data_parallel(self.instance)
 
@@ -298,14 +302,9 @@ class Search:
         """
         target = self.target_s
         if self.best is None:
-            target = _UNSERVED * self._slowest_s
-        cuts: dict[Choices, float] = {}
-        for each in self.candidates.values():
-            wanted = each.bytes_for(target)
-            value = wanted if math.isinf(each.answer.bound_bytes) else max(wanted, each.answer.bound_bytes)
-            if value > each.least_bytes * (1 + IMPROVEMENT_TOL):
-                cuts[each.choices] = value
-        return cuts
+            target = _UNSERVED * slowest_s(self.instance)
+        values = ((each, each.assumed_bytes(target)) for each in self.candidates.values())
+        return {each.choices: value for each, value in values if value > each.least_bytes * (1 + IMPROVEMENT_TOL)}
 
     def _deepen(self) -> bool:
         """Spend the next level of effort on candidates; False if there is none for which that is worth while now."""
@@ -353,9 +352,7 @@ class Search:
 
     def _links(self) -> TopologyDesign | None:
         """Those of the incumbent, where a search can begin from them."""
-        if self.best is None or self.instance.servers > SEARCHED_SERVERS or self.best.answer.design is None:
-            return None
-        return self.best.answer.design.model_copy(update={"rings": (), "routes": (), "instance_digest": None})
+        return None if self.best is None or self.instance.servers > SEARCHED_SERVERS else self.best.links
 
     def _update(self, candidate: Candidate, answer: Answer) -> bool:
         """Note an answer; whether it is the new incumbent."""
