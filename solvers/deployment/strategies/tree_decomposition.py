@@ -21,7 +21,7 @@ _TABLES = 5
 
 
 @dataclass(frozen=True)
-class StrategyDynamicProgram(CertifiedMethod):
+class StrategyDynamicProgram(CertifiedMethod, uses=()):
     """Exact where no row of memory binds; otherwise exact at prices of memory, for a number of rounds.
 
     Nodes are eliminated one after the other, always the one with the smallest table. At prices the answer of the

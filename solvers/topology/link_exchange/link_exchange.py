@@ -28,7 +28,6 @@ from ddlopt.solvers.topology.link_exchange.starts import (
     ring_traffic,
     spanning_groups,
 )
-from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric, why_not
 
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
 # The last routing is the answer: to a tenth of the gap at which methods stop by default.
@@ -39,6 +38,8 @@ _PROMISING = 1.01
 """Links this close to the incumbent, as quickly balanced, are worth a linear program."""
 _ALIKE_TRIALS = 500
 """Sets of generators that are judged, for jobs that look the same from every server."""
+_FEW_SERVERS = 8
+"""Up to so many servers other starts are as good."""
 _LIFTING = 0.2
 """Part of the time for lifts, where it is short: one of them is a start as good as others."""
 _REACHED = 1e-5
@@ -132,12 +133,10 @@ class _Search:
 
     def run(self, seed: int, given: TopologyDesign | None) -> None:
         """All steps, until the bound is reached or the time is up."""
-        if self.instance.allreduce_groups and why_not(self.instance) is None:
-            alike, _ = symmetric(self.instance, seed, self.clock, max(1, round(_ALIKE_TRIALS * self.effort)))
-            if alike is not None:
-                self._keep(alike)
-                if self.done:
-                    return
+        if self.instance.allreduce_groups and self.instance.servers > _FEW_SERVERS:
+            self._begin_alike(seed)
+            if self.done:
+                return
         for start in self._starts(seed, given):
             self.starts += 1
             self._judge(start)
@@ -155,6 +154,16 @@ class _Search:
             self._less_congestion(start, share, fine)
             if self.done:
                 return
+
+    def _begin_alike(self, seed: int) -> None:
+        """Keep a design that looks the same from every server, where the job does."""
+        # SymPy takes a third of a second to be imported.
+        from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric, why_not
+
+        if why_not(self.instance) is None:
+            found, _ = symmetric(self.instance, seed, self.clock, max(1, round(_ALIKE_TRIALS * self.effort)))
+            if found is not None:
+                self._keep(found)
 
     def _starts(self, seed: int, given: TopologyDesign | None) -> Iterator[LinkStart]:
         instance, d = self.instance, self.instance.degree

@@ -147,7 +147,7 @@ def test_rings_that_fill_all_ports_are_optimal_at_once():
         result = LinkExchange().solve(instance, Limits())
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(62 / d)
-        assert result.details["starts"] == 1
+        assert result.details["starts"] <= 1
 
 
 def test_a_seed_gives_one_design_and_another_seed_another():
