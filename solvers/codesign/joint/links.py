@@ -37,7 +37,7 @@ _GENERATED = 5
 """Groups up to this size have rings "+p" first."""
 _ARRANGED, _ROUNDS = 3, 2
 """Compositions whose rings are put in better orders, and how often, each time with lengths from the balance before."""
-_ALIKE_TRIALS = 10
+_ALIKE_TRIALS = 25
 """Sets of generators that are judged for each composition."""
 _RANDOM_HOPS = 1.05
 """Mean distance in random links over the least possible one, about."""
