@@ -6,7 +6,7 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
-from volume import for_each
+from volume import for_each, slow
 
 from ddlopt.instances import load
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
@@ -136,7 +136,7 @@ def test_starts_are_what_the_instance_allows():
     assert all(len(start.cycles) == 0 for start in starts(make_instance(8, 3, reduced=False)))
 
 
-@pytest.mark.parametrize("name", ["dlrm-n16-d4", "dlrm-stress-n16-d4", "ncf-n16-d4"])
+@pytest.mark.parametrize("name", ["dlrm-n16-d4", slow("dlrm-stress-n16-d4"), slow("ncf-n16-d4")])
 def test_the_volume_bound_is_met(name):
     result = LinkExchange(0.5).solve(load(f"topology/{name}"), Limits(gap=1e-6))
     assert result.status is Status.OPTIMAL
