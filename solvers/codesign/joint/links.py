@@ -37,7 +37,7 @@ _GENERATED = 5
 """Groups up to this size have rings "+p" first."""
 _ARRANGED, _ROUNDS = 3, 2
 """Compositions whose rings are put in better orders, and how often, each time with lengths from the balance before."""
-_ALIKE_TRIALS = 25
+_ALIKE_TRIALS = 50
 """Sets of generators that are judged for each composition."""
 _RANDOM_HOPS = 1.05
 """Mean distance in random links over the least possible one, about."""
@@ -104,7 +104,7 @@ def constructed(
     enough = max(congestion_bounds(instance).values()) * (1 + clock.gap / 2)
     alike = None
     if why_not(instance) is None:
-        alike, _ = symmetric(instance, seed, clock, _ALIKE_TRIALS * trials)
+        alike, _ = symmetric(instance, seed + trials, clock, _ALIKE_TRIALS * trials)
         if alike is not None and alike.congestion_bytes <= enough:
             return alike, 0
     found: list[tuple[Balance, LinkStart]] = []
