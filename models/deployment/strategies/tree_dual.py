@@ -124,7 +124,10 @@ class TreeDual:
 
 
 def _highest(core: Core, costs: Floats, excesses: Floats, cap: float) -> tuple[float, Floats]:
-    """Highest point below all planes, costs (k,) + excesses (k, r) times prices, and below a cap; and its prices."""
+    """Highest point below all planes, costs (k,) + excesses (k, r) times prices, and below a cap; and its prices.
+
+    It is -∞ where HiGHS gives up, which ends the ascent.
+    """
     unit = max(1.0, abs(cap))
     sizes = np.maximum(core.memory.limit, 1.0)
     rows = np.column_stack((np.ones(len(costs)), -excesses / sizes))
@@ -132,5 +135,7 @@ def _highest(core: Core, costs: Floats, excesses: Floats, cap: float) -> tuple[f
     objective[0] = -1.0
     bounds = [(None, cap / unit), *[(0, None)] * len(sizes)]
     answer = linprog(objective, A_ub=rows, b_ub=costs / unit, bounds=bounds, method="highs")
+    if answer.status != 0:
+        return -inf, sizes
     peak: Floats = answer.x[1:] / sizes * unit
     return float(answer.x[0]) * unit, np.maximum(peak, 0.0)

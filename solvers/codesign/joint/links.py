@@ -21,7 +21,7 @@ from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balanc
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.kernel import seed_kernels
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart, random_start, spanning_groups
-from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric, why_not
+from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric
 
 QUICK = Effort(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
 FINE = Effort(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
@@ -102,11 +102,9 @@ def constructed(
         If none of the links join everybody.
     """
     enough = max(congestion_bounds(instance).values()) * (1 + clock.gap / 2)
-    alike = None
-    if why_not(instance) is None:
-        alike, _ = symmetric(instance, seed + trials, clock, _ALIKE_TRIALS * trials)
-        if alike is not None and alike.congestion_bytes <= enough:
-            return alike, 0
+    alike, _ = symmetric(instance, seed + trials, clock, _ALIKE_TRIALS * trials)
+    if alike is not None and alike.congestion_bytes <= enough:
+        return alike, 0
     found: list[tuple[Balance, LinkStart]] = []
     for start in itertools.islice(starts_for(instance, seed), trials):
         if found and (clock.expired or min(each.congestion_bytes for each, _ in found) <= enough):

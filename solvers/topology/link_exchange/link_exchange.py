@@ -158,12 +158,11 @@ class _Search:
     def _begin_alike(self, seed: int) -> None:
         """Keep a design that looks the same from every server, where the job does."""
         # SymPy takes a third of a second to be imported.
-        from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric, why_not
+        from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric
 
-        if why_not(self.instance) is None:
-            found, _ = symmetric(self.instance, seed, self.clock, max(1, round(_ALIKE_TRIALS * self.effort)))
-            if found is not None:
-                self._keep(found)
+        found, _ = symmetric(self.instance, seed, self.clock, max(1, round(_ALIKE_TRIALS * self.effort)))
+        if found is not None:
+            self._keep(found)
 
     def _starts(self, seed: int, given: TopologyDesign | None) -> Iterator[LinkStart]:
         instance, d = self.instance, self.instance.degree

@@ -82,6 +82,8 @@ class Quotient:
             if not self._generate(kicks):
                 break
             before, found = found, self._program()
+            if not np.isfinite(found):  # HiGHS gave up; what it solved before still holds
+                return before
             if found <= enough or (turn >= 2 and (found > hopeless or before - found <= _GAIN * found)):
                 break
         return found
@@ -149,6 +151,9 @@ class Quotient:
             bounds=(0, None),
             method="highs",
         )
+        if answer.status != 0:
+            del self.columns[len(self.shares) :]
+            return np.inf
         self.shares, self.length = answer.x[:-1], np.maximum(0.0, -answer.ineqlin.marginals)
         return float((loads @ self.shares / self.counts).max())
 

@@ -1,7 +1,7 @@
 """Our heuristic for jobs that look the same from every server: Cayley graphs, and rings in all their translates."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, ClassVar
@@ -18,6 +18,9 @@ from ddlopt.solvers.topology.balance.kernel import seed_kernels
 from ddlopt.solvers.topology.balance.path_kernels import capacities
 from ddlopt.solvers.topology.symmetric_rings.quotient import Column, Quotient
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight, sights
+
+UsedRing = tuple[int, tuple[int, ...], float, tuple[Path, ...]]
+"""Group, members in ring order, share, and a path for each hop, as of :class:`.Balance`."""
 
 MOST_SERVERS = 256
 """Beyond so many servers there are millions of hops of rings to write down."""
@@ -79,21 +82,29 @@ class SymmetricRings(Heuristic, uses=("seed",)):
 
 def why_not(instance: TopologyInstance) -> str | None:
     """Why a job has no such design that is worth a search; None if it has."""
+    reason = _out_of_reach(instance)
+    if reason is None and next(sights(instance), None) is None:
+        return "its all-reduce groups or its traffic do not look the same from every server under any abelian group"
+    return reason
+
+
+def _out_of_reach(instance: TopologyInstance) -> str | None:
     if not instance.host_forwarding:
         return "rings and routes pass through other servers, which the hosts do not forward"
     if instance.servers > MOST_SERVERS:
         return f"there are {instance.servers} servers, and it is for {MOST_SERVERS} at most"
-    if next(sights(instance), None) is None:
-        return "its all-reduce groups or its traffic do not look the same from every server under any abelian group"
     return None
 
 
 def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) -> tuple[Balance | None, int]:
-    """The best design of a Cayley graph, and how many were judged; None where no generators join the servers."""
+    """The best design of a Cayley graph, and how many were judged; None where there is none."""
+    seen = [] if _out_of_reach(instance) else list(islice(sights(instance), _GROUPS))
+    if not seen:
+        return None, 0
     seed_kernels(seed)
     rng = np.random.default_rng(seed)
     enough = max(congestion_bounds(instance).values()) * (1 + REACHED)
-    searches = [_Search(sight, rng, clock, enough) for sight in islice(sights(instance), _GROUPS)]
+    searches = [_Search(sight, rng, clock, enough) for sight in seen]
     searches = [search for search in searches if search.pools]
     best, least, judged = None, np.inf, 0
     while searches and judged < trials and least > enough and not clock.expired:
@@ -217,7 +228,7 @@ def written(quotient: Quotient) -> Balance:
     return Balance(Job(instance), heads, load, flow.reshape(n, n * d), kept, length.ravel())
 
 
-def _translates(quotient: Quotient, column: Column) -> Any:
+def _translates(quotient: Quotient, column: Column) -> Iterator[tuple[int, tuple[int, ...], tuple[Path, ...]]]:
     """Of one ring, all that the groups of its family have: (group, members, paths), the least server first."""
     sight = quotient.sight
     family = sight.families[column.row]
@@ -233,7 +244,7 @@ def _translates(quotient: Quotient, column: Column) -> Any:
             yield number, tuple(turned), paths
 
 
-def _whole(rings: Sequence[tuple[int, tuple[int, ...], float, tuple[Path, ...]]]) -> Any:
+def _whole(rings: Sequence[UsedRing]) -> tuple[UsedRing, ...]:
     """The same rings with shares of every group that sum to one."""
     total: dict[int, float] = defaultdict(float)
     for number, _, share, _ in rings:
