@@ -19,7 +19,7 @@ from ddlopt.solvers.codesign.joint.arrange import Cycle, RingStart, arranged, co
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.exact import polish
-from ddlopt.solvers.topology.balance.kernel import seed_kernels
+from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart, random_start, spanning_groups
 from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric
 

@@ -1,7 +1,7 @@
 """The Numba kernel that routes traffic and shares out rings on fixed links, near-optimally."""
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
-# ruff: noqa: NPY002 (compiled code is fastest with Numba's own state of random numbers)
+
 
 from typing import NamedTuple
 
@@ -55,12 +55,6 @@ class Pace(NamedTuple):
     reversing: bool
     tolerance: float
     give_up: float
-
-
-@kernel("(i8,)")
-def seed_kernels(seed: int) -> None:
-    """Seed the random numbers of all kernels."""
-    np.random.seed(seed)
 
 
 @leaf

@@ -40,6 +40,12 @@ class Loads(NamedTuple):
     length: Floats
 
 
+@kernel("(i8,)")
+def seed_kernels(seed: int) -> None:
+    """Seed the random numbers of all kernels."""
+    np.random.seed(seed)
+
+
 @kernel("(i8[:, ::1],)")
 def capacities(heads: Ints) -> Floats:
     """Capacity in links of every arc, shape (n * d,)."""

@@ -12,7 +12,7 @@ from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import least_hop_bytes, lower_bound
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
-from ddlopt.solvers.topology.balance.kernel import seed_kernels
+from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
 from ddlopt.solvers.topology.link_exchange.lifts import KERNELS as LIFT_KERNELS
 from ddlopt.solvers.topology.link_exchange.lifts import lift_starts

@@ -14,8 +14,7 @@ from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Job
-from ddlopt.solvers.topology.balance.kernel import seed_kernels
-from ddlopt.solvers.topology.balance.path_kernels import capacities
+from ddlopt.solvers.topology.balance.path_kernels import capacities, seed_kernels
 from ddlopt.solvers.topology.symmetric_rings.quotient import Column, Quotient
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight, sights
 

@@ -13,8 +13,7 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import evaluate
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance, heads_of
 from ddlopt.solvers.topology.balance.exact import polish
-from ddlopt.solvers.topology.balance.kernel import seed_kernels
-from ddlopt.solvers.topology.balance.path_kernels import Net, all_trees, capacities
+from ddlopt.solvers.topology.balance.path_kernels import Net, all_trees, capacities, seed_kernels
 from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
 
 

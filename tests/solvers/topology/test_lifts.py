@@ -11,7 +11,7 @@ from volume import for_each, slow
 from ddlopt.instances import load
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.topology.balance.kernel import seed_kernels
+from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.lift_kernels import anneal_lift, close_columns
 from ddlopt.solvers.topology.link_exchange.lifts import groups, lift_heads, lift_starts, permutations_of
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
