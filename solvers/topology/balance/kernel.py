@@ -2,7 +2,6 @@
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
-
 from typing import NamedTuple
 
 import numpy as np

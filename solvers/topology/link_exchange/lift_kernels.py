@@ -2,6 +2,7 @@
 
 The links of a *lift* look alike from all servers of an orbit: server ``orbit * m + x`` is the element x of a group of
 order m, and slot a of its orbit leads to the element ``product[x, shift[orbit, a]]`` of the orbit ``target[orbit, a]``.
+In its *line digraph* the servers are those links, each with links to those that begin where it ends.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -16,10 +17,10 @@ _EXCHANGES = 0.4
 
 
 @leaf
-def _hops(target: Ints, shift: Ints, product: Ints, queue: Ints, dist: Ints) -> int:
+def _hops(target: Ints, shift: Ints, product: Ints, inverse: Ints, line: bool, queue: Ints, dist: Ints) -> int:
     """Hops from the first server of each orbit to all others; n for each that is out of reach.
 
-    ``queue`` and ``dist`` (n,) are room to work in.
+    For the line digraph: from the links that end there, to all others. ``queue`` and ``dist`` (n,) are room to work in.
     """
     orbits, degree = target.shape
     m = len(product)
@@ -42,23 +43,40 @@ def _hops(target: Ints, shift: Ints, product: Ints, queue: Ints, dist: Ints) -> 
                     dist[w] = dist[v] + 1
                     queue[end] = w
                     end += 1
+        if not line:
+            for v in range(n):
+                total += dist[v]
+            continue
+        # Each of so many links has so many ahead in every server, one hop further than that; one of them is itself.
         for v in range(n):
-            total += dist[v]
+            total += degree * degree * (dist[v] + 1)
+        for i in range(orbits):
+            for a in range(degree):
+                if target[i, a] == orbit:
+                    total -= dist[i * m + inverse[shift[i, a]]] + 1
     return total
 
 
-@kernel("(i8[:, ::1], i8[:, ::1], i8[:, ::1], i8, i8, f8, f8)")
-def anneal_lift(target: Ints, shift: Ints, product: Ints, moves: int, least: int, hot: float, cold: float) -> int:
+@kernel("(i8[:, ::1], i8[:, ::1], i8[:, ::1], b1, i8, i8, f8, f8)")
+def anneal_lift(
+    target: Ints, shift: Ints, product: Ints, line: bool, moves: int, least: int, hot: float, cold: float
+) -> int:
     """Simulated annealing of the hops of a lift in place; returns those of the best, which it leaves in the tables.
 
-    A move draws another element for a slot, or exchanges the orbits of two slots. It stops at ``least`` hops from one
-    server of each orbit. The temperature, in hops, falls geometrically.
+    A move draws another element for a slot, or exchanges the orbits of two slots. It stops at ``least`` hops, from one
+    server of each orbit, or from the links that end there if those of its ``line`` digraph count. The temperature, in
+    hops, falls geometrically.
     """
     orbits, degree = target.shape
     m = len(product)
     queue, dist = np.empty(orbits * m, np.int64), np.empty(orbits * m, np.int64)
+    inverse = np.empty(m, np.int64)
+    for x in range(m):
+        for y in range(m):
+            if product[x, y] == 0:
+                inverse[y] = x
     best_target, best_shift = target.copy(), shift.copy()
-    current = best = _hops(target, shift, product, queue, dist)
+    current = best = _hops(target, shift, product, inverse, line, queue, dist)
     cooling, temperature = (cold / hot) ** (1.0 / max(1, moves)), hot
     for _ in range(moves):
         if best <= least:
@@ -74,7 +92,7 @@ def anneal_lift(target: Ints, shift: Ints, product: Ints, moves: int, least: int
         if j != i or b != a:
             shift[j, b] = np.random.randint(m)
         looped = (target[i, a] == i and shift[i, a] == 0) or (target[j, b] == j and shift[j, b] == 0)
-        trial = current if looped else _hops(target, shift, product, queue, dist)
+        trial = current if looped else _hops(target, shift, product, inverse, line, queue, dist)
         if looped or trial > current - temperature * np.log(1.0 - np.random.random()):
             target[i, a], target[j, b], shift[i, a], shift[j, b] = to_first, to_second, by_first, by_second
             continue

@@ -1,6 +1,6 @@
 """Our own heuristic: local search on links, with routes and rings balanced anew for every trial."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import least_hop_bytes, lower_bound
-from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.heuristic import Answer, Asked, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
@@ -31,17 +31,17 @@ from ddlopt.solvers.topology.link_exchange.starts import (
 
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
 # The last routing is the answer: to a tenth of the gap at which methods stop by default.
-_FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-5)
+_FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-6)
 _ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
 """Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
 _PROMISING = 1.01
-"""Links this close to the incumbent, as quickly balanced, are worth a linear program."""
+"""Links this close to the incumbent, as quickly balanced, are worth an accurate balance."""
 _ALIKE_TRIALS = 500
 """Sets of generators that are judged, for jobs that look the same from every server."""
 _FEW_SERVERS = 8
 """Up to so many servers other starts are as good."""
 _LIFTING = 0.2
-"""Part of the time for lifts, where it is short: one of them is a start as good as others."""
+"""Part of the time for lifts, and for symmetric rings, where it is short: one of them is a start as good as others."""
 _REACHED = 1e-5
 """Relative distance from the bound at which there is nothing left to search for."""
 
@@ -155,12 +155,17 @@ class _Search:
             if self.done:
                 return
 
+    def _opening(self) -> Callable[[], bool]:
+        """Whether the part of the time for a first step, from now on, is up."""
+        until = self.clock.elapsed_s + _LIFTING * self.clock.left_s
+        return lambda: self.clock.expired or self.clock.elapsed_s >= until
+
     def _begin_alike(self, seed: int) -> None:
         """Keep a design that looks the same from every server, where the job does."""
         # SymPy takes a third of a second to be imported.
         from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric
 
-        found, _ = symmetric(self.instance, seed, self.clock, max(1, round(_ALIKE_TRIALS * self.effort)))
+        found, _ = symmetric(self.instance, seed, Asked(self._opening()), max(1, round(_ALIKE_TRIALS * self.effort)))
         if found is not None:
             self._keep(found)
 
@@ -172,10 +177,9 @@ class _Search:
             if start is not None:
                 yield start
         if _is_dense(instance):
-            until = self.clock.elapsed_s + _LIFTING * self.clock.left_s
             # Draws of its own: the other starts of a seed stay as they are.
             rng = np.random.default_rng([seed, instance.servers])
-            yield from lift_starts(instance, rng, self.effort, lambda: self.clock.elapsed_s >= until)
+            yield from lift_starts(instance, rng, self.effort, self._opening())
         closed = []
         if spanning_groups(instance) and not (duplex and instance.servers % 2):
             closed = [k for k in range(d, 0, -1) if not duplex or k > 1]
@@ -215,7 +219,19 @@ class _Search:
         self.pool.append((found.congestion_bytes, replace(start, rings=rings)))
         self.pool.sort(key=lambda entry: entry[0])
         promising = self.best is None or found.congestion_bytes < self.best.congestion_bytes * _PROMISING
-        self._keep(_polished(found) if promising and self.polishable else found)
+        self._keep(self._accurate(found) if promising else found)
+
+    def _accurate(self, found: Balance) -> Balance:
+        """The same links with rings and routes as good as they are found, by linear programming where that is small."""
+        if self.polishable:
+            return _polished(found)
+        if self.instance.iteration_time_s(found.congestion_bytes) <= self.bound_s * (1 + _REACHED):
+            return found
+        rings: dict[int, list[tuple[int, ...]]] = {}
+        for group, members, _, _ in found.rings:
+            rings.setdefault(group, []).append(members)
+        accurate = balance(self.job, found.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
+        return min(found, accurate, key=lambda each: each.congestion_bytes)
 
     def _keep(self, found: Balance) -> None:
         if self.best is not None and found.congestion_bytes >= self.best.congestion_bytes * (1 - IMPROVEMENT_TOL):
@@ -244,16 +260,8 @@ class _Search:
         """The design on the best links, accurately routed, and the figures of the run."""
         if self.best is None:
             raise NoSolutionError(f"'{self.instance.name}': no links were found over which everything can be sent")
+        self._keep(self._accurate(self.best))
         best = self.best
-        rings: dict[int, list[tuple[int, ...]]] = {}
-        for group, members, _, _ in best.rings:
-            rings.setdefault(group, []).append(members)
-        if self.polishable:
-            best = _polished(best)
-        elif self.instance.iteration_time_s(best.congestion_bytes) > self.bound_s * (1 + _REACHED):
-            accurate = balance(self.job, best.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
-            best = min(best, accurate, key=lambda found: found.congestion_bytes)
-        self._keep(best)
         details = {
             "starts": self.starts,
             "hop_moves": self.hop_moves,

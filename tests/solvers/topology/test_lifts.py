@@ -16,6 +16,7 @@ from ddlopt.solvers.topology.link_exchange.lift_kernels import anneal_lift, clos
 from ddlopt.solvers.topology.link_exchange.lifts import groups, lift_heads, lift_starts, permutations_of
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 from ddlopt.solvers.topology.link_exchange.moves import follow
+from ddlopt.solvers.topology.link_exchange.placing import line_heads, placed
 
 
 def make_instance(n, d, reduced=True, **options):
@@ -90,18 +91,68 @@ def test_annealing_counts_hops_and_keeps_the_best(n, d, orbits):
         return sum(sum(nx.single_source_shortest_path_length(graph, v).values()) for v in first)
 
     seed_kernels(0)
-    assert anneal_lift(target, shift, table, 0, 0, 1.0, 0.1) == hops()
+    assert anneal_lift(target, shift, table, False, 0, 0, 1.0, 0.1) == hops()
     before = hops()
-    best = anneal_lift(target, shift, table, 300, 0, 3.0, 0.2)
+    best = anneal_lift(target, shift, table, False, 300, 0, 3.0, 0.2)
     assert best == hops() <= before
     assert (np.bincount(target.ravel(), minlength=orbits) == d).all()
+
+
+@for_each(("n", "d", "orbits"), [(12, 3, 1), (16, 4, 4)])
+def test_annealing_counts_hops_of_line_digraphs(n, d, orbits):
+    target, shift, table = drawn(n, d, orbits, seed=1)
+
+    def hops():
+        """From all links that end in the first server of an orbit."""
+        arcs = [(v, int(w), k) for v, row in enumerate(lift_heads(target, shift, table)) for k, w in enumerate(row)]
+        line = nx.line_graph(nx.MultiDiGraph(arcs))
+        ends = [arc for arc in line if arc[1] % len(table) == 0]
+        return sum(sum(nx.single_source_shortest_path_length(line, arc).values()) for arc in ends)
+
+    seed_kernels(0)
+    assert anneal_lift(target, shift, table, True, 0, 0, 1.0, 0.1) == hops()
+    before = hops()
+    best = anneal_lift(target, shift, table, True, 300, 0, 9.0, 0.5)
+    assert best == hops() < before
+
+
+def test_line_digraphs_join_links_to_those_that_begin_where_they_end():
+    heads = lift_heads(*drawn(12, 3, 2))
+    line = nx.DiGraph([(v, int(w)) for v, row in enumerate(line_heads(heads)) for w in row])
+    arcs = [(v, int(w), k) for v, row in enumerate(heads) for k, w in enumerate(row)]
+    assert nx.is_isomorphic(line, nx.line_graph(nx.MultiDiGraph(arcs)))
+
+
+def test_servers_with_much_traffic_are_placed_so_that_all_forward_alike():
+    heads = line_heads(lift_heads(*drawn(8, 3, 2)))
+    n = len(heads)
+    rng = np.random.default_rng(0)
+    weight = np.where(rng.permutation(n) < n // 2, 1.0, 3.0)
+    traffic = (weight[:, None] + weight) * ~np.eye(n, dtype=bool)
+
+    def squares(heads):
+        """Sum over servers of what they send and forward, squared; one of all shortest paths after the other."""
+        graph = nx.DiGraph([(v, int(w)) for v, row in enumerate(heads) for w in row])
+        sent = np.zeros(n)
+        for s in range(n):
+            for t in range(n):
+                paths = list(nx.all_shortest_paths(graph, s, t)) if s != t else []
+                for path in paths:
+                    sent[path[:-1]] += traffic[s, t] / len(paths)
+        return float(sent @ sent)
+
+    found = placed(heads, traffic, rng)
+    graphs = [nx.DiGraph([(v, int(w)) for v, row in enumerate(each) for w in row]) for each in (heads, found)]
+    assert nx.is_isomorphic(*graphs)
+    assert squares(found) < squares(heads)
+    assert placed(heads, np.ones((n, n)) - np.eye(n), rng) is heads
 
 
 @for_each(("n", "d", "orbits"), [(12, 3, 1), (16, 4, 2), (128, 4, 4)])
 def test_columns_become_rings_of_the_same_links(n, d, orbits):
     seed_kernels(0)
     target, shift, table = drawn(n, d, orbits)
-    anneal_lift(target, shift, table, 200, 0, 3.0, 0.2)
+    anneal_lift(target, shift, table, False, 200, 0, 3.0, 0.2)
     heads = lift_heads(target, shift, table)
     columns = permutations_of(heads)
     assert all(sorted(column) == list(range(n)) for column in columns.T.tolist())
