@@ -1,17 +1,25 @@
 """A choice of strategies with what is known of it."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.joint.master import Choices
 from ddlopt.solvers.codesign.joint.topology import Answer, next_kind
+
+_DIGITS = 9
+"""Candidates whose bytes and compute time agree in so many digits are the same."""
 
 
 @dataclass
@@ -57,6 +65,25 @@ class Candidate:
         """Bytes with which the choice is not worth while: those, or what it needs at least where that is known."""
         known = self.answer.bound_bytes
         return self.bytes_for(time_s) if math.isinf(known) else max(self.bytes_for(time_s), known)
+
+
+def sent_by(instance: CodesignInstance, choices: Choices) -> tuple[tuple[float, ...], TopologyInstance | None, float]:
+    """What choices send: a key that those have who send the same, with the compute time last; job and least bytes."""
+    tables = tables_of(instance)
+    figures = np.concatenate(tables.bytes_of(choices))
+    largest = max(figures.max(initial=0.0), 1.0)
+    key = (*np.round(figures / largest, _DIGITS).tolist(), largest, tables.compute_of(choices))
+    job = job_of(instance, choices)
+    return key, job, demand_of(tables).least_bytes(figures) if job is not None else 0.0
+
+
+def assumed_loads(candidates: Iterable[Candidate], target_s: float) -> Mapping[Choices, float]:
+    """Bytes of the busiest link that make choices no longer interesting; proven ones where those are more.
+
+    Left out is what the master knows anyway.
+    """
+    values = ((each, each.assumed_bytes(target_s)) for each in candidates)
+    return {each.choices: value for each, value in values if value > each.least_bytes * (1 + IMPROVEMENT_TOL)}
 
 
 def slowest_s(instance: CodesignInstance) -> float:

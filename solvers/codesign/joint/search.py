@@ -8,20 +8,17 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-import numpy as np
-
 from ddlopt.models.codesign.bounds import lower_bound, priced_bound
-from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.joint.candidate import Candidate, served_by, slowest_s
+from ddlopt.solvers.codesign.joint.alike import alike
+from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
@@ -38,8 +35,6 @@ from ddlopt.solvers.heuristic import Clock
 
 _NEAR = 1.02
 """Candidates this close to the best are worth a better design."""
-_DIGITS = 9
-"""Candidates whose bytes and compute time agree in so many digits are the same."""
 _FINER = 20.0
 """Programs on strategies are solved to the gap that is left over this, and finer where that is not enough."""
 _FINER_NODES = 8
@@ -60,6 +55,8 @@ _ROUTES_NODES, _ROUTES_GAP = 200, 1e-3
 """Nodes and relative gap for strategies on given routes."""
 _DESCENT_SERVERS = 512
 """Beyond so many servers a path for every pair that some strategy may use takes too long."""
+_ALIKE_TRIALS = 60
+"""Sets of generators that are judged with strategies in parts."""
 _LOOKED_AT = 2000
 """Choices that are estimated to find one."""
 _PER_SEARCH = 3
@@ -112,6 +109,7 @@ class Search:
         """Begin with the usual strategies, those that prices like, and what an estimate makes of either."""
         self._work_on([self._candidate(self._first_choices())[0]])
         self._solve_without_cuts()
+        self._look_alike()
         priced = priced_bound(self.instance)
         likely = dict.fromkeys([self._first_choices(), self._usual])
         if math.isfinite(priced.choices_s):
@@ -123,6 +121,22 @@ class Search:
                     self._work_on([candidate])
         self._descend_from_best()
         self._fit_ports()
+
+    def _look_alike(self) -> None:
+        """Strategies together with links that look the same from every server, where jobs do."""
+        if self.best is None or self.done:
+            return
+        began = time.perf_counter()
+        known = [each.choices for each in self.candidates.values() if each.bound_s <= self.best_s]
+        clock = Clock(Limits(self._seconds(1 / 3), self.clock.gap), None)
+        found = alike(self.instance, known, self.seed, clock, self.bound_s * (1 + self.clock.gap / 2), _ALIKE_TRIALS)
+        self.spent_s["topology"] += time.perf_counter() - began
+        if found is None:
+            return
+        candidate, _ = self._candidate(found[0])
+        if found[1].congestion_bytes < candidate.answer.busiest_bytes:
+            answer = candidate.answer
+            self._update(candidate, replace(answer, busiest_bytes=found[1].congestion_bytes, found=found[1]))
 
     def _fit_ports(self) -> None:
         """Choices whose bytes suit whole ports, before there are any cuts, each of which makes that program slower."""
@@ -182,16 +196,10 @@ class Search:
 
     def _candidate(self, choices: Choices) -> tuple[Candidate, bool]:
         """The candidate of these choices, or one that sends the same; and whether it is new."""
-        tables = tables_of(self.instance)
-        figures = np.concatenate(tables.bytes_of(choices))
-        compute = tables.compute_of(choices)
-        largest = max(figures.max(initial=0.0), 1.0)
-        key = (*np.round(figures / largest, _DIGITS).tolist(), largest, compute)
+        key, job, least = sent_by(self.instance, choices)
         if key in self.candidates:
             return self.candidates[key], False
-        job = job_of(self.instance, choices)
-        least = demand_of(tables).least_bytes(figures) if job is not None else 0.0
-        self.candidates[key] = Candidate(self.instance, choices, job, compute, least, first_answer(job))
+        self.candidates[key] = Candidate(self.instance, choices, job, key[-1], least, first_answer(job))
         return self.candidates[key], True
 
     def _offer_plan(self, plan: CodesignPlan) -> None:
@@ -296,15 +304,9 @@ class Search:
         return data_parallel(self.instance)
 
     def _assumed(self) -> Mapping[Choices, float]:
-        """Bytes of the busiest link that make choices no longer interesting; proven ones where those are more.
-
-        Left out is what the master knows anyway.
-        """
-        target = self.target_s
-        if self.best is None:
-            target = _UNSERVED * slowest_s(self.instance)
-        values = ((each, each.assumed_bytes(target)) for each in self.candidates.values())
-        return {each.choices: value for each, value in values if value > each.least_bytes * (1 + IMPROVEMENT_TOL)}
+        """What is taken for granted, see :func:`.assumed_loads`."""
+        target = self.target_s if self.best is not None else _UNSERVED * slowest_s(self.instance)
+        return assumed_loads(self.candidates.values(), target)
 
     def _deepen(self) -> bool:
         """Spend the next level of effort on candidates; False if there is none for which that is worth while now."""

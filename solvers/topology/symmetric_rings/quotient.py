@@ -11,16 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.models.topology import Path
-from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
-from ddlopt.solvers.topology.symmetric_rings.sight import Family, Floats, Ints, Sight
+from ddlopt.solvers.topology.symmetric_rings.sight import Floats, Ints, Sight
+from ddlopt.solvers.topology.symmetric_rings.ways import CayleyGraph
 
-_IDLE = 1e-9
-"""Length of a generator whose links are not full, in parts of the longest: nothing wanders over them for nothing."""
 _GAIN = 1e-9
-"""Relative gain of the program below which a column is not worth a round."""
+"""Relative gain of the program below which a round of columns is idle."""
+_PATIENCE = 10
+"""One idle round in a row is allowed for so many rounds: prices wander where the program is degenerate."""
 
 
 class Column(NamedTuple):
@@ -58,18 +57,12 @@ class Quotient:
 
     def __init__(self, sight: Sight, generators: Ints, counts: Ints) -> None:
         self.sight, self.generators, self.counts = sight, generators, counts
-        group = sight.group
-        n = group.order
         self.offsets = np.flatnonzero(sight.offset_bytes > 0)
         self.columns: list[Column] = []
         self.shares: Floats = np.zeros(0)
         self.length: Floats = np.ones(len(generators)) / counts.sum()
-        self._place = np.zeros(n, dtype=np.int64)
-        self._place[generators] = np.arange(len(generators))
-        everybody = np.arange(n)
-        self._minus = group.translations[group.negate(everybody)]  # [u, v] is v - u
-        self._tails = np.repeat(everybody, len(generators))
-        self._heads = group.translations[generators].T.ravel()
+        self._graph = CayleyGraph(sight.group, generators)
+        self._unit = max([float(sight.offset_bytes.max()), *(family.hop_bytes for family in sight.families)])
         self._known: list[set[bytes]] = [set() for _ in range(len(sight.families) + len(self.offsets))]
 
     def solve(self, rounds: int, kicks: int, enough: float, hopeless: float) -> float:
@@ -77,56 +70,37 @@ class Quotient:
 
         ``kicks`` of the search for each ring. A load of ``enough`` ends it, and one above ``hopeless`` after two.
         """
-        found = np.inf
+        found, idle = np.inf, 0
         for turn in range(rounds):
             if not self._generate(kicks):
                 break
             before, found = found, self._program()
             if not np.isfinite(found):  # HiGHS gave up; what it solved before still holds
                 return before
-            if found <= enough or (turn >= 2 and (found > hopeless or before - found <= _GAIN * found)):
+            idle = idle + 1 if before - found <= _GAIN * found else 0
+            if found <= enough or (turn >= 2 and (found > hopeless or idle > rounds // _PATIENCE)):
                 break
         return found
 
     def _generate(self, kicks: int) -> bool:
         """Add a short ring for every family, and a shortest path for every offset; whether any is new."""
-        group = self.sight.group
-        n, g = group.order, len(self.generators)
-        length = np.maximum(self.length, _IDLE * self.length.max())
-        links = csr_array(coo_array((np.tile(length, n), (self._tails, self._heads)), shape=(n, n)))
-        distance, before = dijkstra(links, indices=0, return_predecessors=True)
-        if not np.isfinite(distance).all():
+        ways = self._graph.ways(self.length)
+        if ways is None:
             return False
-        hops = np.zeros((n, g))
-        for v in np.argsort(distance, kind="stable")[1:].tolist():
-            hops[v] = hops[before[v]]
-            hops[v, self._place[self._minus[before[v], v]]] += 1
-        between = np.ascontiguousarray(distance[self._minus])
         new = False
         for row, family in enumerate(self.sight.families):
-            for ring in self._rings(row, family, between, kicks):
-                loads = hops[self._minus[ring, np.roll(ring, -1)]].sum(axis=0) * (family.hop_bytes / len(ring))
-                new |= self._add(Column(row, loads, ring, before))
+            known = [column for column in self.columns if column.row == row]
+            best = min(known, key=lambda column: float(column.loads @ self.length)).ring if known else None
+            for ring in self._graph.rings(ways, self.length, family.subgroup, best, kicks):
+                loads = self._graph.ring_links(ways, ring) * family.hop_bytes
+                new |= self._add(Column(row, loads, ring, ways.before))
         for place, v in enumerate(self.offsets.tolist()):
-            loads = hops[v] * self.sight.offset_bytes[v]
-            new |= self._add(Column(len(self.sight.families) + place, loads, np.array([0, v]), before))
+            loads = ways.links[v] * self.sight.offset_bytes[v]
+            new |= self._add(Column(len(self.sight.families) + place, loads, np.array([0, v]), ways.before))
         return new
 
-    def _rings(self, row: int, family: Family, between: Floats, kicks: int) -> list[Ints]:
-        """A ring found from the best one so far, and one from scratch."""
-        members = np.ascontiguousarray(family.subgroup)
-        if len(members) <= 3:
-            return [members, members[::-1].copy()][: len(members) - 1]
-        known = [column for column in self.columns if column.row == row]
-        begins = [np.full(len(members), -1, dtype=np.int64)]
-        if known:
-            begins.append(min(known, key=lambda column: float(column.loads @ self.length)).ring.copy())
-        for ring in begins:
-            shorten_ring(between, members, ring, False, kicks)
-        return begins
-
     def _add(self, column: Column) -> bool:
-        key = np.round(column.loads / max(1.0, float(column.loads.max())), 12).tobytes()
+        key = np.round(column.loads / self._unit, 12).tobytes()
         if key in self._known[column.row]:
             return False
         self._known[column.row].add(key)

@@ -1,6 +1,6 @@
 """A job as every server sees it: groups of translations under which all-reduce groups and traffic are alike."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,14 +62,29 @@ def sights(instance: TopologyInstance) -> Iterator[Sight]:
     """The instance under every direct product of cycles, in mixed radix, that leaves it as it is; few factors first."""
     sent, received = instance.traffic_bytes.sum(axis=1), instance.traffic_bytes.sum(axis=0)
     uneven = any((np.abs(each - each[0]) > _SAME * each[0]).any() for each in (sent, received))
-    little = float(sent.sum()) <= _LITTLE * float(instance.node_bytes[0].sum())
-    if uneven and not little:
+    if uneven and not _is_little(instance):
         return
-    products = sorted(_factorisations(instance.servers), key=lambda orders: (len(orders), orders))
-    for orders in products:
-        found = _seen(instance, AbelianGroup(orders), little)
+    for group in products_of_cycles(instance.servers):
+        found = seen_under(instance, group)
         if found is not None:
             yield found
+
+
+def products_of_cycles(n: int) -> list[AbelianGroup]:
+    """Direct products of cycles of n elements, factors in every order; few factors first."""
+    return [AbelianGroup(orders) for orders in sorted(_factorisations(n), key=lambda orders: (len(orders), orders))]
+
+
+def subgroup_of(group: AbelianGroup, groups: Iterable[Sequence[int]]) -> Ints | None:
+    """The subgroup whose cosets the groups of servers are, increasing; None if there is none."""
+    found = {np.sort(group.add(members, group.negate(members[0]))).tobytes() for members in map(np.array, groups)}
+    subgroup = np.frombuffer(found.pop(), dtype=np.int64).copy()
+    closed = not found and np.isin(group.translations[np.ix_(subgroup, subgroup)], subgroup).all()
+    return subgroup if closed else None
+
+
+def _is_little(instance: TopologyInstance) -> bool:
+    return float(instance.traffic_bytes.sum()) <= _LITTLE * float(instance.node_bytes[0].sum())
 
 
 def _factorisations(n: int) -> Iterator[tuple[int, ...]]:
@@ -81,10 +96,11 @@ def _factorisations(n: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _seen(instance: TopologyInstance, group: AbelianGroup, little: bool) -> Sight | None:
+def seen_under(instance: TopologyInstance, group: AbelianGroup) -> Sight | None:
+    """The instance under a group; None if it does not leave it as it is, or nearly."""
     n = instance.servers
     aligned = instance.traffic_bytes[np.arange(n)[:, None], group.translations.T]
-    if not little and (np.abs(aligned - aligned[0]) > _SAME * np.abs(aligned[0])).any():
+    if not _is_little(instance) and (np.abs(aligned - aligned[0]) > _SAME * np.abs(aligned[0])).any():
         return None
     families = _families(instance, group)
     return None if families is None else Sight(instance, group, families, aligned.mean(axis=0))

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Job
 from ddlopt.solvers.topology.balance.path_kernels import capacities, seed_kernels
 from ddlopt.solvers.topology.symmetric_rings.quotient import Column, Quotient
+from ddlopt.solvers.topology.symmetric_rings.search import GeneratorSearch, Ports, best_of
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight, sights
 
 UsedRing = tuple[int, tuple[int, ...], float, tuple[Path, ...]]
@@ -25,12 +27,6 @@ MOST_SERVERS = 256
 """Beyond so many servers there are millions of hops of rings to write down."""
 _GROUPS = 8
 """Groups of translations that are tried."""
-# Rounds of columns and kicks of each ring: of a trial, and of the best generators.
-_TRIAL, _FINAL = (8, 5), (60, 50)
-_HOPELESS = 1.1
-"""Load, in that of the generators before, above which a trial ends."""
-_FAILURES = 25
-"""Exchanges of a generator in a row that do not help, after which others are drawn."""
 _NEGLIGIBLE = 1e-9
 """Shares up to which a ring is not used."""
 REACHED = 1e-7
@@ -103,91 +99,14 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
     seed_kernels(seed)
     rng = np.random.default_rng(seed)
     enough = max(congestion_bounds(instance).values()) * (1 + REACHED)
-    searches = [_Search(sight, rng, clock, enough) for sight in seen]
-    searches = [search for search in searches if search.pools]
-    best, least, judged = None, np.inf, 0
-    while searches and judged < trials and least > enough and not clock.expired:
-        search = searches.pop(0)
-        searches.append(search)
-        quotient, load = search.ascent(trials - judged)
-        judged += search.judged
-        if load < least:
-            best, least = quotient, load
+    ports = Ports(instance.degree, instance.optics == "duplex", instance.parallel_links)
+
+    def search_of(sight: Sight) -> GeneratorSearch[Quotient]:
+        subgroups = [family.subgroup for family in sight.families]
+        return GeneratorSearch(sight.group, subgroups, ports, partial(Quotient, sight), rng, clock, enough)
+
+    best, _, judged = best_of([search_of(sight) for sight in seen], trials)
     return None if best is None else written(best), judged
-
-
-class _Search:
-    """Local search over the generators of one group.
-
-    A choice is a tuple of elements, each of which takes a port, or two with duplex links unless it is its own inverse.
-    """
-
-    def __init__(self, sight: Sight, rng: np.random.Generator, clock: Clock, enough: float) -> None:
-        self.sight, self.rng, self.clock, self.enough = sight, rng, clock, enough
-        instance, group = sight.instance, sight.group
-        self.duplex, self.judged = instance.optics == "duplex", 0
-        everybody = np.arange(group.order)
-        inverse = group.negate(everybody)
-        self.ports = np.where(self.duplex & (inverse != everybody), 2, 1)
-        # A duplex link is in a matching, so that its cycle is even.
-        usable = everybody > 0 if not self.duplex else (everybody > 0) & (group.element_orders % 2 == 0)
-        pools = [family.subgroup for family in sight.families]
-        pools.append(everybody)
-        self.pools = [pool[usable[pool]] for pool in pools if usable[pool].any()]
-
-    def ascent(self, trials: int) -> tuple[Quotient | None, float]:
-        """Generators drawn, and exchanged one by one until none helps; their program and its load."""
-        self.judged = failures = 0
-        chosen = self._drawn()
-        load, quotient = self._judged(chosen, np.inf)
-        while failures < _FAILURES and self.judged < trials and not self.clock.expired and load > self.enough:
-            other = self._exchanged(chosen)
-            found, program = self._judged(other, load * _HOPELESS)
-            failures += 1
-            if found < load:
-                chosen, load, quotient, failures = other, found, program, 0
-        if quotient is not None and np.isfinite(load) and load > self.enough:
-            load = min(load, quotient.solve(*_FINAL, self.enough, np.inf))
-        return quotient, load
-
-    def _drawn(self) -> tuple[int, ...]:
-        chosen: list[int] = []
-        left = self.sight.instance.degree
-        while left > 0:
-            element = self._element(left)
-            if element is None:
-                break
-            chosen.append(element)
-            left -= int(self.ports[element])
-        return tuple(chosen)
-
-    def _exchanged(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
-        if not chosen:
-            return self._drawn()
-        place = int(self.rng.integers(len(chosen)))
-        ports = int(self.ports[chosen[place]])
-        other = self._element(ports, ports)
-        return chosen if other is None else (*chosen[:place], other, *chosen[place + 1 :])
-
-    def _element(self, most_ports: int, least_ports: int = 1) -> int | None:
-        """One of a pool at random, if it has any with so many ports."""
-        for _ in range(_FAILURES):
-            pool = self.pools[int(self.rng.integers(len(self.pools)))]
-            element = int(pool[int(self.rng.integers(len(pool)))])
-            if least_ports <= self.ports[element] <= most_ports:
-                return element
-        return None
-
-    def _judged(self, chosen: tuple[int, ...], hopeless: float) -> tuple[float, Quotient | None]:
-        self.judged += 1
-        elements = list(chosen)
-        if self.duplex:
-            elements += [int(self.sight.group.negate(g)) for g in chosen if self.ports[g] == 2]
-        generators, counts = np.unique(np.array(elements, dtype=np.int64), return_counts=True)
-        if not len(generators) or (counts.max() > 1 and not self.sight.instance.parallel_links):
-            return np.inf, None
-        quotient = Quotient(self.sight, generators, counts)
-        return quotient.solve(*_TRIAL, self.enough, hopeless), quotient
 
 
 def written(quotient: Quotient) -> Balance:

@@ -6,11 +6,14 @@ import pytest
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.models.topology.bounds import congestion_bounds, lower_bound
+from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.symmetric_rings.quotient import Quotient
 from ddlopt.solvers.topology.symmetric_rings.sight import sights
 from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import SymmetricRings, symmetric, why_not
+from ddlopt.solvers.topology.symmetric_rings.ways import CayleyGraph
 
 
 def _job(servers, degree, families, traffic=None, **options):
@@ -107,6 +110,28 @@ def test_groups_of_translations_keep_blocks_and_cosets():
                 members = job.allreduce_groups[number].members
                 moved = sight.group.add(np.array(family.subgroup), members[0])
                 assert sorted(moved.tolist()) == sorted(members)
+
+
+def test_a_ring_and_its_reverse_are_two_columns():
+    """Over +4 the ring 0, 2, 4 takes two links a hop and its reverse one; either takes two over +1."""
+    job = _job(6, 2, [(3, True, 1.0)])
+    sight = next(each for each in sights(job) if each.group.invariants == (6,))
+    quotient = Quotient(sight, np.array([1, 4]), np.array([1, 1]))
+    assert quotient.solve(10, 5, 0.0, np.inf) == pytest.approx(2 / 3 * job.allreduce_groups[0].hop_bytes)
+
+
+@pytest.mark.parametrize("orders", [(16,), (4, 4), (2, 8), (2, 2, 2, 2)])
+def test_nested_rings_have_all_members_and_prefer_the_shortest_generator(orders):
+    group = AbelianGroup(orders)
+    units = group.index(np.eye(len(orders), dtype=np.int64))
+    graph = CayleyGraph(group, np.unique(units))
+    length = 1.0 + np.arange(len(units))
+    ways = graph.ways(length)
+    for ring in graph.rings(ways, length, np.arange(16), None, 0):
+        assert sorted(ring.tolist()) == list(range(16))
+    shortest = group.element_orders[graph.generators[0]]
+    nested = graph.ring_links(ways, graph.nested(length, np.arange(16)))
+    assert nested[0] >= 1 - 1 / shortest - 1e-9
 
 
 def test_link_exchange_begins_with_them():
