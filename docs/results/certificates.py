@@ -22,6 +22,7 @@ WHY = {
     "linear": "building the formulation from the instance and reading it in fractions, where the tree is small",
     "design": "files of tens of megabytes are read, and each case's bound is calculated anew",
     "hops": "the checker lists the digraphs itself",
+    "device sets": "the checker goes through the sets of nodes itself; the file has prices only",
     "labels": "the checker follows all labels itself; the file has prices only",
     "plans": "the checker goes through the tree of plans itself; the file has an order only",
     "placements": "the checker goes through the tree of placements itself; the file has an order only",

@@ -33,6 +33,7 @@ BUNDLED = {
     "spectral": "gossip/wheel-n5-chain",
     "matchings": "gossip/ring-n8-half",
     "plans": "deployment/tiny-g2-m2-s1",
+    "device sets": "deployment/partition-training-n40-k3",
     "choices": "codesign/tiny-factors-n6-d3",
     "tree": "scheduling/tiny-pollux",
 }

@@ -126,7 +126,8 @@ def test_latency_methods_agree_with_all_partitions() -> None:
 def test_best_is_what_fits() -> None:
     names = {
         "ideals": layered(1, nodes=12, contiguous=True),
-        "max-load": layered(1, nodes=12),
+        "device-sets": layered(1, nodes=12),
+        "max-load": layered(1, nodes=101),
         "latency": layered(1, nodes=12, goal="latency"),
     }
     for name, instance in names.items():

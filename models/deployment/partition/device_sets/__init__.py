@@ -1,0 +1,1 @@
+"""The sets of blocks that one device may have, and proofs by prices of blocks."""

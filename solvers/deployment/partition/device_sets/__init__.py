@@ -1,0 +1,1 @@
+"""Branch and price over the sets of blocks that one device has."""
