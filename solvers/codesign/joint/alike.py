@@ -1,5 +1,6 @@
 """Strategies and links that look the same from every server, found together: one program for each set of generators."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -10,19 +11,23 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.formulations.rows.coupling import template_of
+from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.topology import TopologyDesign
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
-from ddlopt.solvers.backends.highs import pass_model
+from ddlopt.solvers.backends.highs import Highs, pass_model
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
 from ddlopt.solvers.backends.silent_highs import SilentHighs
+from ddlopt.solvers.codesign.joint.candidate import served_by
 from ddlopt.solvers.codesign.joint.master import Choices
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance
-from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.symmetric_rings.quotient import Quotient
 from ddlopt.solvers.topology.symmetric_rings.search import FINAL, GeneratorSearch, Ports, best_of
@@ -39,8 +44,8 @@ _GAIN = 1e-6
 """Relative gain of the program below which a round of columns is idle."""
 _DIGITS = 10
 """Columns are one if their loads agree in so many."""
-_POLISHED_SERVERS = 24
-"""Up to so many servers shares and routes end with a linear program that knows uneven traffic as it is."""
+_EXACT_SERVERS = 24
+"""Up to so many servers strategies, rings and routes end with a program on the links alone, which need not be alike."""
 _MIP_S = 30.0
 """Seconds for whole strategies at most."""
 
@@ -209,8 +214,8 @@ class AlikeProgram:
                 self.plans.add(column)
         return len(self.columns) > before
 
-    def plan(self, seconds: float) -> tuple[Choices, Balance] | None:
-        """Whole strategies, and the design for them; None where they leave a job that does not look the same."""
+    def plan(self, seconds: float) -> tuple[Choices, Balance | TopologyDesign, float] | None:
+        """Whole strategies, a design for them and its busiest link's bytes; None where they leave an uneven job."""
         self.plans.begin(self.counts, self.columns)
         choices = self.plans.whole(seconds)
         job = None if choices is None else job_of(self.plans.instance, choices)
@@ -221,12 +226,34 @@ class AlikeProgram:
         if not np.isfinite(quotient.solve(*FINAL, 0.0, np.inf)):
             return None
         found = written(quotient)
-        return choices, polish(found) if job.servers <= _POLISHED_SERVERS else found
+        exact = self._on_links(found.design(), seconds) if job.servers <= _EXACT_SERVERS else None
+        return exact or (choices, found, found.congestion_bytes)
+
+    def _on_links(self, design: TopologyDesign, seconds: float) -> tuple[Choices, TopologyDesign, float] | None:
+        """Strategies, rings and routes for links, with the translates of the program's rings, each to any part."""
+        instance, move = self.plans.instance, self.plans.group.translations
+        rings: dict[frozenset[int], set[tuple[int, ...]]] = defaultdict(set)
+        for ring in [column.ring for column in self.columns if column.ring is not None]:
+            for translate in move[:, ring].tolist():
+                begin = translate.index(min(translate))
+                rings[frozenset(translate)].add((*translate[begin:], *translate[:begin]))
+        template = template_of(instance)
+        assert template is not None
+        known = tuple(tuple(sorted(rings[frozenset(each.members)])) for each in template.allreduce_groups)
+        if not all(known):
+            return None
+        formulation = StrategiesOnLinks(design.links, known)
+        model = build_model(instance.family, formulation, instance)
+        if Highs().solve(model, Limits(seconds, _GAIN), 0, warm=False).objective is None:
+            return None
+        plan = formulation.read(model.component(instance.family), instance)
+        served = served_by(instance, plan)
+        return None if served is None else (plan.choices(instance), *served)
 
 
 def alike(
     instance: CodesignInstance, known: Sequence[Choices], seed: int, clock: Clock, enough_s: float, trials: int
-) -> tuple[Choices, Balance] | None:
+) -> tuple[Choices, Balance | TopologyDesign, float] | None:
     r"""Strategies with links of a Cayley graph, and rings and routes in all their translates.
 
     For some generators of a group that takes every set's groups into each other, let :math:`\lambda_c` be the bytes
@@ -254,7 +281,8 @@ def alike(
 
     Returns
     -------
-    (choices, balance) or None
+    (choices, design, bytes) or None
+        The bytes are those on the busiest link.
         None where none of the jobs known looks the same from every server.
     """
     jobs = [job_of(instance, choices) for choices in known] if instance.servers >= LEAST_SERVERS else []

@@ -133,10 +133,10 @@ class Search:
         self.spent_s["topology"] += time.perf_counter() - began
         if found is None:
             return
-        candidate, _ = self._candidate(found[0])
-        if found[1].congestion_bytes < candidate.answer.busiest_bytes:
-            answer = candidate.answer
-            self._update(candidate, replace(answer, busiest_bytes=found[1].congestion_bytes, found=found[1]))
+        choices, design, busiest = found
+        candidate, _ = self._candidate(choices)
+        if busiest < candidate.answer.busiest_bytes:
+            self._update(candidate, replace(candidate.answer, busiest_bytes=busiest, found=design))
 
     def _fit_ports(self) -> None:
         """Choices whose bytes suit whole ports, before there are any cuts, each of which makes that program slower."""
