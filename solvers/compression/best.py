@@ -34,6 +34,7 @@ class Best(ByInstance):
     other timelines, levels; no error counts  ``priced-choices`` ``label-setting``
     where it has a budget or is the goal      ``label-setting``  ``overlap-timeline``
     what the next forward pass waits for      ``forward-search`` ``forward-order``
+    the same with many parts                  ``forward-search`` ``forward-sides``
     ========================================= ================== ====================
 
     Before the model of timelines without fusion, label setting ends after a number of parts.
@@ -54,7 +55,7 @@ class Best(ByInstance):
         if isinstance(instance, SfbInstance):
             return self._sfb(instance)
         if isinstance(instance, ForwardInstance):
-            return self._forward()
+            return self._forward(instance)
         assert isinstance(instance, CompressionInstance | LevelInstance)
         return self._timeline(instance)
 
@@ -73,11 +74,17 @@ class Best(ByInstance):
             return self._opened(LabelSetting(most_parts=_PARTS), model)
         return self._opened(PricedChoices(), LabelSetting())
 
-    def _forward(self) -> Method:
+    def _forward(self, instance: ForwardInstance) -> Method:
         from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
+        from ddlopt.models.compression.forward.formulations.forward_sides import ForwardSides
         from ddlopt.solvers.compression.forward.forward_search import ForwardSearch
 
-        return self._opened(ForwardSearch(), Exact("forward-order", FAMILY, ForwardOrder(), backend(self.solver)))
+        order = Exact("forward-order", FAMILY, ForwardOrder(), backend(self.solver))
+        if order.refuses(instance) is None:
+            return self._opened(ForwardSearch(), order)
+        counts = Exact("forward-counts", FAMILY, ForwardSides(first=1, last=1, every=0), backend(self.solver))
+        sides = Exact("forward-sides", FAMILY, ForwardSides(), backend(self.solver))
+        return self._opened(self._opened(ForwardSearch(), counts), sides)
 
     def _along_lanes(self) -> Method:
         from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline

@@ -40,6 +40,7 @@ from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
+from ddlopt.models.compression.forward.formulations.forward_sides import ForwardSides
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
@@ -84,6 +85,8 @@ CASES = {
     "BlockLinks": (BlockLinks, cases.codesign),
     "SfbMilp": (SfbMilp, cases.sfb),
     "ForwardOrder": (ForwardOrder, cases.forward),
+    "ForwardSides": (ForwardSides, cases.forward),
+    "ForwardSides of counts": (partial(ForwardSides, first=1, last=1, every=0), cases.forward),
     "LaneTimeline": (LaneTimeline, cases.lanes),
     "OverlapTimeline": (OverlapTimeline, cases.timeline),
     "OverlapTimeline of levels": (OverlapTimeline, cases.levels),
