@@ -64,7 +64,7 @@ def block_bound(instance: TopologyInstance, least_hop_bytes: float, capacity: in
         A bound; at least this is returned.
     """
     best = known
-    for labels in _partitions(instance):
+    for labels in partitions(instance):
         sums = _Sums(instance, labels)
         for weight in _WEIGHTS:
             best = sums.least_bytes(weight, least_hop_bytes, capacity, best)
@@ -115,8 +115,11 @@ class _Sums:
         return low
 
 
-def _partitions(instance: TopologyInstance) -> list[Labels]:
-    """Blocks that groups of one size make, as far as they are disjoint, and what groups up to a size connect."""
+def partitions(instance: TopologyInstance) -> list[Labels]:
+    """Blocks that groups of one size make, as far as they are disjoint, and what groups up to a size connect.
+
+    Each partition is an (n,) array with the number of each server's block.
+    """
     groups = sorted((group.members for group in instance.allreduce_groups), key=len)
     alone = np.arange(instance.servers)
     connected = alone
@@ -132,10 +135,10 @@ def _partitions(instance: TopologyInstance) -> list[Labels]:
         connected = np.where(np.isin(connected, connected[inside]), connected[inside].min(), connected)
         if place + 1 == len(groups) or len(groups[place + 1]) > len(inside):
             of_size.append((0, connected))
-    found = {_named(labels).tobytes(): _named(labels) for _, labels in of_size}
+    found = {numbered(labels).tobytes(): numbered(labels) for _, labels in of_size}
     return [labels for labels in found.values() if labels.any()][:_MOST_PARTITIONS]
 
 
-def _named(labels: Labels) -> Labels:
+def numbered(labels: Labels) -> Labels:
     """The same blocks, numbered from 0."""
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
 from ddlopt.models.topology.block_bound import block_bound
+from ddlopt.models.topology.cell_bound import cell_bound
 from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -83,6 +84,9 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     ``blocks`` (only where there are groups)
         A server has a whole number of links into its block, and what finds no place on them crosses the links between
         blocks twice: :mod:`~ddlopt.models.topology.block_bound`.
+    ``cells`` (only where there are groups)
+        Links out of a block, a whole number of them, leave pairs inside without one, whose traffic takes two hops:
+        :mod:`~ddlopt.models.topology.cell_bound`.
     ``direct`` (only without host forwarding)
         The pair (s, t) has at least ⌈T_st / z⌉ links, so Σ_t ⌈T_st / z⌉ <= d in each row and column. Where links are
         not parallel, z >= T_st, and an all-reduce group of k leaves each member over at most min(d, k-1) links.
@@ -120,6 +124,11 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
         traffic = instance.traffic_bytes
         hops += max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, instance.optics == "duplex"))
         bounds["blocks"] = block_bound(instance, hops, capacity, max(bounds.values()))
+        bounds["cells"] = bounds["blocks"]
+        for view in _views(traffic, duplex=False):
+            stages = _bytes_under_way(view, levels)
+            rest = float(all_reduce.sum()) + idle + stages[0] + sum(stages[2:])
+            bounds["cells"] = cell_bound(instance, view, rest, capacity, bounds["cells"])
     if not instance.host_forwarding:
         bounds["direct"] = _direct_bound(instance, pairs)
     if not instance.parallel_links and n < 2 * d:

@@ -16,7 +16,7 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.codesign.joint.master import Choices
-from ddlopt.solvers.codesign.joint.topology import Answer, next_kind
+from ddlopt.solvers.codesign.joint.topology import Answer, first_answer, next_kind
 
 _DIGITS = 9
 """Candidates whose bytes and compute time agree in so many digits are the same."""
@@ -61,6 +61,13 @@ class Candidate:
         hidden = self.compute_s if self.instance.overlap == "none" else 0.0
         return (time_s - hidden) * self.instance.link_bandwidth_bytes_per_s
 
+    def gaps(self, bound_s: float) -> dict[str, float]:
+        """How far the best design is from the bound for its strategies, and that from one for all strategies."""
+        best = self.time_s
+        own = min(self.bound_s, best)
+        parts = {"gap_of_topology": best - own, "gap_of_strategies": max(0.0, own - min(bound_s, best))}
+        return {name: part / best if best else 0.0 for name, part in parts.items()}
+
     def assumed_bytes(self, time_s: float) -> float:
         """Bytes with which the choice is not worth while: those, or what it needs at least where that is known."""
         known = self.answer.bound_bytes
@@ -84,6 +91,12 @@ def assumed_loads(candidates: Iterable[Candidate], target_s: float) -> Mapping[C
     """
     values = ((each, each.assumed_bytes(target_s)) for each in candidates)
     return {each.choices: value for each, value in values if value > each.least_bytes * (1 + IMPROVEMENT_TOL)}
+
+
+def untouched(instance: CodesignInstance, choices: Choices) -> Candidate:
+    """A candidate of which nothing is known yet but closed forms."""
+    key, job, least = sent_by(instance, choices)
+    return Candidate(instance, choices, job, key[-1], least, first_answer(job))
 
 
 def slowest_s(instance: CodesignInstance) -> float:

@@ -18,7 +18,7 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.joint.alike import alike
-from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s
+from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s, untouched
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
@@ -26,7 +26,6 @@ from ddlopt.solvers.codesign.joint.topology import (
     SEARCHED_SERVERS,
     Answer,
     deepened,
-    first_answer,
     levels_left,
     provable,
 )
@@ -49,8 +48,10 @@ _WHOLE_NODES, _WHOLE_GAP = 200, 3e-3
 """Nodes and relative gap for a program with whole ports."""
 _OPENING_DETOUR, _OPENING_NODES, _OPENING_GAP = 3.0, 2000, 1e-3
 """Hops, nodes and relative gap for the first of them: without cuts it is fast enough to be solved well."""
+_PROVEN = 30
+"""Choices whose proven loads cut that program, one after the other; they need no design for that."""
 _SOLVED_NODES = 20_000
-"""Nodes for the one program without cuts, which is solved to optimality: its bound takes nothing for granted."""
+"""Nodes for programs that are solved to optimality, as their bounds take nothing for granted."""
 _ROUTES_NODES, _ROUTES_GAP = 200, 1e-3
 """Nodes and relative gap for strategies on given routes."""
 _DESCENT_SERVERS = 512
@@ -81,6 +82,7 @@ class Search:
     proposals: list[Proposal] = field(default_factory=list)
     spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     counts: Counter[str] = field(default_factory=Counter)
+    proven: dict[Choices, float] = field(default_factory=dict)
     best: Candidate | None = None
     exhausted: bool = False
     finer: float = _FINER
@@ -167,13 +169,23 @@ class Search:
         """The bound for all strategies, in whole numbers, before there are cuts that slow that program down."""
         if self.best is None or self.done:
             return
-        limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
-        proposal = self._ask({}, limits, None, 2.0, _SOLVED_NODES)
-        if proposal.choices is None or self.done:
+        choices = self._solved({})
+        if choices is None or self.done:
             return
-        candidate, new = self._candidate(proposal.choices)
+        candidate, new = self._candidate(choices)
         if new:
             self._work_on([candidate])
+        while choices is not None and choices not in self.proven and not self.done and len(self.proven) < _PROVEN:
+            each = untouched(self.instance, choices)
+            if math.isinf(load := each.answer.bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
+                return
+            self.proven[choices] = load
+            choices = self._solved(self.proven)
+
+    def _solved(self, loads: Mapping[Choices, float]) -> Choices | None:
+        """The best choices if these have such loads, by a program that is solved to optimality."""
+        limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
+        return self._ask(dict(loads), limits, None, 2.0, _SOLVED_NODES).choices
 
     @property
     def done(self) -> bool:
@@ -190,17 +202,16 @@ class Search:
     @property
     def bound_s(self) -> float:
         """On the iteration time of every plan."""
-        known = {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
+        known = self.proven | {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
         rate = self.instance.link_bandwidth_bytes_per_s
         return max([self.floor_s, *(proposal.certified_s(known, rate) for proposal in self.proposals)])
 
     def _candidate(self, choices: Choices) -> tuple[Candidate, bool]:
         """The candidate of these choices, or one that sends the same; and whether it is new."""
-        key, job, least = sent_by(self.instance, choices)
-        if key in self.candidates:
-            return self.candidates[key], False
-        self.candidates[key] = Candidate(self.instance, choices, job, key[-1], least, first_answer(job))
-        return self.candidates[key], True
+        key, _, _ = sent_by(self.instance, choices)
+        if new := key not in self.candidates:
+            self.candidates[key] = untouched(self.instance, choices)
+        return self.candidates[key], new
 
     def _offer_plan(self, plan: CodesignPlan) -> None:
         choices = plan.choices(self.instance)
@@ -383,8 +394,7 @@ class Search:
 
     def _descend_from_best(self) -> None:
         if self.best is not None and not self.done and self.instance.servers <= _DESCENT_SERVERS:
-            answer = self.best.answer
-            self._descend(Step(self.best.choices, answer.found, answer.busiest_bytes))
+            self._descend(Step(self.best.choices, self.best.answer.found, self.best.answer.busiest_bytes))
 
     def _seconds(self, share: float, most_s: float = math.inf) -> float | None:
         """Seconds for the next step; None for no limit."""
@@ -414,16 +424,8 @@ class Search:
     def figures(self) -> dict[str, float]:
         """What the search did, and which plane the remaining gap is of."""
         assert self.best is not None
-        bound, own = min(self.bound_s, self.best_s), min(self.best.bound_s, self.best_s)
         return {
-            "masters": self.counts["masters"],
-            "rounds": self.counts["rounds"],
-            "choices": self.counts["choices"],
-            "designs": self.counts["designs"],
-            "master_s": self.spent_s["master"],
-            "topology_s": self.spent_s["topology"],
-            "routes_s": self.spent_s["routes"],
-            "estimate_s": self.spent_s["estimate"],
-            "gap_of_topology": (self.best_s - own) / self.best_s if self.best_s else 0.0,
-            "gap_of_strategies": max(0.0, own - bound) / self.best_s if self.best_s else 0.0,
+            **{each: self.counts[each] for each in ("masters", "rounds", "choices", "designs")},
+            **{f"{plane}_s": self.spent_s[plane] for plane in ("master", "topology", "routes", "estimate")},
+            **self.best.gaps(self.bound_s),
         }

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,19 +16,19 @@ from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Job
 from ddlopt.solvers.topology.balance.path_kernels import capacities, seed_kernels
+from ddlopt.solvers.topology.symmetric_rings.orbit_design import NEGLIGIBLE, balance_of, whole
+from ddlopt.solvers.topology.symmetric_rings.orbit_search import OrbitSearch, best_orbits
+from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits, all_orbits
 from ddlopt.solvers.topology.symmetric_rings.quotient import Column, Quotient
 from ddlopt.solvers.topology.symmetric_rings.search import GeneratorSearch, Ports, best_of
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight, sights
-
-UsedRing = tuple[int, tuple[int, ...], float, tuple[Path, ...]]
-"""Group, members in ring order, share, and a path for each hop, as of :class:`.Balance`."""
 
 MOST_SERVERS = 256
 """Beyond so many servers there are millions of hops of rings to write down."""
 _GROUPS = 8
 """Groups of translations that are tried."""
-_NEGLIGIBLE = 1e-9
-"""Shares up to which a ring is not used."""
+_ORBITS = 4
+"""Most orbits of servers: with twice as many a trial takes four times as long."""
 REACHED = 1e-7
 """Relative distance from the bound at which there is nothing left to search for."""
 
@@ -44,6 +44,11 @@ class SymmetricRings(Heuristic, uses=("seed",)):
     paths, with a row for each generator (:class:`~.quotient.Quotient`). Where a job only all-reduces, the best such
     design often loads every link the same and no ring takes a detour, which is optimal. A little traffic may differ
     from server to server; generators are then chosen by its mean.
+
+    Blocks that exchange traffic inside and rings that leave them share the ports best where not all servers have as
+    many links into their block. So, with traffic and one-way links, a half to a quarter of the translations are taken,
+    too: each of their orbits has generators of its own (:class:`~.orbit_program.OrbitProgram`), as many into every
+    orbit as out of it.
 
     Parameters
     ----------
@@ -105,8 +110,23 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
         subgroups = [family.subgroup for family in sight.families]
         return GeneratorSearch(sight.group, subgroups, ports, partial(Quotient, sight), rng, clock, enough)
 
-    best, _, judged = best_of([search_of(sight) for sight in seen], trials)
-    return None if best is None else written(best), judged
+    orbits = list(_orbits(instance, seen))
+    best, least, judged = best_of([search_of(sight) for sight in seen], trials if not orbits else (trials + 1) // 2)
+    found = None if best is None else written(best)
+    if least > enough:
+        searches = [OrbitSearch(each, rng, clock, enough) for each in orbits]
+        program, load, more = best_orbits(searches, trials - judged)
+        judged += more
+        found = balance_of(program) if program is not None and load < least else found
+    return found, judged
+
+
+def _orbits(instance: TopologyInstance, seen: Sequence[Sight]) -> Iterator[Orbits]:
+    """Of a half to a quarter of the translations, where there is traffic and links are one-way."""
+    if instance.optics == "one_way" and instance.traffic_bytes.any():
+        found = [list(all_orbits(sight, _ORBITS)) for sight in seen]
+        queues = [[o for each in found for o in each if len(o.first) == number] for number in range(2, _ORBITS + 1)]
+        yield from (each for turn in zip_longest(*queues) for each in turn if each is not None)
 
 
 def written(quotient: Quotient) -> Balance:
@@ -122,7 +142,7 @@ def written(quotient: Quotient) -> Balance:
     flow = np.zeros((n, n, d))
     rings: dict[tuple[int, tuple[int, ...], tuple[Path, ...]], float] = defaultdict(float)
     for column, share in zip(quotient.columns, quotient.shares.tolist(), strict=True):
-        if share <= _NEGLIGIBLE:
+        if share <= NEGLIGIBLE:
             continue
         if column.row < len(sight.families):
             for key in _translates(quotient, column):
@@ -134,7 +154,7 @@ def written(quotient: Quotient) -> Balance:
             for tail, head in pairwise(path):
                 sent = instance.traffic_bytes[source, group.translations[source, offset]]
                 flow[source, tail, int((heads[tail] == head).argmax())] += share * sent
-    kept = _whole([(number, members, share, paths) for (number, members, paths), share in rings.items()])
+    kept = whole([(number, members, share, paths) for (number, members, paths), share in rings.items()])
     loads = flow.sum(axis=0)
     for number, _, share, paths in kept:
         for path in paths:
@@ -160,14 +180,6 @@ def _translates(quotient: Quotient, column: Column) -> Iterator[tuple[int, tuple
             along = hops[begin:] + hops[:begin]
             paths = tuple(quotient.path(column.before, s, v) for s, v in zip(turned, along, strict=True))
             yield number, tuple(turned), paths
-
-
-def _whole(rings: Sequence[UsedRing]) -> tuple[UsedRing, ...]:
-    """The same rings with shares of every group that sum to one."""
-    total: dict[int, float] = defaultdict(float)
-    for number, _, share, _ in rings:
-        total[number] += share
-    return tuple((number, members, share / total[number], paths) for number, members, share, paths in rings)
 
 
 def _heads(group: AbelianGroup, generators: Ints, counts: Ints, duplex: bool, degree: int) -> Ints:

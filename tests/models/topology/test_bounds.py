@@ -123,7 +123,18 @@ def test_no_bound_of_blocks_exceeds_the_optimum(case, seed):
     sizes = rng.choice([1.0, 3.0, 8.0, 20.0], size=len(groups)).tolist()
     traffic = random_traffic(rng, 4, density=0.3 * (seed % 3))
     instance = job(traffic, groups=list(zip(groups, sizes, strict=True)), **options)
-    assert congestion_bounds(instance)["blocks"] <= brute_force(instance) * (1 + 1e-9)
+    bounds = congestion_bounds(instance)
+    assert max(bounds["blocks"], bounds["cells"]) <= brute_force(instance) * (1 + 1e-9)
+
+
+def test_cells_see_that_links_out_of_a_block_leave_pairs_without_one():
+    across = [((first, first + 4), 10.0) for first in range(4)]
+    inside = np.kron(np.eye(2), 3.0 * (1 - np.eye(4)))
+    bounds = congestion_bounds(job(inside, 3, (*across, ((0, 1, 2, 3), 1.0), ((4, 5, 6, 7), 1.0))))
+    # Four links out of a block carry 40 bytes if z is 10. With five, 7 of the 12 pairs inside have a link, and three of
+    # the servers one link for 10 bytes: 12 z >= 82 + 3 * 5 + 3 (10 - z).
+    assert bounds["moore"] == pytest.approx((10 + 9 + 1.5 + 3) / 3)
+    assert bounds["cells"] == pytest.approx(127 / 15, rel=1e-9)
 
 
 def test_direct_bound_is_exact_without_forwarding():

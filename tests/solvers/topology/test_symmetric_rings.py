@@ -10,6 +10,9 @@ from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.symmetric_rings.orbit_design import balance_of
+from ddlopt.solvers.topology.symmetric_rings.orbit_search import OrbitSearch
+from ddlopt.solvers.topology.symmetric_rings.orbits import all_orbits
 from ddlopt.solvers.topology.symmetric_rings.quotient import Quotient
 from ddlopt.solvers.topology.symmetric_rings.sight import sights
 from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import SymmetricRings, symmetric, why_not
@@ -138,3 +141,31 @@ def test_link_exchange_begins_with_them():
     job = _job(32, 4, [(32, False, 4.5), (16, True, 6.1), (2, False, 12.75)])
     found = LinkExchange(effort=0.2).solve(job, Limits())
     assert found.objective == pytest.approx(lower_bound(job), rel=1e-6)
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_orbits_of_some_translations_have_links_of_their_own(number):
+    """Whatever is drawn, what the program says is what all links, rings and routes together carry."""
+    job = _job(16, 3, [(16, False, 2.0), (8, True, 1.0), (2, True, 3.0)], 0.5 * _within_blocks(16, 4))
+    orbits = [each for sight in sights(job) for each in all_orbits(sight, number) if len(each.first) == number]
+    assert orbits
+    rng, served = np.random.default_rng(number), 0
+    for each in orbits[:4]:
+        assert np.bincount(each.label).tolist() == [16 // number] * number
+        program, load = OrbitSearch(each, rng, Clock(Limits(), None), 0.0).ascent(20)
+        if np.isinf(load):
+            continue
+        checked = evaluate(job, balance_of(program).design())
+        assert checked.feasible, checked.violations
+        assert checked.details["max_link_load_bytes"] == pytest.approx(load)
+        served += 1
+    assert served
+
+
+def test_servers_of_a_block_have_different_numbers_of_links_into_it():
+    """As VGG-16's on 16 servers, where Cayley graphs leave 2 %."""
+    families = [(16, False, 4.7), (8, False, 2.7), (4, False, 1.67), (4, True, 1.67), (2, True, 4.1)]
+    job = _job(16, 4, families, 0.5138 * _within_blocks(16, 8))
+    found, judged = symmetric(job, 0, Clock(Limits(), None), 1500)
+    assert found.congestion_bytes == pytest.approx(max(congestion_bounds(job).values()), rel=1e-6)
+    assert judged < 1500
