@@ -132,7 +132,7 @@ def test_choices_that_suit_whole_ports_are_better_to_begin_with(seed, monkeypatc
 
 
 @pytest.mark.parametrize(("seed", "optics"), [(0, "one_way"), (1, "duplex")])
-def test_the_opening_bound_is_the_least_of_all_choices(seed, optics):
+def test_the_opening_bound_is_at_least_the_least_of_all_choices(seed, optics):
     """The program on strategies is solved in whole numbers, and no assumption weakens what it says."""
     instance = random_job(np.random.default_rng(seed), servers=8, degree=2, layers=4, strategies=4, optics=optics)
     tables, demand = tables_of(instance), demand_of(tables_of(instance))
@@ -147,7 +147,8 @@ def test_the_opening_bound_is_the_least_of_all_choices(seed, optics):
     search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
     search.floor_s = lower_bound(instance)
     search._open()
-    assert search.bound_s == pytest.approx(least, rel=1e-4)
+    # Closed forms for the choices that it likes best may say more.
+    assert least * (1 - 1e-4) <= search.bound_s <= search.best_s * (1 + 1e-9)
 
 
 def test_a_plan_of_a_relative_gives_its_strategies():
