@@ -173,8 +173,7 @@ class Search:
         if choices is None or self.done:
             return
         candidate, new = self._candidate(choices)
-        if new:
-            self._work_on([candidate])
+        self._work_on([candidate] if new else [])
         while choices is not None and choices not in self.proven and not self.done and len(self.proven) < _PROVEN:
             each = untouched(self.instance, choices)
             if math.isinf(load := each.answer.bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
