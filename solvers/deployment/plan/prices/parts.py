@@ -1,6 +1,8 @@
 """Parts of all plans, by where groups lie, each with prices of its own."""
 
 import heapq
+import itertools
+import math
 from dataclasses import dataclass
 from itertools import count, groupby
 
@@ -18,6 +20,8 @@ _MOST_TURNS = 15
 """Of a part before it is parted again."""
 _WHOLE = 1e-6
 """Of a mixture: what may lie elsewhere in a group that is not divided."""
+_MOST_ALIKE = 256
+"""Plans that differ in devices of a group alone: so many are simulated in a fraction of a second."""
 _MUCH = 0.8
 """Of what lies elsewhere in the most divided group: so much in a group that counts as well."""
 
@@ -26,7 +30,7 @@ _MUCH = 0.8
 class _Part:
     """The plans of the choices that are left, with the prices of a larger part until it has turns of its own.
 
-    One that is ``simulated`` is a single plan, and its bound is the last word on it.
+    One that is ``simulated`` is a single plan up to devices of a group, and its bound is the last word on it.
     """
 
     left: Bools
@@ -46,8 +50,8 @@ class Parts:
     device groups in all of a mixture, it is parted by a split of the batch, and then by all that may be chosen. A
     mixture of one plan is parted into this plan, which is simulated, and those that are first unlike it in one group
     after the other (Murty, "An algorithm for ranking all the assignments in order of increasing cost", Operations
-    Research 16(3), 1968). So the bound ends at the best of all plans, or at the sums of one whose choices stand for
-    several devices.
+    Research 16(3), 1968). A choice of a device stands for all of its group, and of plans
+    that it stands for the quickest counts, where they are not too many; so the bound ends at the best of all plans.
 
     Parameters
     ----------
@@ -70,8 +74,6 @@ class Parts:
         instance = self._choices.instance
         self._order = forward_order(instance)
         self._simulator = Simulator(instance, self._choices.actions)
-        sizes = [instance.device_groups[machine].count for machine in instance.device_group_of]
-        self._several = [*(size > 1 for size in sizes), False]
         self._numbers = count()
         self._open: list[tuple[float, int, _Part]] = []
         self._push(prices.bound_s, _Part(prices.left, prices, ended=True))
@@ -126,12 +128,21 @@ class Parts:
         self._push(max(part.prices.bound_s, self._simulated_s(plan)), alone)
 
     def _simulated_s(self, plan: Ints) -> float:
-        """The step under a plan, 0 where its choices stand for several devices."""
-        chosen = [own[place] for own, place in zip(self._choices.of_groups, plan.tolist(), strict=True)]
-        if any(self._several[device] for choice in chosen for device in choice.devices):
+        """The least step under all plans that one stands for; 0 where these are too many."""
+        action, duplicated, device = self._choices.rows(plan[None])
+        places = [range(first, end) if end - first > 1 else (own,) for own, (first, end) in self._alike(device[0])]
+        if math.prod(map(len, places)) > _MOST_ALIKE:
             return 0.0
-        times, _ = self._simulator.run_each(*self._choices.rows(plan[None]))
-        return float(times[0]) * (1.0 - BOUND_MARGIN)
+        each = np.array(list(itertools.product(*places)))
+        rows = np.repeat(action, len(each), axis=0), np.repeat(duplicated, len(each), axis=0), each
+        times, _ = self._simulator.run_each(*rows)
+        return float(times.min()) * (1.0 - BOUND_MARGIN)
+
+    def _alike(self, device: Ints) -> list[tuple[int, tuple[int, int]]]:
+        """The device of each operator, and the first and the end of those that it stands for."""
+        of_group = self._choices.instance.device_group_of
+        first, end = np.searchsorted(of_group, of_group, "left"), np.searchsorted(of_group, of_group, "right")
+        return [(own, (own, own + 1) if own < 0 else (int(first[own]), int(end[own]))) for own in device.tolist()]
 
     def _divided(self, level: Ints, plans: list[Ints], weights: Floats) -> int:
         """A group by which to part; -1 if the mixture divides none."""
