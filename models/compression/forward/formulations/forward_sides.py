@@ -49,9 +49,9 @@ class ForwardSides:
     -----
     ``whole[i, o, s]``
         Whether single gradient i takes option o and is sent whole, before (s = 0) or after the last (s = 1).
-    ``cut[i, o]``
+    ``cut[i, o]`` : if gradients may be sent in parts
         Whether it takes the option in parts.
-    ``counts[i, m, o]``
+    ``counts[i, m, o]`` : if gradients are counted
         z.
     ``time``
         T in units.
