@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.linear_proof import exact_model
 from ddlopt.models.linear_proof.objective import bound_of
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.exact import build_model
 
 ROOM = Fraction(1, 2**30)
@@ -122,8 +123,7 @@ def at_least_as_good(value, objective, sense):
 
 
 def _highs(model, lower, upper):
-    highs = highspy.Highs()
-    highs.silent()
+    highs = SilentHighs()
     for option, value in (("threads", 1), ("primal_feasibility_tolerance", 1e-9), ("dual_feasibility_tolerance", 1e-9),
                           ("mip_feasibility_tolerance", 1e-9), ("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0)):  # fmt: skip
         highs.setOptionValue(option, value)
