@@ -162,6 +162,7 @@ def test_orbits_of_some_translations_have_links_of_their_own(number):
     assert served
 
 
+@pytest.mark.slow
 def test_servers_of_a_block_have_different_numbers_of_links_into_it():
     """As VGG-16's on 16 servers, where Cayley graphs leave 2 %."""
     families = [(16, False, 4.7), (8, False, 2.7), (4, False, 1.67), (4, True, 1.67), (2, True, 4.1)]
