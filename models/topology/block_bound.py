@@ -33,6 +33,8 @@ between all blocks at once. It is strong where a block needs one link and a half
 idle or bytes take detours through links that all other groups need, too.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -104,15 +106,20 @@ class _Sums:
             most = np.where(self.possible, rest, -np.inf).max(axis=1)
             return weight * capacity * z + float(most @ self.count) < needed * (1 - ROUNDING)
 
-        if not refuted(known):
-            return known
-        low, high = known, max(2 * known, needed)
-        while refuted(high):
-            low, high = high, 2 * high
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if refuted(middle) else (low, middle)
-        return low
+        return least_possible(refuted, known, max(2 * known, needed))
+
+
+def least_possible(refuted: Callable[[float], bool], known: float, high: float) -> float:
+    """By bisection the least load >= ``known`` that is not refuted, where no larger one is; ``high`` is tried first."""
+    if not refuted(known):
+        return known
+    low = known
+    while refuted(high):
+        low, high = high, 2 * high
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
 
 
 def partitions(instance: TopologyInstance) -> list[Labels]:

@@ -31,15 +31,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.models.topology.block_bound import Labels, numbered, partitions
+from ddlopt.models.topology.block_bound import Labels, least_possible, numbered, partitions
 from ddlopt.models.topology.instance import TopologyInstance
 
 Array = npt.NDArray[np.float64]
 Cell = tuple[float, tuple[float, ...]]
 """S, and for each number of links out of the block the bytes under way after one hop."""
 
-_BISECTIONS = 50
-"""Halvings of a load; every load that is refuted is a bound."""
 _DIGITS = 12
 """Bytes that agree in so many are the same."""
 
@@ -77,15 +75,7 @@ def _least_bytes(kinds: Counter[tuple[float, tuple[Cell, ...]]], rest: float, ca
     def refuted(z: float) -> bool:
         return capacity * z < (rest + sum(count * _least(*kind, z) for kind, count in kinds.items())) * (1 - ROUNDING)
 
-    if not refuted(known):
-        return known
-    low, high = known, 2 * known
-    while refuted(high):
-        low, high = high, 2 * high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
+    return least_possible(refuted, known, 2 * known)
 
 
 def _least(leaving: float, cells: tuple[Cell, ...], z: float) -> float:

@@ -1,14 +1,14 @@
 """A program's answer as links, rings and routes of all servers."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from ddlopt.models.topology import Path
+from ddlopt.models.topology import Path, TopologyInstance
 from ddlopt.solvers.topology.balance.balance import Balance, Job
-from ddlopt.solvers.topology.balance.path_kernels import capacities
+from ddlopt.solvers.topology.balance.path_kernels import Floats, capacities
 from ddlopt.solvers.topology.symmetric_rings.orbit_program import Column, OrbitProgram
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints
 
@@ -44,7 +44,19 @@ def balance_of(program: OrbitProgram) -> Balance:
             for tail, head in pairwise(program.path(column.before, source, target)):
                 port = int((heads[tail] == head).argmax())
                 flow[source, tail, port] += share * instance.traffic_bytes[source, target]
-    kept = whole([(number, members, share, paths) for (number, members, paths), share in rings.items()])
+    return routed(instance, heads, flow, rings, length)
+
+
+def routed(
+    instance: TopologyInstance,
+    heads: Ints,
+    flow: Floats,
+    shares: Mapping[tuple[int, tuple[int, ...], tuple[Path, ...]], float],
+    length: Floats,
+) -> Balance:
+    """Links (n, d) with flows (n, n, d), shares of rings by (group, members, paths) and lengths (n, d) of the links."""
+    n, d = heads.shape
+    kept = whole([(number, members, share, paths) for (number, members, paths), share in shares.items()])
     loads = flow.sum(axis=0)
     for number, _, share, paths in kept:
         for path in paths:

@@ -14,9 +14,9 @@ from ddlopt.models.topology import Path, TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.topology.balance.balance import Balance, Job
-from ddlopt.solvers.topology.balance.path_kernels import capacities, seed_kernels
-from ddlopt.solvers.topology.symmetric_rings.orbit_design import NEGLIGIBLE, balance_of, whole
+from ddlopt.solvers.topology.balance.balance import Balance
+from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
+from ddlopt.solvers.topology.symmetric_rings.orbit_design import NEGLIGIBLE, balance_of, routed
 from ddlopt.solvers.topology.symmetric_rings.orbit_search import OrbitSearch, best_orbits
 from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits, all_orbits
 from ddlopt.solvers.topology.symmetric_rings.quotient import Column, Quotient
@@ -154,16 +154,7 @@ def written(quotient: Quotient) -> Balance:
             for tail, head in pairwise(path):
                 sent = instance.traffic_bytes[source, group.translations[source, offset]]
                 flow[source, tail, int((heads[tail] == head).argmax())] += share * sent
-    kept = whole([(number, members, share, paths) for (number, members, paths), share in rings.items()])
-    loads = flow.sum(axis=0)
-    for number, _, share, paths in kept:
-        for path in paths:
-            for tail, head in pairwise(path):
-                loads[tail, int((heads[tail] == head).argmax())] += share * instance.allreduce_groups[number].hop_bytes
-    capacity = capacities(heads)
-    used = capacity > 0
-    load = float((loads.ravel()[used] / capacity[used]).max())
-    return Balance(Job(instance), heads, load, flow.reshape(n, n * d), kept, length.ravel())
+    return routed(instance, heads, flow, rings, length)
 
 
 def _translates(quotient: Quotient, column: Column) -> Iterator[tuple[int, tuple[int, ...], tuple[Path, ...]]]:
