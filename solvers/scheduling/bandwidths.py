@@ -1,5 +1,6 @@
 """Bandwidths for the rings of a schedule: feasible ones, and the best."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,6 +71,27 @@ def feasible(instance: SchedulingInstance, given: Schedule) -> Schedule:
     if violations:
         raise SolutionError(f"the schedule to start from fails the check: {violations[0]}")
     return cut
+
+
+def best_with_bandwidths(
+    instance: SchedulingInstance,
+    candidates: Sequence[Schedule],
+    limits: Limits,
+    clock: Clock,
+    bound: float,
+    solver: str = "clarabel",
+) -> Schedule:
+    """The best of feasible schedules, as they are or with the best bandwidths; the first, if none is better."""
+    best, value = candidates[0], value_of(instance, candidates[0])
+    for given in candidates:
+        for improved in (given, best_bandwidths(instance, given, limits, clock, solver).schedule):
+            # The convex program leaves its last digits.
+            if improved is not None and evaluate(instance, improved).feasible:
+                objective = value_of(instance, improved)
+                if objective > value:
+                    best, value = improved, objective
+                    clock.report(value, bound)
+    return best
 
 
 def with_bandwidths_of(instance: SchedulingInstance, schedule: Schedule) -> Schedule:

@@ -13,7 +13,7 @@ from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
-from ddlopt.solvers.scheduling.bandwidths import best_bandwidths, feasible, value_of, with_bandwidths_of
+from ddlopt.solvers.scheduling.bandwidths import best_with_bandwidths, feasible, with_bandwidths_of
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
@@ -143,7 +143,6 @@ class FairSharing(CertifiedMethod, uses=("start",)):
         self, instance: SchedulingInstance, schedule: Schedule, limits: Limits, seed: int, clock: Clock, bound: float
     ) -> Schedule:
         """The best bandwidths for the rings found, and for those that reserve all they can use."""
-        best, value = schedule, value_of(instance, schedule)
         reserved = instance.model_copy(update={"bandwidth": "reserved"})
         candidates = [schedule]
         if not clock.expired and self.refuses(reserved) is None:
@@ -151,15 +150,7 @@ class FairSharing(CertifiedMethod, uses=("start",)):
             found = self.solve(reserved, part, seed).solution
             assert isinstance(found, Schedule)
             candidates.append(feasible(instance, with_bandwidths_of(instance, found)))
-        for given in candidates:
-            for improved in (given, best_bandwidths(instance, given, limits, clock, self.solver).schedule):
-                # The convex program leaves its last digits.
-                if improved is not None and evaluate(instance, improved).feasible:
-                    objective = value_of(instance, improved)
-                    if objective > value:
-                        best, value = improved, objective
-                        clock.report(value, bound)
-        return best
+        return best_with_bandwidths(instance, candidates, limits, clock, bound, self.solver)
 
 
 def _as_shares(schedule: Schedule) -> list[TimeShare]:

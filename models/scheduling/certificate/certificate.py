@@ -20,6 +20,7 @@ from ddlopt.models.scheduling.certificate.plans import Offer, TooManyError, beat
 from ddlopt.models.scheduling.certificate.relaxed import PARTS, Cluster, Ints, choices, worths
 from ddlopt.models.scheduling.certificate.typed import TypedCluster, TypedOffer, typed_beaten, typed_offer
 from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 from ddlopt.models.scheduling.utility import AllOrNothing
 
 AnyCluster = Cluster | TypedCluster
@@ -40,12 +41,13 @@ class PriceCertificate(OwnCertificate):
     every slot, plans are those that know it (:func:`~ddlopt.models.scheduling.certificate.kept.kept_beaten`), but for
     moves at the same width; of one whose speed depends on the type of accelerators, where each type has prices of its
     own, those of widths on classes of types (:func:`~ddlopt.models.scheduling.certificate.typed.typed_beaten`).
-    Placement, networks and pieces are relaxed.
+    Placement, networks and pieces are relaxed; of bandwidth that is shared a ring has all of the widest link.
 
     What a job has in a slot may be charged for besides, a width of a job by a number of its own. No schedule then pays
     more for a slot than its dearest *pattern* costs, widths of jobs that fit together, which takes the place of
     :math:`\sum_r \lambda_{tr} C_r` (:func:`~ddlopt.models.scheduling.certificate.patterns.dearest`); this is Lagrangian
-    decomposition into jobs and slots, a bound on plans that know what fits into a slot.
+    decomposition into jobs and slots, a bound on plans that know what fits into a slot. Of a network patterns know how
+    many rings leave servers and racks (:func:`~ddlopt.models.scheduling.rings.ring_rows.ring_rows`).
 
     A ratio is a deadline for every job: if prices tell that of I jobs fewer than I can end while their ratios are below
     ``claim``, no schedule has a smaller largest ratio.
@@ -151,13 +153,13 @@ class PriceCertificate(OwnCertificate):
         """What a schedule may pay in all, in units: all resources, or where there are charges the dearest patterns."""
         if not self.charges:
             return sum((c * sum(row[r] for row in self.prices) for r, c in enumerate(cluster.capacity)), Fraction(0))
-        offers, rooms = self._offers(instance, cluster), rooms_of(cluster)
+        offers, rooms, rows = self._offers(instance, cluster), rooms_of(cluster), ring_rows(instance)
         options = [options_of(instance, cluster, place) for place in range(len(offers))]
         income = 0
         for slot in range(instance.slots):
             here = [i for i, job in enumerate(instance.jobs) if job.arrival <= slot < instance.last_slot(i)]
             costs = [_costs(offers[i])[slot - instance.jobs[i].arrival].tolist() for i in here]
-            income += dearest(rooms, [(options[i], row) for i, row in zip(here, costs, strict=True)])
+            income += dearest(rooms, [(i, options[i], row) for i, row in zip(here, costs, strict=True)], rows)
         return Fraction(income)
 
     def _offers(self, instance: SchedulingInstance, cluster: AnyCluster) -> list[AnyOffer]:

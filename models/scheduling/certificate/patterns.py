@@ -10,6 +10,7 @@ from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.certificate.relaxed import Cluster, Ints, choices
 from ddlopt.models.scheduling.certificate.typed import TypedCluster, options_on_types
 from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.rings.ring_rows import RingRow
 
 Options = list[tuple[tuple[int, ...], int]]
 """Of one job: types that its workers may be on, and how many there are."""
@@ -40,25 +41,29 @@ def rooms_of(cluster: Cluster | TypedCluster) -> tuple[int, ...]:
     return tuple(math.floor(room) for room in cluster.capacity)
 
 
-def dearest(rooms: tuple[int, ...], jobs: Sequence[tuple[Options, Sequence[int]]]) -> int:
-    """The most that one option or none of each job, which fit together, cost; of each job its options and their costs.
+def dearest(
+    rooms: tuple[int, ...], jobs: Sequence[tuple[int, Options, Sequence[int]]], rows: Sequence[RingRow] = ()
+) -> int:
+    """The most that one option or none of each job, which fit together, cost; of jobs their options and their costs.
 
-    A table over places of each type has what the jobs so far cost at most in them. The workers of an option are on its
-    types in any way.
+    A table over places of each type, and units of each row of rings, has what the jobs so far cost at most in them. The
+    workers of an option are on its types in any way.
 
     Raises
     ------
     NotApplicableError
         If there are too many ways.
     """
-    shape = tuple(room + 1 for room in rooms)
+    limits = (*rooms, *(row.capacity for row in rows))
+    shape = tuple(limit + 1 for limit in limits)
     table: Ints = np.zeros(shape, dtype=np.int64)
     cells = 0
-    for options, costs in jobs:
+    for place, options, costs in jobs:
         before = table
         table = before.copy()
         for (types, width), cost in zip(options, costs, strict=True):
-            if cost <= 0:
+            units = [int(row.units[place, width]) for row in rows]
+            if cost <= 0 or any(each > row.capacity for each, row in zip(units, rows, strict=True)):
                 continue
             ways = math.prod(min(width, rooms[k]) + 1 for k in types[1:]) if types else 0
             cells += ways * table.size
@@ -67,7 +72,8 @@ def dearest(rooms: tuple[int, ...], jobs: Sequence[tuple[Options, Sequence[int]]
             for rest in itertools.product(*(range(min(width, rooms[k]) + 1) for k in types[1:])):
                 taken = dict(zip(types, (width - sum(rest), *rest), strict=True))
                 if 0 <= taken[types[0]] <= rooms[types[0]]:
-                    there = tuple(slice(taken.get(k, 0), None) for k in range(len(rooms)))
-                    left = tuple(slice(0, room + 1 - taken.get(k, 0)) for k, room in enumerate(rooms))
+                    each = (*(taken.get(k, 0) for k in range(len(rooms))), *units)
+                    there = tuple(slice(less, None) for less in each)
+                    left = tuple(slice(0, limit + 1 - less) for limit, less in zip(limits, each, strict=True))
                     np.maximum(table[there], before[left] + cost, out=table[there])
-    return int(table[rooms])
+    return int(table[limits])

@@ -4,6 +4,7 @@ Written without what methods and bounds calculate with, so that no error of thei
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -97,8 +98,8 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
     NotApplicableError
         If there are too many, or where its workers are decides how fast they are.
     """
-    if instance.contention is not None or instance.bandwidth == "shared":
-        raise NotApplicableError("prices say nothing where bandwidth depends on other jobs or is chosen")
+    if instance.contention is not None:
+        raise NotApplicableError("prices say nothing where bandwidth depends on other jobs")
     if instance.typed:
         raise NotApplicableError("prices of places say nothing where the speed of jobs depends on their type")
     job = instance.jobs[place]
@@ -106,9 +107,11 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
     if widest - job.min_workers >= _MOST_WIDTHS:
         raise NotApplicableError(f"job {place} has more than {_MOST_WIDTHS} widths")
     left = 1 - Fraction(job.change_s) / Fraction(instance.slot_s) if instance.preemptive else Fraction(1)
+    bandwidths = _bandwidths(instance)
     widths, gains, changed = [], [0], [0]
     for width in range(job.min_workers, widest + 1):
-        done = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * Fraction(instance.slot_s)
+        fastest = max(Fraction(job.timing.minibatches_per_s(width, each, Fraction)) for each in bandwidths)
+        done = fastest * Fraction(instance.slot_s)
         gain = min(PARTS, math.ceil(done * PARTS / Fraction(job.minibatches)))
         less = min(PARTS, max(0, math.ceil(done * left * PARTS / Fraction(job.minibatches))))
         if gain > gains[-1] or less > changed[-1]:
@@ -117,6 +120,17 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
             changed.append(less)
     found = (np.array(column, dtype=np.int64) for column in (widths, gains[1:], changed[1:]))
     return next(found), next(found), next(found)
+
+
+def _bandwidths(instance: SchedulingInstance) -> list[Fraction | None]:
+    """Bandwidths one of which is no less than what any ring has; None for a job's own, that it has on one server."""
+    if instance.bandwidth == "reserved" or instance.network is None or instance.server_count == 1:
+        return [None]
+    total: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    for u, v, bandwidth in instance.network.links:
+        for arc in ((u, v), (v, u)) if instance.network.duplex else ((u, v),):
+            total[arc] += Fraction(bandwidth) * EXCESS
+    return [None, max(total.values())]
 
 
 def worths(job: Job, parts: Ints, scale: int) -> Ints:

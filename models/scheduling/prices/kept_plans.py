@@ -59,6 +59,7 @@ class KeptPlanPricing:
         self.worker_cost = instance.energy_price_per_j * least_energy_j(instance)
         """Least cost of a worker's energy in a slot."""
         self._utilities = utilities_of(instance)
+        self._rates = [fastest_rates(instance, place) for place in range(len(instance.jobs))]
         self._choices = [self._choices_of(place) for place in range(len(instance.jobs))]
 
     def _choices_of(self, place: int) -> tuple[Ints, Floats, Floats]:
@@ -66,7 +67,7 @@ class KeptPlanPricing:
         job, whole = self.instance.jobs[place], self._utilities.needed[place] or 1.0
         left = self.instance.part_after_change(place)
         found, best = [], (0.0, 0.0)
-        for width, rate in zip(job.widths, fastest_rates(self.instance, place), strict=True):
+        for width, rate in zip(job.widths, self._rates[place], strict=True):
             part = rate / job.minibatches
             both = min(part, whole), min(part * left, whole)
             if both[0] > best[0] or both[1] > best[1]:
@@ -94,6 +95,11 @@ class KeptPlanPricing:
     def widths(self) -> list[Ints]:
         """Of every job, (W,) those that do more than all smaller ones."""
         return [widths for widths, *_ in self._choices]
+
+    @property
+    def parts(self) -> list[Floats]:
+        """Of every job, (W,) what it does in a slot at each of its ``widths``, as a part of all that it wants."""
+        return [parts for _, parts, _ in self._choices]
 
     def answer_to_costs(
         self, costs: Sequence[Floats], income: float, slack: float, room: int, finest: int = _FINEST
@@ -163,11 +169,11 @@ class KeptPlanPricing:
         )
 
     def part(self, job: int, widths: Ints) -> float:
-        """Part of its mini-batches that a job does at (T,) ``widths``, less what changes lose; at most 1."""
+        """Part of its mini-batches that a job does at (T,) ``widths`` at best, less what changes lose; at most 1."""
         done, before, begun = 0.0, 0, False
         for width in widths.tolist():
             if width:
-                rate = self.instance.progress(job, width)
+                rate = self._rates[job][width - self.instance.jobs[job].min_workers]
                 done += rate * self.instance.part_after_change(job) if begun and width != before else rate
                 begun = True
             before = width

@@ -9,6 +9,7 @@ from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlan, PatternedPlans
@@ -17,12 +18,22 @@ from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 
 class KeptJobs:
-    """Jobs whose options in a slot are widths, for ``PatternedPlans``; every slot is an interval of its own.
+    """Jobs whose options in a slot are widths, for ``PatternedPlans``.
+
+    Widths fit where they do in a pool of all servers and by
+    :func:`~ddlopt.models.scheduling.rings.ring_rows.ring_rows`, as long as few states are left of capacities. Every
+    slot is an interval of its own where jobs keep widths; where they need not, alike slots are one.
 
     Parameters
     ----------
     pricing : KeptPlanPricing
-        Of an instance in which widths alone decide what fits.
+
+    Attributes
+    ----------
+    keeps : bool
+        Whether slots are apart.
+    span_of : (T,) array
+        Interval of each slot, -1 where no job may run.
     """
 
     @classmethod
@@ -34,21 +45,23 @@ class KeptJobs:
         return jobs if jobs is not None and jobs.options.are_few else None
 
     def __init__(self, pricing: KeptPlanPricing) -> None:
-        self._pricing = pricing
+        self.pricing, instance = pricing, pricing.instance
         widths = pricing.widths
         self._starts: Ints = np.cumsum([0, *map(len, widths)])
         weights = [np.outer(mine, demand) for mine, demand in zip(widths, pricing.demand, strict=True)]
-        self.options = SlotOptions(
-            self._starts,
-            np.vstack(weights).astype(np.int64),
-            np.floor(pricing.capacity + FEASIBILITY_TOL).astype(np.int64),
-        )
-        self.lengths: Ints = np.ones(pricing.instance.slots, dtype=np.int64)
+        capacity = np.floor(pricing.capacity + FEASIBILITY_TOL)
+        self.options = SlotOptions(self._starts, np.vstack(weights).astype(np.int64), capacity.astype(np.int64))
+        for row in ring_rows(instance):
+            units = np.concatenate([mine[each] for mine, each in zip(row.units, widths, strict=True)])
+            more = self.options.within(units, row.capacity)
+            self.options = more if more.are_few else self.options
+        self.keeps = instance.changes_cost or instance.runs_are_long
+        self.lengths, self.span_of = _each_slot(instance) if self.keeps else _spans(instance)
         self._energy: Floats = pricing.worker_cost * np.concatenate(widths).astype(float)
 
     def by_job(self, charges: Floats) -> list[Floats]:
-        """(T, W) of each job's widths."""
-        return np.split(charges, self._starts[1:-1], axis=1)
+        """(T, W) of each job's widths, by those of intervals."""
+        return np.split(_by_slot(charges, self.span_of), self._starts[1:-1], axis=1)
 
     def costs(self, charges: Floats) -> list[Floats]:
         """(T, W) of each job's widths, energy included."""
@@ -56,21 +69,21 @@ class KeptJobs:
 
     def options_of(self, job: int) -> list[tuple[tuple[int, ...], int]]:
         """Of each option its types, of which there is one, and its width."""
-        return [((0,), width) for width in self._pricing.widths[job].tolist()]
+        return [((0,), width) for width in self.pricing.widths[job].tolist()]
 
     def plan(self, job: int, widths: Ints) -> PatternedPlan:
         """That of (T,) widths."""
         slots = np.flatnonzero(widths)
-        own = self._starts[job] + np.searchsorted(self._pricing.widths[job], widths[slots])
-        worth = float(self._pricing.instance.jobs[job].utility.of(self._pricing.part(job, widths)))
-        energy = self._pricing.worker_cost * float(widths.sum())
-        return PatternedPlan(job, slots * self._starts[-1] + own, worth - energy, widths.copy())
+        own = self._starts[job] + np.searchsorted(self.pricing.widths[job], widths[slots])
+        worth = float(self.pricing.instance.jobs[job].utility.of(self.pricing.part(job, widths)))
+        energy = self.pricing.worker_cost * float(widths.sum())
+        return PatternedPlan(job, self.span_of[slots] * self._starts[-1] + own, worth - energy, widths.copy())
 
     def plans_at(
         self, charges: Floats, income: float, slack: float, room: int
     ) -> tuple[float, Floats, list[PatternedPlan]]:
         """Bound, values and plans at charges for widths."""
-        found = self._pricing.answer_to_costs(self.costs(charges), income, slack, room)
+        found = self.pricing.answer_to_costs(self.costs(charges), income, slack, room)
         return found.bound, found.values, [self.plan(job, row) for job, row in enumerate(found.widths)]
 
 
@@ -99,18 +112,13 @@ class TypeJobs:
             for kind, width in zip(each.of_class.tolist(), each.widths.tolist(), strict=True)
         ]
         self.options = SlotOptions(self._starts, np.array(weights, dtype=np.int64), np.array(rows.capacity))
-        spans = intervals(pricing.instance)
-        self._span_of: Ints = np.full(pricing.instance.slots, -1)
-        for k, span in enumerate(spans):
-            self._span_of[span.first : span.last] = k
-        self.lengths: Ints = np.array([span.slots for span in spans])
+        self.lengths, self._span_of = _spans(pricing.instance)
         # Classes say nothing of types, so that rows are only there where a worker's energy is the same on all.
         self._energy: Floats = pricing.cluster.worker_cost[0] * np.concatenate([each.widths for each in pricing.offers])
 
     def by_job(self, charges: Floats) -> list[Floats]:
         """(T, O) of each job's offers, by those of intervals."""
-        by_slot = np.vstack([charges, np.zeros((1, charges.shape[1]))])[self._span_of]
-        return np.split(by_slot, self._starts[1:-1], axis=1)
+        return np.split(_by_slot(charges, self._span_of), self._starts[1:-1], axis=1)
 
     def options_of(self, job: int) -> list[tuple[tuple[int, ...], int]]:
         """Of each offer its types, as places in their order, and its width."""
@@ -132,6 +140,25 @@ class TypeJobs:
         """Bound, values and plans at charges for offers."""
         found = self._pricing.plans_at_costs(self.by_job(charges + self._energy), income, slack, room)
         return found.bound, found.values, [self.plan(job, row) for job, row in enumerate(found.offers)]
+
+
+def _each_slot(instance: SchedulingInstance) -> tuple[Ints, Ints]:
+    """Every slot as an interval: (T,) lengths, and (T,) the interval of each."""
+    return np.ones(instance.slots, dtype=np.int64), np.arange(instance.slots)
+
+
+def _spans(instance: SchedulingInstance) -> tuple[Ints, Ints]:
+    """Alike slots as intervals: (K,) lengths, and (T,) the interval of each slot, -1 where no job may run."""
+    spans, span_of = intervals(instance), np.full(instance.slots, -1)
+    for k, span in enumerate(spans):
+        span_of[span.first : span.last] = k
+    return np.array([span.slots for span in spans]), span_of
+
+
+def _by_slot(charges: Floats, span_of: Ints) -> Floats:
+    """(T, O) charges by those of the intervals, (K, O)."""
+    found: Floats = np.vstack([charges, np.zeros((1, charges.shape[1]))])[span_of]
+    return found
 
 
 def jobs_of(instance: SchedulingInstance) -> KeptJobs | TypeJobs | None:

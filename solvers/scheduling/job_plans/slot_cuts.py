@@ -35,6 +35,12 @@ class SlotOptions(NamedTuple):
         """Whether patterns are quickly found."""
         return bool(math.prod((self.capacity + 1).tolist()) <= _MOST_STATES)
 
+    def within(self, weights: Ints, capacity: int) -> "SlotOptions":
+        """The same with one more capacity, of which options take (O,) ``weights``."""
+        return SlotOptions(
+            self.starts, np.column_stack((self.weights, weights)), np.append(self.capacity, capacity).astype(np.int64)
+        )
+
     @property
     def jobs(self) -> Ints:
         """(O,) whose each option is."""

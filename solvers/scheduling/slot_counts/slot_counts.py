@@ -1,6 +1,8 @@
 """A bound from slots that are counted together, and a search that solves more and more slots at once."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,8 +19,11 @@ from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.scheduling.bandwidths import best_with_bandwidths, feasible
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import bound_by_patterns
+from ddlopt.solvers.scheduling.job_plans.near_plans import NearPlans
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.solvers.scheduling.slot_counts.program import Program, SlotModel, utility_of
 
 _MOST_CHOICES = 20_000
@@ -31,6 +36,9 @@ _PLANS_SHARE = 0.3
 """Part of the time for the bound by plans of jobs, which mostly takes some seconds."""
 _NEIGHBOURHOOD_S = 20.0
 """Seconds for the program of some slots, at most, as long as it is not that of all slots."""
+
+_Kept = tuple[float, list[dict[int, Workers]], list[dict[int, Ring]]]
+"""A value, and workers and rings by slot and job."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,17 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     counted with whole slots, which no relaxation of one job or one slot alone does. It is exact for intervals of one
     slot; its widths are a schedule, where a longer interval is given the best :math:`n_k` slots of its own.
 
-    Before that, plans of jobs within patterns of slots bound all schedules on one pool of all servers, without links
-    (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`).
+    Before that, plans of jobs within patterns of slots bound all schedules on one pool of all servers that only so many
+    rings leave (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`). The best of whole plans
+    near this bound (:class:`~ddlopt.solvers.scheduling.job_plans.near_plans.NearPlans`) say widths; these are the
+    optimum where they find slots, places and rings.
 
     From there, or from :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` if that is better, some slots at a
     time are solved anew beside all others: first each by itself, then as many at once as do not gain by fewer, drawn at
     random, and in the end all, which proves the optimum.
+
+    Where bandwidth is shared, every ring has its own in all of this but the bound by plans; the best schedule, and that
+    of ``FairSharing``, is given the best bandwidths in the end.
 
     Parameters
     ----------
@@ -101,14 +114,14 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
         if choices > _MOST_CHOICES:
             return f"there are {choices} choices of a width in a slot, more than {_MOST_CHOICES}"
-        one = instance.model_copy(update={"slots": 1})
-        return SlotEmbedding().refuses(one)
+        return SlotEmbedding().refuses(instance.model_copy(update={"slots": 1, "bandwidth": "reserved"}))
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule found, and how many programs it took."""
         search = _Search(instance, clock, seed)
         if start is not None:
             start.belongs_to(instance)
+        if start is not None and not search.shared:
             search.take(start)
         else:
             search.begin()
@@ -116,7 +129,11 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
             search.bound_by_plans()
             search.count_together()
         search.improve()
-        return search.schedule(), {"programs": search.programs}
+        found = search.schedule()
+        if search.shared:
+            candidates = [feasible(instance, one) for one in (found, start, search.first) if one is not None]
+            found = best_with_bandwidths(instance, candidates, search.limits(math.inf), clock, search.bound)
+        return found, {"programs": search.programs}
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
         """The least of the bounds reported."""
@@ -128,13 +145,16 @@ class _Search:
 
     def __init__(self, instance: SchedulingInstance, clock: Clock, seed: int) -> None:
         self.instance, self.clock, self.seed = instance, clock, seed
+        self.shared = instance.bandwidth == "shared"
+        self.reserved = instance.model_copy(update={"bandwidth": "reserved"}) if self.shared else instance
         self.spans = intervals(instance)
-        self.models = [SlotModel.of(instance, span) for span in self.spans]
+        self.models = [SlotModel.of(self.reserved, span) for span in self.spans]
         self.slots = [(t, k) for k, span in enumerate(self.spans) for t in range(span.first, span.last)]
         self.places: list[dict[int, Workers]] = [{} for _ in range(instance.slots)]
         self.rings: list[dict[int, Ring]] = [{} for _ in range(instance.slots)]
         self.bound = combinatorial_bound(instance)
         self.value, self.programs = 0.0, 0
+        self.first: Schedule | None = None
 
     @property
     def is_over(self) -> bool:
@@ -147,16 +167,22 @@ class _Search:
 
     def begin(self) -> None:
         """Go on from shares of time, rounded: a second or two, where programs of all slots may take the whole time."""
+        found = self._rounded_shares(self.reserved)
+        if found is not None:
+            self.take(found)
+        if self.shared and not self.is_over:
+            self.first = self._rounded_shares(self.instance)
+
+    def _rounded_shares(self, instance: SchedulingInstance) -> Schedule | None:
         method = FairSharing()
-        if method.refuses(self.instance) is not None:
-            return
+        if method.refuses(instance) is not None:
+            return None
         try:
-            found = method.solve(self.instance, self._limits(_FIRST_SHARE * self.clock.left_s), self.seed)
+            found = method.solve(instance, self.limits(_FIRST_SHARE * self.clock.left_s), self.seed)
         except NoSolutionError:
-            return
+            return None
         self.clock.interrupted |= found.interrupted
-        if isinstance(found.solution, Schedule):
-            self.take(found.solution)
+        return found.solution if isinstance(found.solution, Schedule) else None
 
     def take(self, start: Schedule) -> None:
         """Go on from a schedule."""
@@ -183,23 +209,53 @@ class _Search:
                     done[i] += part
         return done
 
-    def _limits(self, most_s: float) -> Limits:
+    def limits(self, most_s: float) -> Limits:
+        """Those of one program."""
         left = min(most_s, self.clock.left_s)
         return Limits(time_s=None if left == np.inf else max(left, 1e-3), gap=self.clock.gap / 2)
 
     def _solve(self, program: Program, most_s: float) -> tuple[Any, Vector]:
+        """The outcome and values of a program; its bound is one for rings that have their own bandwidth."""
         self.programs += 1
         with self.clock.lending_ctrl_c():
-            outcome, values = program.solve(self._limits(most_s), self.seed)
+            outcome, values = program.solve(self.limits(most_s), self.seed)
         self.clock.interrupted |= outcome.interrupted
         return outcome, values
 
     def bound_by_plans(self) -> None:
-        """The bound by whole plans of jobs within patterns of slots of one pool, without links."""
-        if not self.is_over:
-            reserve_s = 0.0 if self.clock.left_s == np.inf else (1 - _PLANS_SHARE) * self.clock.left_s
-            wanted = self.value * (1 + self.clock.gap)
-            self._note(bound_by_patterns(self.instance, self.clock, wanted, reserve_s))
+        """The bound by whole plans of jobs within patterns of slots, and the best of plans that are near to it."""
+        jobs = None if self.is_over else KeptJobs.of(self.instance)
+        if jobs is None:
+            return
+        reserve_s = 0.0 if self.clock.left_s == np.inf else (1 - _PLANS_SHARE) * self.clock.left_s
+        patterned = PatternedPlans(jobs, self.clock)
+        try:
+            patterned.improve(self.value * (1 + self.clock.gap), reserve_s)
+        finally:
+            patterned.master.close()
+        self._note(patterned.best.bound)
+        if not jobs.keeps and math.isfinite(patterned.best.bound):
+            self._choose_plans(NearPlans(jobs, patterned))
+
+    def _choose_plans(self, near: NearPlans) -> None:
+        """Programs in whole plans, of less and less that is between the bound and a schedule."""
+        gains = True
+        while gains and not self.is_over:
+            before = self.bound - self.value
+            with self.clock.lending_ctrl_c():
+                found = near.nearest(self.value, self.clock, self.limits(_PLANS_SHARE * self.clock.left_s), self.seed)
+            if found is None:
+                return
+            kept = self._begin_anew()
+            counts = []
+            for k, span in enumerate(self.spans):
+                widths = Counter(
+                    (i, w) for row in found.widths[span.first : span.last] for i, w in enumerate(row.tolist())
+                )
+                counts.append((k, widths))
+            self._arrange(counts, kept)
+            self._note(found.bound)
+            gains = before - (self.bound - self.value) > self.clock.gap * abs(self.value) / 10
 
     def count_together(self) -> None:
         """The bound, and slots of the widths that it has."""
@@ -208,25 +264,33 @@ class _Search:
         program = Program(self.instance, np.zeros(len(self.instance.jobs)))
         first = [program.add_slots(model, span.slots) for span, model in zip(self.spans, self.models, strict=True)]
         outcome, values = self._solve(program, _BOUND_SHARE * self.clock.left_s)
-        if outcome.bound is not None:
+        if outcome.bound is not None and not self.shared:
             self._note(outcome.bound)
         if outcome.objective is None or outcome.objective <= self.value:
             return
-        before = self.value, self.places, self.rings
-        self.places, self.rings = [{} for _ in self.places], [{} for _ in self.rings]
-        longer = []
+        kept, longer = self._begin_anew(), []
         for k, (span, model) in enumerate(zip(self.spans, self.models, strict=True)):
             here = values[first[k] : first[k] + len(model.linear.columns)]
             if span.slots == 1:
                 self._put(span.first, k, here)
             else:
                 longer.append((k, {pair: round(here[j]) for pair, j in model.column.items() if here[j] > 0.5}))
+        self._arrange(longer, kept)
+
+    def _begin_anew(self) -> _Kept:
+        """Empty all slots; what the search was at."""
+        kept = self.value, self.places, self.rings
+        self.places, self.rings = [{} for _ in self.places], [{} for _ in self.rings]
+        return kept
+
+    def _arrange(self, counts: Iterable[tuple[int, Mapping[tuple[int, int], int]]], kept: _Kept) -> None:
+        """Fill the slots of intervals by how often each width may occur; what was kept, if that is no worse."""
         self.value = utility_of(self.instance, self._done(()))
-        for k, counts in longer:
+        for k, often in counts:
             if not self.clock.expired:
-                self._anew([slot for slot in self.slots if slot[1] == k], _NEIGHBOURHOOD_S, counts)
-        if self.value <= before[0]:
-            self.value, self.places, self.rings = before
+                self._anew([slot for slot in self.slots if slot[1] == k], _NEIGHBOURHOOD_S, often)
+        if self.value <= kept[0]:
+            self.value, self.places, self.rings = kept
         self._note()
 
     def _put(self, t: int, k: int, values: Vector) -> None:
@@ -244,7 +308,7 @@ class _Search:
         if counts is not None:
             program.limit(self.models[slots[0][1]], first, counts)
         outcome, values = self._solve(program, most_s)
-        if counts is None and len(slots) == len(self.slots) and outcome.bound is not None:
+        if counts is None and len(slots) == len(self.slots) and outcome.bound is not None and not self.shared:
             self._note(outcome.bound)
         if outcome.objective is not None and (counts is not None or outcome.objective > self.value):
             for (t, k), begin in zip(slots, first, strict=True):

@@ -26,6 +26,7 @@ from ddlopt.models.scheduling.certificate.relaxed import Cluster
 from ddlopt.models.scheduling.certificate.typed import TypedCluster, typed_beaten
 from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.models.scheduling.rings.ring_rows import RingRow
 from ddlopt.solvers.scheduling import kept_runs
 from ddlopt.solvers.scheduling.prove import _by_charges, prove
 
@@ -194,10 +195,12 @@ CHARGED = (
     {"least_runs": True, "deadlines": True, "places": (2, 2)},
     {"types": "apart", "places": (3, 2, 1), "utilities": tuple(UTILITIES)},
     {"places": (3,)},
+    {"places": (2, 2), "network": "star"},
+    {"places": (1, 2, 1), "network": "tree"},
 )
 
 
-@for_each("seed", range(15))
+@for_each("seed", range(21))
 def test_by_charges_less_than_the_optimum_is_never_proven(seed):
     rng, instance = drawn(seed, CHARGED, 4)
     optimum = Fraction(brute_force(instance).objective)
@@ -232,29 +235,33 @@ def test_by_charges_less_than_the_optimum_is_never_proven(seed):
 
 @for_each("seed", range(20))
 def test_the_dearest_pattern_is_that_of_all(seed):
-    """Of workers on types against every way to place all of them."""
+    """Of workers on types, with rows of rings, against every way to place all of them."""
     rng = np.random.default_rng(seed)
     rooms = tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
     jobs = []
     for _ in range(int(rng.integers(1, 4))):
         kinds = [tuple(k for k in range(len(rooms)) if rng.random() < 0.7) or (0,) for _ in range(2)]
         own = [(types, int(rng.integers(1, 4))) for types in kinds]
-        jobs.append((own, rng.integers(0, 10, len(own)).tolist()))
+        jobs.append((len(jobs), own, rng.integers(0, 10, len(own)).tolist()))
+    rows = [
+        RingRow(rng.integers(0, 3, (len(jobs), 4)), int(rng.integers(1, 4))) for _ in range(int(rng.integers(0, 3)))
+    ]
     best = 0
     ways = [
-        [((0,) * len(rooms), 0)]
+        [((0,) * (len(rooms) + len(rows)), 0)]
         + [
-            (tuple(taken), cost)
+            ((*taken, *(int(row.units[job, width]) for row in rows)), cost)
             for (types, width), cost in zip(own, costs, strict=True)
             for taken in itertools.product(*(range(width + 1 if k in types else 1) for k in range(len(rooms))))
             if sum(taken) == width
         ]
-        for own, costs in jobs
+        for job, own, costs in jobs
     ]
+    limits = (*rooms, *(row.capacity for row in rows))
     for chosen in itertools.product(*ways):
-        if all(sum(taken[k] for taken, _ in chosen) <= room for k, room in enumerate(rooms)):
+        if all(sum(taken[k] for taken, _ in chosen) <= limit for k, limit in enumerate(limits)):
             best = max(best, sum(cost for _, cost in chosen))
-    assert dearest(rooms, jobs) == best
+    assert dearest(rooms, jobs, rows) == best
 
 
 def test_charges_for_other_slots_jobs_or_widths_are_refused():
@@ -386,14 +393,29 @@ def test_other_objectives_are_refused(name, words):
         PriceCertificate(name, instance.digest, Fraction(1), 1, [], []).check(instance, lambda: False)
 
 
-def test_bandwidth_that_depends_on_others_is_refused():
+def test_bandwidth_that_is_shared_is_that_of_the_widest_link():
+    """What is proven is not refuted by a schedule, and not proven where a link is wider."""
     instance = instances.load("scheduling/tiny-shared")
-    proof = PriceCertificate(
-        "tiny-shared", instance.digest, Fraction(100), 1, [[0]] * instance.slots, [1] * len(instance.jobs)
-    )
-    with one_line(NotApplicableError, "prices say nothing where bandwidth depends on other jobs or is chosen"):
+    best = instances.best("scheduling/tiny-shared")
+    optimum = problem_of(instance).evaluate(instance, best, exact=True).objective
+    assert prove(instance, best, optimum * (1 - Fraction(1, 10**6)), lambda: False) is None
+    instance = instances.load("scheduling/contended-shared-j10-t4-s4")
+    best = instances.best("scheduling/contended-shared-j10-t4-s4")
+    optimum = problem_of(instance).evaluate(instance, best, exact=True).objective
+    proof = prove(instance, best, optimum * (1 + Fraction(1, 10**4)), lambda: False)
+    assert proof.check(instance, lambda: False) > 0
+    links = tuple((u, v, 4 * rate) for u, v, rate in instance.network.links)
+    faster = instance.model_copy(update={"network": instance.network.model_copy(update={"links": links})})
+    with pytest.raises(RefutedError):
+        proof.check(faster, lambda: False)
+
+
+def test_bandwidth_that_depends_on_others_is_refused():
+    fields = {"places": (2, 2), "contention": True, "jobs": 1}
+    instance = random_instance(np.random.default_rng(0), **fields)
+    proof = PriceCertificate(instance.name, instance.digest, Fraction(100), 1, [[0]] * instance.slots, [1])
+    with one_line(NotApplicableError, "prices say nothing where bandwidth depends on other jobs"):
         proof.check(instance, lambda: False)
-    assert prove(instance, instances.best("scheduling/tiny-shared"), Fraction(10**6), lambda: False) is None
 
 
 GOOD = {

@@ -70,13 +70,32 @@ def test_a_start_is_kept_where_nothing_is_better():
         ({"objective": "makespan"}, "the objective is 'makespan'"),
         ({"preemptive": False}, "in one piece"),
         ({"energy_price_per_j": 1.0}, "energy has a price"),
-        ({"bandwidth": "shared"}, "shares none out"),
     ],
 )
 def test_refusals(change, words):
     fields = {name: getattr(narrow(2), name) for name in SchedulingInstance.model_fields}
     with pytest.raises(NotApplicableError, match=words):
         METHOD.solve(SchedulingInstance(**{**fields, **change}), ENOUGH)
+
+
+@for_each("seed", range(6))
+def test_where_bandwidth_is_shared_it_is_no_worse_than_own_bandwidths_and_other_rules(seed):
+    shape = ("star", "mesh")[seed % 2]
+    instance = random_instance(np.random.default_rng(seed), places=(2, 2), network=shape)
+    best = brute_force(instance).objective
+    shared = instance.model_copy(update={"bandwidth": "shared"})
+    found = METHOD.solve(shared, ENOUGH)
+    assert found.checked
+    assert found.bound >= found.objective >= max(best, FairSharing().solve(shared, ENOUGH).objective) * (1 - 1.1e-4)
+
+
+@pytest.mark.parametrize("name", ["leaf-spine-j20-t10-s8", "contended-shared-j10-t4-s4"])
+@pytest.mark.slow
+def test_plans_near_the_bound_are_a_schedule(name):
+    """Slots one by one and all together end far from it."""
+    found = METHOD.solve(load(f"scheduling/{name}"), Limits(time_s=240))
+    assert found.status is Status.OPTIMAL
+    assert found.details["programs"] < 20
 
 
 def test_one_that_has_all_it_wants_needs_no_program():

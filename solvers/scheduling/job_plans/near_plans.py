@@ -1,0 +1,144 @@
+"""All plans of jobs that are nearly as good as the best ones at charges, and the best schedule of such plans."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
+from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
+
+_MOST_LISTED, _MOST_BEGINNINGS = 20_000, 300_000
+"""Plans in the program, and beginnings of plans of one job among which they are found."""
+_SHRINKINGS, _SHRINKING = 14, 0.7
+"""Of what plans may take from the bound, until they can be listed."""
+_STEPS = 2**14
+"""Of progress, in the look ahead."""
+_SLACK, _ROOM = 1e-9, 20_000
+"""What the best plan of each job may be off by, as a part of its worth, and beginnings of plans kept for it."""
+
+
+class Nearest(NamedTuple):
+    """The best whole plans: (T, I) ``widths`` of which those of alike slots are in any order, and a bound on all."""
+
+    widths: Ints
+    bound: float
+    listed: int
+
+
+class NearPlans:
+    r"""Whole plans that take so little from a bound by charges that a schedule may be better than one that is known.
+
+    At charges a schedule is worth B, the bound, less what its plans are worth less than the best ones and what its
+    patterns pay less than the dearest ones. One with a plan that takes :math:`\delta` is worth :math:`B - \delta` at
+    most. All others have plans that are listed here, and the program over these, within capacities and cuts of
+    slots, bounds them; of an interval it has the sum of all slots. What it chooses, if it fits into slots, is optimal.
+
+    Plans count alike slots together, and those that go on after the job has finished are left out.
+
+    Parameters
+    ----------
+    jobs : KeptJobs
+        That need not keep their widths, with concave utilities.
+    patterned : PatternedPlans
+        Of the same jobs, after ``improve``.
+
+    Attributes
+    ----------
+    bound : float
+        By the charges alone.
+    """
+
+    def __init__(self, jobs: KeptJobs, patterned: PatternedPlans) -> None:
+        assert not jobs.keeps
+        self._jobs, self._pricing, self._patterned = jobs, jobs.pricing, patterned
+        best = patterned.best
+        self._costs = jobs.costs(best.charges)
+        found = jobs.pricing.answer_to_costs(self._costs, best.income, _SLACK, _ROOM)
+        self.bound, self._values = found.bound, found.values
+
+    def nearest(self, value: float, clock: Clock, limits: Limits, seed: int) -> Nearest | None:
+        """The best schedule in whole plans, if they can be listed; ``value`` is what one has that is known."""
+        taken = self.bound - value
+        for _ in range(_SHRINKINGS):
+            if clock.expired or taken <= 0:
+                return None
+            listed = self._listed(taken)
+            if listed is not None:
+                return self._best_of(listed, taken, limits, seed)
+            taken *= _SHRINKING
+        return None
+
+    def _best_of(self, listed: list[Ints], taken: float, limits: Limits, seed: int) -> Nearest | None:
+        instance = self._pricing.instance
+        master = self._patterned.all_rows()
+        try:
+            for job, rows in enumerate(listed):
+                for row in rows[rows.any(axis=1)]:
+                    master.add(self._patterned.as_column(self._jobs.plan(job, row)))
+            plans, outcome = master.whole_plans([], limits, seed)
+        finally:
+            master.close()
+        if outcome.bound is None:
+            return None
+        widths = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
+        for plan in plans:
+            widths[:, plan.job] = plan.widths
+        return Nearest(widths, max(outcome.bound, self.bound - taken), sum(map(len, listed)))
+
+    def _listed(self, taken: float) -> list[Ints] | None:
+        """Of every job (m, T) widths of all plans that take ``taken`` at most; None if they are too many."""
+        found, left = [], _MOST_LISTED
+        for job in range(len(self._values)):
+            rows = self._listed_of(job, taken)
+            if rows is None or len(rows) > left:
+                return None
+            left -= len(rows)
+            found.append(rows)
+        return found
+
+    def _listed_of(self, job: int, taken: float) -> Ints | None:
+        instance, wanted = self._pricing.instance, self._pricing.instance.jobs[job]
+        first, last = wanted.arrival, instance.last_slot(job)
+        widths, parts, costs = self._pricing.widths[job], self._pricing.parts[job], self._costs[job][first:last]
+        span_of = self._jobs.span_of[first:last]
+        margin = BOUND_MARGIN * (abs(self._values[job]) + float(costs.max(axis=1).sum()))
+        bar = self._values[job] - taken - margin
+        ahead = _ahead(np.array([float(wanted.utility.of(s / _STEPS)) for s in range(_STEPS + 1)]), parts, costs)
+        # Labels are part, cost and (n,) choices, those of alike slots in increasing order and idle ones last.
+        idle = len(widths)
+        done, paid, chosen = np.zeros(1), np.zeros(1), np.zeros((1, 0), dtype=np.int64)
+        for t in range(last - first):
+            before = chosen[:, -1] if t and span_of[t] == span_of[t - 1] else np.zeros(len(done), dtype=np.int64)
+            ends = [(done, paid, np.arange(len(done)), np.full(len(done), idle))]
+            for option in range(idle):
+                on = np.flatnonzero((before <= option) & (done < 1 - ROUNDING))
+                ends.append((done[on] + parts[option], paid[on] + costs[t, option], on, np.full(len(on), option)))
+            done, paid, origin, option_of = (np.concatenate(column) for column in zip(*ends, strict=True))
+            near = ahead[t + 1, _step(done)] - paid >= bar
+            done, paid = done[near], paid[near]
+            chosen = np.column_stack((chosen[origin[near]], option_of[near]))
+            if len(done) > _MOST_BEGINNINGS:
+                return None
+        rows = np.zeros((len(done), instance.slots), dtype=np.int64)
+        rows[:, first:last] = np.append(widths, 0)[chosen]
+        return rows
+
+
+def _step(parts: Floats) -> Ints:
+    """Steps of progress, rounded up."""
+    return np.minimum(_STEPS, np.ceil(parts * (_STEPS * (1 + ROUNDING)))).astype(np.int64)
+
+
+def _ahead(worth: Floats, parts: Floats, costs: Floats) -> Floats:
+    """(n + 1, steps + 1) what a job may still be worth, less cost, from each slot on with so much progress."""
+    steps, places = _step(parts).tolist(), np.arange(len(worth))
+    table = np.tile(worth, (len(costs) + 1, 1))
+    for t in range(len(costs) - 1, -1, -1):
+        table[t] = table[t + 1]
+        for step, cost in zip(steps, costs[t].tolist(), strict=True):
+            np.maximum(table[t], table[t + 1, np.minimum(_STEPS, places + step)] - cost, out=table[t])
+    return table
