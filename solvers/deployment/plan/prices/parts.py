@@ -5,6 +5,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from itertools import count, groupby
+from typing import Any
 
 import numpy as np
 
@@ -47,11 +48,12 @@ class Parts:
     them. So plans are parted by the device groups of one group of operators. Every part has prices of its own, and its
     mixtures agree on this group; what lies elsewhere has to send to it. The part with the least bound is parted next,
     by the group in the middle of the longest run of those that its mixture divides most. Where all lie on the same
-    device groups in all of a mixture, it is parted by a split of the batch, and then by all that may be chosen. A
-    mixture of one plan is parted into this plan, which is simulated, and those that are first unlike it in one group
-    after the other (Murty, "An algorithm for ranking all the assignments in order of increasing cost", Operations
-    Research 16(3), 1968). A choice of a device stands for all of its group, and of plans
-    that it stands for the quickest counts, where they are not too many; so the bound ends at the best of all plans.
+    device groups in all of a mixture, it is parted by a split of the batch, by what is duplicated or on which device,
+    and then by how gradients are synchronised, which mostly makes no difference. A mixture of one plan is parted into
+    this plan, which is simulated, and those that are first unlike it in one group after the other (Murty, "An
+    algorithm for ranking all the assignments in order of increasing cost", Operations Research 16(3), 1968). A choice
+    of a device stands for all of its group, and of plans that it stands for the quickest counts, where they are not too
+    many; so the bound ends at the best of all plans.
 
     Parameters
     ----------
@@ -163,15 +165,15 @@ class Parts:
         return int(self._order[-first + length // 2])
 
 
-def _levels(prices: BestPrices) -> tuple[Ints, Ints, Ints]:
-    """(groups, choices) numbers of device groups, of those with a split (or operators on one each), and of choices."""
+def _levels(prices: BestPrices) -> tuple[Ints, ...]:
+    """(groups, choices) numbers of device groups, of those with a split, of what operators have, and of choices."""
     choices = prices.figures.choices
-    sets: dict[tuple[int, ...], int] = {}
-    seats: dict[tuple[tuple[int, ...], str, bool], int] = {}
-    found = np.zeros((3, *prices.left.shape), np.int64)
+    known: tuple[dict[Any, int], ...] = {}, {}, {}
+    found = np.zeros((4, *prices.left.shape), np.int64)
     for group, own in enumerate(choices.of_groups):
         for c, choice in enumerate(own):
             action = choices.actions[choice.action]
-            key = action.device_groups, action.split, action.mode == "model_parallel"
-            found[:, group, c] = sets.setdefault(key[0], len(sets)), seats.setdefault(key, len(seats)), c
-    return found[0], found[1], found[2]
+            seat = action.device_groups, action.split, action.mode == "model_parallel"
+            keys = seat[0], seat, (seat, choice.duplicated, choice.devices)
+            found[:, group, c] = *(names.setdefault(key, len(names)) for names, key in zip(known, keys, strict=True)), c
+    return tuple(found)

@@ -10,17 +10,21 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance, Tensor
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
 from ddlopt.solvers.deployment.plan.actions import Action
 from ddlopt.solvers.deployment.plan.choices import Choice, Choices
-from ddlopt.solvers.deployment.plan.prices.samples import Samples, drawn, holders, own_s, passed_on, served_s
+from ddlopt.solvers.deployment.plan.prices.samples import Samples, drawn, holders, own_s, passed_on
+from ddlopt.solvers.deployment.plan.prices.waits import ServerWay, common_s, ends_s, server_way, stops
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
 
 Bools = npt.NDArray[np.bool_]
 
 
 class Quantities(NamedTuple):
-    """Figures of all choices. Resources are device groups (the mean of their devices), the channel, and links.
+    """Figures of all choices.
 
-    Two more columns of ``load_s`` are the least time from the end of the first replica to that of the gradient, and
-    from the end of any replica.
+    Resources, the first columns of ``load_s``, are device groups (the mean of their devices), the channel, links, and
+    device groups again: what each of their devices does or stands still for
+    (:mod:`~ddlopt.solvers.deployment.plan.prices.waits`). As many columns have the time from when all work before an
+    operator is done there to the end of its gradient. The last two have the least time from the end of the first
+    replica to that of the gradient, and from the end of any replica.
 
     Parameters
     ----------
@@ -66,6 +70,12 @@ class Quantities(NamedTuple):
     machines: int
     samples: Samples
 
+    @property
+    def common(self) -> int:
+        """The resource that is what every device of the first device group does or stands still for."""
+        links: int = self.carried_s.shape[1]
+        return self.machines + 1 + links
+
 
 def representatives(instance: DeploymentInstance) -> Choices:
     """All choices, but for operators on one device the first device of a device group only."""
@@ -103,38 +113,43 @@ def quantities(instance: DeploymentInstance) -> Quantities:
     kinds = _Kinds(instance, seats, known)
     counts = np.array([len(own) for own in choices.of_groups])
     operators, machines = len(group), len(instance.device_groups)
-    most, columns = int(counts.max()), machines + 1 + len(kinds.links) + 2
+    most, common = int(counts.max()), machines + 1 + len(kinds.links)
+    columns = common + 2 * machines + 2
     seat, copied = np.zeros((operators, most), np.int64), np.zeros((operators, most), bool)
     least_s, load_s = np.zeros((operators, most)), np.zeros((operators, most, columns))
     samples, links = kinds.samples, len(kinds.links)
     sync_s, back_s = np.zeros((operators, most, len(samples))), np.zeros((operators, most, links))
-    own_kinds = []
+    after, own_kinds = _after(instance), []
+    counts_in, stop = stops(instance, after)
     for place, operator in enumerate(instance.operators):
         rows = seats.seat[place, : counts[group[place]]]
         own, seat[place, : len(rows)] = np.unique(kinds.of[rows], return_inverse=True)
         own_kinds.append(own)
-        for number in set(rows.tolist()):
-            row, here = known[number], np.flatnonzero(rows == number)
-            times = [
-                float(
-                    time_at(instance.shares, operator.times_s[instance.device_groups[at[each.device]].type], each.units)
-                )
-                for each in row
-            ]
-            copied[place, here] = len(row) > 1 and all(each.units == UNITS for each in row)
-            least_s[place, here] = min(times)
-            for each, time_s in zip(row, times, strict=True):
-                load_s[place, here, at[each.device]] += time_s / instance.device_groups[at[each.device]].count
         reduce_s = seats.reduce_s[place, : len(rows)]
         for column in (machines, columns - 2, columns - 1):
             load_s[place, : len(rows), column] = reduce_s
         sync_s[place, : len(rows)] = reduce_s[:, None]
-        if operator.gradient_bytes:
-            for place_of, number in enumerate(rows.tolist()):
-                if seats.server[place, place_of]:
-                    sync_s[place, place_of], back_s[place, place_of] = kinds.serve(
-                        place, known[number], operator.gradient_bytes, load_s[place, place_of]
-                    )
+        for number in set(rows.tolist()):
+            row, here = known[number], np.flatnonzero(rows == number)
+            kinds_of = [instance.device_groups[at[each.device]] for each in row]
+            times = [
+                float(time_at(instance.shares, operator.times_s[kind.type], each.units))
+                for each, kind in zip(row, kinds_of, strict=True)
+            ]
+            copied[place, here] = len(row) > 1 and all(each.units == UNITS for each in row)
+            least_s[place, here] = min(times)
+            for each, kind, time_s in zip(row, kinds_of, times, strict=True):
+                load_s[place, here, at[each.device]] += time_s / kind.count
+            if counts_in[place]:
+                load_s[place, here, common : common + machines] = common_s(instance, row, times, bool(stop[place]))
+            for choice in here.tolist():
+                own, into_s = load_s[place, choice], np.full(machines, reduce_s[choice])
+                if seats.server[place, choice]:
+                    way = server_way(instance, place, row)
+                    into_s = way.into_s + way.back_s
+                    own[-2:] = into_s.max(), way.back_s
+                    sync_s[place, choice], back_s[place, choice] = kinds.serve(place, row, way, own)
+                own[common + machines : -2] = ends_s(instance, row, times, float(own[-1]), into_s)
     copies = np.zeros((operators, max(map(len, own_kinds))), bool)
     for place in range(operators):
         copies[place, seat[place][copied[place]]] = True
@@ -158,7 +173,7 @@ def quantities(instance: DeploymentInstance) -> Quantities:
         pairs=pairs,
         delay_s=delay_s,
         carried_s=carried_s,
-        after=_after(instance),
+        after=after,
         machines=machines,
         samples=Samples(kind, sample_s, kinds.sample_per_byte_s, kinds.sample_fixed_s, size_bytes, sync_s, back_s),
     )
@@ -191,24 +206,23 @@ class _Kinds:
         of_rows = passed_on(known, entries, self.samples)
         self.sample_per_byte_s, self.sample_fixed_s = map(self._least, of_rows)
 
-    def serve(self, place: int, row: tuple[Replica, ...], size_bytes: float, load_s: Floats) -> tuple[Floats, Floats]:
-        """Add what a gradient and its server cost, with the time to the server and back.
+    def serve(self, place: int, row: tuple[Replica, ...], way: ServerWay, load_s: Floats) -> tuple[Floats, Floats]:
+        """Add the work of links with a gradient on its way through its server.
 
         Returns the time that the gradient of each sample takes (samples,), and work of links with sums (links,).
         """
-        latency_s, devices = self.instance.latency_s, [each.device for each in row]
-        server, first = devices[place % len(devices)], len(self.instance.device_groups) + 1
-        others = [device for device in devices if device != server]
-        load_s[-1] = max(size_bytes / self.rate[server, device] for device in others) + latency_s
-        back_s = np.zeros(len(self.links))
-        load_s[-2] = load_s[-1] + max(size_bytes / self.rate[device, server] for device in others) + latency_s
-        for device in others:
-            for way in ((device, server), (server, device)):
-                if self.link[way] >= 0:
-                    link, time_s = self.links.index(self.link[way]), size_bytes / self.rate[way] + latency_s
+        size_bytes, latency_s = self.instance.operators[place].gradient_bytes, self.instance.latency_s
+        server, first = row[way.server].device, len(self.instance.device_groups) + 1
+        back_s, own_s = np.zeros(len(self.links)), np.full(len(row), way.back_s)
+        for k, each in enumerate(row):
+            if k == way.server:
+                continue
+            own_s[k] += size_bytes / self.rate[each.device, server] + latency_s
+            for ends in ((each.device, server), (server, each.device)):
+                if self.link[ends] >= 0:
+                    link, time_s = self.links.index(self.link[ends]), size_bytes / self.rate[ends] + latency_s
                     load_s[first + link] += time_s
-                    back_s[link] += time_s * (way[0] == server)
-        own_s = served_s(row, place % len(devices), size_bytes, self.rate, latency_s)
+                    back_s[link] += time_s * (ends[0] == server)
         return np.where(holders(row, self.samples), own_s[:, None], np.inf).min(axis=0), back_s
 
     def between(self, kinds: list[Ints], most: int) -> tuple[Ints, Floats, Floats, Floats]:

@@ -18,8 +18,9 @@ class Row(NamedTuple):
     """Of a resource (a column, or ``NONE``): a path to ``first`` and one from ``last``, where there are these.
 
     ``head`` are the pairs on the path to ``first``, which says what operators are on it; ``tail`` the operators from
-    ``last`` to the end. With a ``sample`` the path to ``first`` is that of whatever has this sample of the batch, and
-    what comes after it waits for all samples: gradients and what the channel does with them, or sums from servers.
+    ``last`` to the end, or none where a column of the resource has the time from there to the end. With a ``sample``
+    the path to ``first`` is that of whatever has this sample of the batch, and what comes after it waits for all
+    samples: gradients and what the channel does with them, or sums from servers.
     """
 
     resource: int
@@ -87,9 +88,16 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
     for place in row.tail:
         found.least[place] += 1.0
     after = np.ones(len(figures.group), bool) if row.first == NONE else figures.after[row.first].copy()
-    if row.resource >= machines and row.first != NONE:
+    if machines <= row.resource < figures.common and row.first != NONE:
         # The transfers and gradients of an operator come after it, too.
         after[row.first] = True
+    if row.resource >= figures.common:
+        # The way from the last operator to the end is a figure of its own.
+        if row.last != NONE:
+            after &= figures.after[:, row.last]
+            found.load[row.last, row.resource + machines] = 1.0
+        found.load[after, row.resource] = 1.0
+        return found
     if row.tail:
         found.load[row.tail[-1], -1] = 1.0
         before = figures.after[:, row.last].copy()
@@ -192,7 +200,15 @@ class OfPlan:
             found.append((float(values.flat[place]), resource, first, last))
 
         add(to_s + self.load_s[:, -2], NONE, "first")
-        for resource in range(figures.load_s.shape[2] - 2):
+        for resource in range(figures.common, figures.common + machines):
+            own_s, end_s = self.load_s[:, resource], self.load_s[:, resource + machines]
+            found.append((float(own_s.sum()), resource, NONE, NONE))
+            add(to_s + before @ own_s, resource, "first")
+            add(before.T @ own_s + end_s, resource, "last")
+            if figures.after.any():
+                both_s = to_s[:, None] + (before * own_s) @ before + end_s
+                add(np.where(figures.after, both_s, -1.0), resource, "both")
+        for resource in range(figures.common):
             own_s = self.load_s[:, resource]
             if resource < machines:
                 add(to_s + before @ own_s, resource, "first")
@@ -213,7 +229,8 @@ class OfPlan:
         every = [*((*each, NONE) for each in found), *ways.found]
         for value_s, resource, first, last, sample in sorted(every, key=lambda each: -each[0]):
             head = _head(figures, via if sample == NONE else ways.via[:, sample], first)
-            yield value_s, Row(resource, first, last, head, _tail(onward, last), sample)
+            tail = () if resource >= figures.common else _tail(onward, last)
+            yield value_s, Row(resource, first, last, head, tail, sample)
 
     def _of_samples(self, within: Floats) -> _Ways:
         """The largest rows of paths of samples."""

@@ -92,13 +92,3 @@ def passed_on(
         least = np.minimum.reduceat(np.where(there, figures[:, None], np.inf), starts[:-1], axis=0)
         found.append(np.ascontiguousarray(least.T.reshape(len(samples), count, count)))
     return found[0], found[1]
-
-
-def served_s(row: tuple[Replica, ...], server: int, size_bytes: float, rate: Floats, latency_s: float) -> Floats:
-    """(replicas,) seconds from the end of each replica until the sum of all gradients is back from the server."""
-    devices = [each.device for each in row]
-    to = devices[server]
-    back_s = max(size_bytes / rate[to, device] for device in devices if device != to) + latency_s
-    return np.array(
-        [back_s + (size_bytes / rate[device, to] + latency_s if device != to else 0.0) for device in devices]
-    )
