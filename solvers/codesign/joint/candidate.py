@@ -15,6 +15,7 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.relays.bound import relay_bound
 from ddlopt.solvers.codesign.joint.master import Choices
 from ddlopt.solvers.codesign.joint.topology import Answer, first_answer, next_kind
 
@@ -42,6 +43,12 @@ class Candidate:
     def bound_s(self) -> float:
         """Iteration time that no design can beat."""
         return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
+
+    @property
+    def strong_bound_bytes(self) -> float:
+        """On the busiest link of every design, by bounds that take seconds, too."""
+        known = self.answer.bound_bytes
+        return known if self.job is None or math.isinf(known) else relay_bound(self.job, known)
 
     @property
     def next_kind(self) -> str:

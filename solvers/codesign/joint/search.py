@@ -22,13 +22,7 @@ from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, se
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
-from ddlopt.solvers.codesign.joint.topology import (
-    SEARCHED_SERVERS,
-    Answer,
-    deepened,
-    levels_left,
-    provable,
-)
+from ddlopt.solvers.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 
@@ -176,7 +170,7 @@ class Search:
         self._work_on([candidate] if new else [])
         while choices is not None and choices not in self.proven and not self.done and len(self.proven) < _PROVEN:
             each = untouched(self.instance, choices)
-            if math.isinf(load := each.answer.bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
+            if math.isinf(load := each.strong_bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
                 return
             self.proven[choices] = load
             choices = self._solved(self.proven)
@@ -201,7 +195,8 @@ class Search:
     @property
     def bound_s(self) -> float:
         """On the iteration time of every plan."""
-        known = self.proven | {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
+        known = {each.choices: each.answer.bound_bytes for each in self.candidates.values()}
+        known |= {each: max(load, known.get(each, 0.0)) for each, load in self.proven.items()}
         rate = self.instance.link_bandwidth_bytes_per_s
         return max([self.floor_s, *(proposal.certified_s(known, rate) for proposal in self.proposals)])
 

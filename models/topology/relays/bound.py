@@ -1,0 +1,214 @@
+r"""Pairs of a block without a link, and who relays between them: a bound for every design.
+
+Let the servers be parted into blocks of k that look alike, each pair of a block exchange V bytes, and nothing be
+exchanged between blocks. A block has few digraphs that bring all its pairs within two links, and most of these have no
+ring for a group of its members, or leave no link where rings must leave the block.
+
+**Theorem.** Let z be the bytes on the busiest link, C the directions of links, and :math:`H_1` the bytes of all rings
+and all traffic, each hop or pair over one link. If every block B has :math:`W_B > w` in each design of load z, with
+:math:`W_B` as follows, then :math:`C z > H_1 + N w` for N blocks, so that z is refuted where that is false.
+
+:math:`W_B` counts links beyond the first: of traffic in B, of hops of rings between members in B, and, half, of hops
+that leave B and of hops that enter it. Let :math:`x_u` and :math:`y_u` be the links that server u of B has besides one
+to each of its successors, and one from each of its predecessors, in B. Then
+
+* pairs without a link, of which there are :math:`k(k-1) - dk + \sum_u x_u`, and as many with y in place of x, take two
+  links at least;
+* a pair without a link takes three, unless a server of B has links from the one and to the other, or another server s
+  has. For groups that meet B in one server or two, let a cell U be these servers, and all members of such groups the
+  cell's class; classes are disjoint. Now s belongs to one class at most. If the pair is not in one cell, s has
+  therefore a link to or from a server of B whose class is another one: a link elsewhere;
+* hops that leave B from u in rings of its class take x_u z bytes without detour at most, less by z for each link
+  elsewhere; likewise those that enter, with y. Of a group that has u and v in B and others besides, a ring leads from u
+  to v or from v to u or neither, never both. Without a link from u to v the former takes two links;
+* a group in B all of whose rings take no detour has a cycle of links between its members; otherwise its hop bytes at
+  least are counted once more.
+
+:func:`relay_bound` lists how cells may share out their links at a cost within w (:mod:`.cells`), and for all choices of
+them looks for a digraph of these degrees with such rings, in which all but :math:`\lfloor (w - \text{cost}) / V
+\rfloor` pairs are at most two links apart (:mod:`.digraphs`). Where there is none, z is refuted. All that is asked only
+grows as z falls, so that every smaller z is refuted, too.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
+from ddlopt.models.topology.block_bound import Labels, partitions
+from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.relays.cells import Cell, Ports, least_cost, ports_of
+from ddlopt.models.topology.relays.digraphs import Arc, DigraphSearch, Wanted
+
+_MOST_SERVERS = 8
+"""Of a block: of nine there are too many digraphs."""
+_FEW = 4
+"""Members up to which each order of a ring is a case of its own, so that its links are there from the beginning."""
+_STEPS = 600_000
+"""Of the searches for digraphs, some seconds; where they do not end, nothing is refuted."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one of the blocks has to send; servers are numbered within it.
+
+    Parameters
+    ----------
+    servers, blocks, degree : int
+        In a block, how many blocks, and links of each server.
+    cells : tuple of (servers, Cell)
+        Every server is in one.
+    inner : tuple of (members, bytes)
+        Groups in the block, with bytes of each hop.
+    piece : float
+        Traffic of each pair.
+    """
+
+    servers: int
+    blocks: int
+    degree: int
+    cells: tuple[tuple[tuple[int, ...], Cell], ...]
+    inner: tuple[tuple[tuple[int, ...], float], ...]
+    piece: float
+
+
+def relay_bound(instance: TopologyInstance, known: float) -> float:
+    """Bytes on the busiest link of every design, at least ``known``, which is a bound.
+
+    It takes seconds, and where it does not apply or has nothing to add, no time.
+    """
+    capacity = instance.degree * (instance.servers if instance.optics == "one_way" else 2 * (instance.servers // 2))
+    once = sum(group.hop_bytes * len(group.members) for group in instance.allreduce_groups)
+    once += float(instance.traffic_bytes.sum())
+    for labels in partitions(instance):
+        block = _block(instance, labels)
+        search = DigraphSearch(_STEPS)
+        while block is not None and not search.exhausted:
+            detours = (capacity * known - once) / (block.blocks * block.piece)
+            aim = (once + (np.floor(detours + WHOLE_TOL) + 1) * block.blocks * block.piece) / capacity
+            load = float(aim) * (1 - BOUND_MARGIN)
+            if load <= known or not refuted(
+                block, load, (capacity * load * (1 + ROUNDING) - once) / block.blocks, search
+            ):
+                break
+            known = load
+    return known
+
+
+def refuted(block: Block, load: float, most: float, search: DigraphSearch) -> bool:
+    """Whether every block has detours of more than ``most`` bytes if no link carries more than ``load``."""
+    k = block.servers
+    most -= block.piece * k * (k - 1 - block.degree)
+    kinds = {cell for _, cell in block.cells}
+    least = {cell: least_cost(cell, block.degree, load, block.piece) for cell in kinds}
+    room = most - sum(least[cell] for _, cell in block.cells)
+    if room < 0:
+        return True
+    ports = {cell: ports_of(cell, block.degree, load, block.piece, least[cell] + room) for cell in kinds}
+    options = [ports[cell] for _, cell in block.cells]
+    for chosen, left in _choices(options, most):
+        for wanted in _wanted(block, chosen, left):
+            if search.find(wanted) is not None or search.exhausted:
+                return False
+    return True
+
+
+def _choices(options: Sequence[Sequence[Ports]], most: float) -> Iterator[tuple[tuple[Ports, ...], float]]:
+    """Ports of all cells, as many out of the block as into it, and what their cost leaves of ``most``."""
+    least = [0.0]
+    for each in reversed(options):
+        least.append(least[-1] + each[0].cost)
+    slack = most * ROUNDING
+
+    def extended(chosen: tuple[Ports, ...], left: float) -> Iterator[tuple[tuple[Ports, ...], float]]:
+        if len(chosen) == len(options):
+            if sum(sum(p.outward) - sum(p.inward) for p in chosen) == 0:
+                yield chosen, left
+            return
+        for ports in options[len(chosen)]:
+            if ports.cost + least[len(options) - len(chosen) - 1] > left + slack:
+                break
+            yield from extended((*chosen, ports), left - ports.cost)
+
+    return extended((), most)
+
+
+def _wanted(block: Block, chosen: Sequence[Ports], left: float) -> Iterator[Wanted]:
+    """The digraphs that are left, one case for every order of the small rings."""
+    k = block.servers
+    outward, inward, relayed = [0] * k, [0] * k, [0] * k
+    arcs: set[Arc] = set()
+    everybody = (1 << k) - 1
+    for (servers, _), ports in zip(block.cells, chosen, strict=True):
+        for place, u in enumerate(servers):
+            outward[u] = block.degree - ports.outward[place]
+            inward[u] = block.degree - ports.inward[place]
+            if ports.elsewhere[place]:
+                relayed[u] = everybody
+            if ports.from_elsewhere[place]:
+                relayed = [bits | 1 << u for bits in relayed]
+        for place, (u, v) in enumerate(permutations(servers, 2)):
+            if ports.arcs[place]:
+                arcs.add((u, v))
+            if ports.outward[place] and ports.inward[1 - place]:
+                relayed[u] |= 1 << v
+    if max(outward) >= k or max(inward) >= k:
+        return
+    missing = int(left / block.piece + WHOLE_TOL)
+    needed = [members for members, ring in block.inner if ring > left]
+    orders = [[(m[0], *rest) for rest in permutations(m[1:])] for m in needed if len(m) <= _FEW]
+    rings = [members for members in needed if len(members) > _FEW]
+    for rounds in product(*orders):
+        hops = {(u, v) for each in rounds for u, v in zip(each, (*each[1:], each[0]), strict=True)}
+        yield Wanted(outward, inward, frozenset(arcs | hops), relayed, rings, missing)
+
+
+def _block(instance: TopologyInstance, labels: Labels) -> Block | None:
+    """The block of a partition; None where blocks are not alike, or the bound does not know such traffic."""
+    servers = [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
+    k = len(servers[0])
+    if not 2 < k <= _MOST_SERVERS or len(servers) < 2 or any(len(each) != k for each in servers):
+        return None
+    inside = instance.traffic_bytes[servers[0]][:, servers[0]]
+    pieces = inside[~np.eye(k, dtype=bool)]
+    total = len(servers) * float(pieces.sum())
+    if not pieces.min() > 0 or np.ptp(pieces) > 0 or float(instance.traffic_bytes.sum()) > total * (1 + ROUNDING):
+        return None
+    found = [_sent(instance, labels, number, each) for number, each in enumerate(servers)]
+    if found[0] is None or any(each != found[0] for each in found):
+        return None
+    cells, inner = found[0]
+    return Block(k, len(servers), instance.degree, cells, inner, float(pieces[0]))
+
+
+_Sent = tuple[tuple[tuple[tuple[int, ...], Cell], ...], tuple[tuple[tuple[int, ...], float], ...]]
+
+
+def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.NDArray[np.int64]) -> _Sent | None:
+    """Cells and inner groups of a block; None where classes of cells are not disjoint."""
+    place = {server: u for u, server in enumerate(servers.tolist())}
+    inner: list[tuple[tuple[int, ...], float]] = []
+    meeting: list[tuple[tuple[int, ...], float, frozenset[int]]] = []
+    for group in instance.allreduce_groups:
+        members = tuple(place[m] for m in group.members if m in place)
+        if len(members) == len(group.members):
+            inner.append((members, group.hop_bytes))
+        elif 0 < len(members) <= 2:
+            meeting.append((members, group.hop_bytes, frozenset(group.members)))
+    of_server: dict[int, tuple[int, ...]] = {}
+    for members, _, _ in sorted(meeting, key=lambda each: (-len(each[0]), each[0])):
+        if all(of_server.get(u, members) == members for u in members):
+            of_server.update(dict.fromkeys(members, members))
+    sums: dict[tuple[int, ...], list[float]] = {of_server.get(u, (u,)): [] for u in range(len(servers))}
+    cells, classes = [], []
+    for cell in sums:
+        own = tuple(sum(ring for members, ring, _ in meeting if members == (u,)) for u in cell)
+        shared = sum(ring for members, ring, _ in meeting if members == cell and len(cell) == 2)
+        cells.append((cell, Cell(own, shared)))
+        classes.append(frozenset().union(*(all_ for members, _, all_ in meeting if set(members) <= set(cell))))
+    if sum(len(each) for each in classes) > len(frozenset().union(*classes)):
+        return None
+    return tuple(sorted(cells)), tuple(sorted(inner))
