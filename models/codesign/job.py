@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.codesign.tables import Floats, tables_of
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 
@@ -24,7 +24,14 @@ def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstan
         Its groups are those with anything to reduce, in the order of :attr:`.Tables.groups`.
     """
     tables = tables_of(instance)
-    reduced, moved = tables.bytes_of(choices)
+    return job_sending(instance, *tables.bytes_of(choices), tables.compute_of(choices))
+
+
+def job_sending(
+    instance: CodesignInstance, reduced: Floats, moved: Floats, compute_s: float
+) -> TopologyInstance | None:
+    """The same for (group sets,) gradient bytes in each group of a set, and (patterns,) bytes."""
+    tables = tables_of(instance)
     traffic = np.zeros((instance.servers, instance.servers))
     for pattern in np.flatnonzero(moved):
         traffic += moved[pattern] * tables.patterns[pattern].unit.toarray()
@@ -39,6 +46,6 @@ def job_of(instance: CodesignInstance, choices: Sequence[int]) -> TopologyInstan
             if amount > 0
         ),
         traffic_bytes=traffic,
-        compute_s=tables.compute_of(choices),
+        compute_s=compute_s,
         overlap=instance.overlap,
     )

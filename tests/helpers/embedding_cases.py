@@ -32,6 +32,7 @@ from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact
@@ -80,6 +81,7 @@ NEEDING = {
     ConvexMixing: lambda instance: ConvexMixing(*active(instance)),
     ConvexEdgeWeights: lambda instance: ConvexEdgeWeights(*active(instance)),
     FixedLinks: lambda instance: FixedLinks(cycle(instance)),
+    LinksOut: lambda instance: LinksOut(float(instance.node_bytes[0].sum()), (0,)),
     StrategiesOnLinks: lambda instance: StrategiesOnLinks(cycle(instance)),
     StrategiesOnRoutes: lambda instance: StrategiesOnRoutes(cycle_loads(instance)),
 }

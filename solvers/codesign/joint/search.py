@@ -22,6 +22,7 @@ from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, se
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
+from ddlopt.solvers.codesign.joint.refute import bound_by_classes
 from ddlopt.solvers.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -152,12 +153,16 @@ class Search:
             self._improve_nearby(candidate, fitted=False)
 
     def _look_into_blocks(self) -> None:
-        """Bounds for all strategies, each with the links of one block of servers."""
+        """Bounds for all strategies with the links of one block of servers, and of all choices where they are few."""
         for blocks in self.master.blocks:
             if not self.done:
                 limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
                 asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
                 self._noted(partial(self.master.in_block, *asked))
+        if not self.done:
+            clock = Clock(Limits(self._seconds(1 / 2), self.clock.gap), None)
+            self.floor_s = max(self.floor_s, bound_by_classes(self.instance, self.target_s, self.seed, clock))
+            self.clock.interrupted |= clock.interrupted
 
     def _solve_without_cuts(self) -> None:
         """The bound for all strategies, in whole numbers, before there are cuts that slow that program down."""
