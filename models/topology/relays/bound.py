@@ -84,7 +84,7 @@ def relay_bound(instance: TopologyInstance, known: float) -> float:
     once = sum(group.hop_bytes * len(group.members) for group in instance.allreduce_groups)
     once += float(instance.traffic_bytes.sum())
     for labels in partitions(instance):
-        block = _block(instance, labels)
+        block = block_of(instance, labels)
         search = DigraphSearch(_STEPS)
         while block is not None and not search.exhausted:
             detours = (capacity * known - once) / (block.blocks * block.piece)
@@ -100,24 +100,26 @@ def relay_bound(instance: TopologyInstance, known: float) -> float:
 
 def refuted(block: Block, load: float, most: float, search: DigraphSearch) -> bool:
     """Whether every block has detours of more than ``most`` bytes if no link carries more than ``load``."""
-    k = block.servers
-    most -= block.piece * k * (k - 1 - block.degree)
-    kinds = {cell for _, cell in block.cells}
-    least = {cell: least_cost(cell, block.degree, load, block.piece) for cell in kinds}
-    room = most - sum(least[cell] for _, cell in block.cells)
-    if room < 0:
-        return True
-    ports = {cell: ports_of(cell, block.degree, load, block.piece, least[cell] + room) for cell in kinds}
-    options = [ports[cell] for _, cell in block.cells]
-    for chosen, left in _choices(options, most):
-        for wanted in _wanted(block, chosen, left):
+    for chosen, left in choices_of_ports(block, load, most):
+        for wanted in digraphs_for(block, chosen, left):
             if search.find(wanted) is not None or search.exhausted:
                 return False
     return True
 
 
-def _choices(options: Sequence[Sequence[Ports]], most: float) -> Iterator[tuple[tuple[Ports, ...], float]]:
+def choices_of_ports(block: Block, load: float, most: float) -> Iterator[tuple[tuple[Ports, ...], float]]:
     """Ports of all cells, as many out of the block as into it, and what their cost leaves of ``most``."""
+    most -= block.piece * block.servers * (block.servers - 1 - block.degree)
+    kinds = {cell for _, cell in block.cells}
+    least = {cell: least_cost(cell, block.degree, load, block.piece) for cell in kinds}
+    room = most - sum(least[cell] for _, cell in block.cells)
+    ports = {cell: ports_of(cell, block.degree, load, block.piece, least[cell] + room) for cell in kinds}
+    options = [ports[cell] for _, cell in block.cells]
+    if room >= 0:
+        yield from _choices(options, most)
+
+
+def _choices(options: Sequence[Sequence[Ports]], most: float) -> Iterator[tuple[tuple[Ports, ...], float]]:
     least = [0.0]
     for each in reversed(options):
         least.append(least[-1] + each[0].cost)
@@ -136,7 +138,7 @@ def _choices(options: Sequence[Sequence[Ports]], most: float) -> Iterator[tuple[
     return extended((), most)
 
 
-def _wanted(block: Block, chosen: Sequence[Ports], left: float) -> Iterator[Wanted]:
+def digraphs_for(block: Block, chosen: Sequence[Ports], left: float) -> Iterator[Wanted]:
     """The digraphs that are left, one case for every order of the small rings."""
     k = block.servers
     outward, inward, relayed = [0] * k, [0] * k, [0] * k
@@ -166,7 +168,7 @@ def _wanted(block: Block, chosen: Sequence[Ports], left: float) -> Iterator[Want
         yield Wanted(outward, inward, frozenset(arcs | hops), relayed, rings, missing)
 
 
-def _block(instance: TopologyInstance, labels: Labels) -> Block | None:
+def block_of(instance: TopologyInstance, labels: Labels) -> Block | None:
     """The block of a partition; None where blocks are not alike, or the bound does not know such traffic."""
     servers = [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
     k = len(servers[0])

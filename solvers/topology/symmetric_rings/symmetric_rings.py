@@ -16,6 +16,7 @@ from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
+from ddlopt.solvers.topology.symmetric_rings.block_links import block_links
 from ddlopt.solvers.topology.symmetric_rings.orbit_design import NEGLIGIBLE, balance_of, routed
 from ddlopt.solvers.topology.symmetric_rings.orbit_search import OrbitSearch, best_orbits
 from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits, all_orbits
@@ -50,10 +51,13 @@ class SymmetricRings(Heuristic, uses=("seed",)):
     too: each of their orbits has generators of its own (:class:`~.orbit_program.OrbitProgram`), as many into every
     orbit as out of it.
 
+    Where blocks of servers look alike and only their members exchange traffic, links may at last be different at all
+    places of a block, and the same from block to block: digraphs of a block (:mod:`~.block_links`).
+
     Parameters
     ----------
     trials : int
-        Sets of generators that are judged.
+        Sets of generators that are judged, and half as many digraphs of blocks.
     """
 
     trials: int = 3000
@@ -103,7 +107,8 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
         return None, 0
     seed_kernels(seed)
     rng = np.random.default_rng(seed)
-    enough = max(congestion_bounds(instance).values()) * (1 + REACHED)
+    bound = max(congestion_bounds(instance).values())
+    enough = bound * (1 + REACHED)
     ports = Ports(instance.degree, instance.optics == "duplex", instance.parallel_links)
 
     def search_of(sight: Sight) -> GeneratorSearch[Quotient]:
@@ -117,7 +122,13 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
         searches = [OrbitSearch(each, rng, clock, enough) for each in orbits]
         program, load, more = best_orbits(searches, trials - judged)
         judged += more
-        found = balance_of(program) if program is not None and load < least else found
+        if program is not None and load < least:
+            found, least = balance_of(program), load
+        blocks = block_links(instance, seen, bound, rng) if least > enough else None
+        if blocks is not None:
+            program, _, more = blocks.best(clock, (trials + 1) // 2, enough, least)
+            judged += more
+            found = balance_of(program) if program is not None else found
     return found, judged
 
 
