@@ -158,7 +158,7 @@ class _Tree:
                 whole = _joined(whole, _together(ways[layer]), limit - left, most)
         if len(whole.seconds) > most:
             return None
-        compute = whole.seconds - whole.figures @ self.hop_s
+        compute = np.maximum(whole.seconds - whole.figures @ self.hop_s - BOUND_MARGIN * whole.seconds, 0.0)
         parts = zip(whole.figures[:, : self.sets], whole.figures[:, self.sets :], compute.tolist(), strict=True)
         return [SentAlike(*each) for each in parts]
 
