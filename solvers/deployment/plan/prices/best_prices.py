@@ -23,6 +23,8 @@ Bools = npt.NDArray[np.bool_]
 
 _NEW = 3
 """Rows of a plan that are added in a turn."""
+_MUCH = 0.01
+"""Of a mixture: a plan that has so much of it is looked at again for its largest rows."""
 _CLOSE = 1e-4
 """Relative distance between bound and program at which no more is to be had."""
 _IN_VAIN = 60
@@ -60,6 +62,7 @@ class BestPrices:
         self._flat_s: list[npt.NDArray[np.float32]] = []
         self._rows: dict[Row, Counted] = {}
         self._values: list[list[float]] = []
+        self._looked: list[bool] = []
         figures, samples = self.figures, self.figures.samples
         self._arrays = Figures(
             counts=figures.counts,
@@ -100,6 +103,7 @@ class BestPrices:
         part._best = self._best[rows]
         part.plans, part._flat_s = [self.plans[each] for each in plans], [self._flat_s[each] for each in plans]
         part._values = [[self._values[place][row] for row in rows] for place in plans]
+        part._looked = [False] * len(plans)
         part.bound_s, plan = part.bound_of(left)
         part._see(plan, most=_NEW)
         return part
@@ -111,13 +115,13 @@ class BestPrices:
 
     def mixture(self) -> tuple[list[Ints], Floats]:
         """The plans found, and weights, 1 together, for which the largest row in the mean is least."""
-        self._program()
+        self._mixed()
         return self.plans, self._weights
 
     def turn(self) -> bool:
         """Look for better prices; False if there is no more to be had."""
         self.turns += 1
-        prices, at_most_s = self._program()
+        prices, at_most_s = self._mixed()
         if len(self._best):
             prices = self._step * prices + (1.0 - self._step) * self._padded()
         bound_s, plan = self.least(prices)
@@ -162,20 +166,40 @@ class BestPrices:
 
     def _see(self, plan: Ints, most: int | None) -> int:
         """Add a plan, and its largest rows that say more than the bound, or all of them; returns how many."""
-        of_plan, before = OfPlan(self.figures, plan), len(self._rows)
+        of_plan = OfPlan(self.figures, plan)
+        self._flat_s.append(of_plan.flat_s)
+        self.plans.append(plan)
+        self._values.append([])
+        self._looked.append(True)
+        return self._add_rows(of_plan, most)
+
+    def _add_rows(self, of_plan: OfPlan, most: int | None) -> int:
+        before = len(self._rows)
         for value_s, row in of_plan.largest():
             if most is not None and (value_s <= self.bound_s or len(self._rows) == before + most):
                 break
             if row not in self._rows:
                 self._rows[row] = counted(weights_of(self.figures, row))
         new = list(self._rows.values())[before:]
-        self._flat_s.append(of_plan.flat_s)
-        self.plans.append(plan)
-        self._values.append([])
         for values, flat_s in zip(self._values, self._flat_s, strict=True):
             fresh = new if values else self._rows.values()
             values += [float(row.weight @ flat_s[row.place]) for row in fresh]
         return len(new)
+
+    def _mixed(self) -> tuple[Floats, float]:
+        """The program, until plans that make up much of its mixture have their largest rows in it.
+
+        A part has rows of a larger one, and plans whose largest rows are others.
+        """
+        while True:
+            found = self._program()
+            new = 0
+            for place in np.flatnonzero(self._weights > _MUCH).tolist():
+                if not self._looked[place]:
+                    self._looked[place] = True
+                    new += self._add_rows(OfPlan(self.figures, self.plans[place]), _NEW)
+            if not new:
+                return found
 
     def _program(self) -> tuple[Floats, float]:
         """Prices whose least sum over the plans found is largest, and that sum."""

@@ -138,6 +138,8 @@ def quantities(instance: DeploymentInstance) -> Quantities:
             ]
             copied[place, here] = len(row) > 1 and all(each.units == UNITS for each in row)
             least_s[place, here] = min(times)
+            # Where nothing reads what replicas with the whole batch make, the step waits for all of them.
+            last_s = max(times) if copied[place, here[0]] and not instance.readers[place] else min(times)
             for each, kind, time_s in zip(row, kinds_of, times, strict=True):
                 load_s[place, here, at[each.device]] += time_s / kind.count
             if counts_in[place]:
@@ -149,7 +151,8 @@ def quantities(instance: DeploymentInstance) -> Quantities:
                     into_s = way.into_s + way.back_s
                     own[-2:] = into_s.max(), way.back_s
                     sync_s[place, choice], back_s[place, choice] = kinds.serve(place, row, way, own)
-                own[common + machines : -2] = ends_s(instance, row, times, float(own[-1]), into_s)
+                own[-2] += last_s - min(times)
+                own[common + machines : -2] = ends_s(instance, row, times, last_s + float(own[-1]), into_s)
     copies = np.zeros((operators, max(map(len, own_kinds))), bool)
     for place in range(operators):
         copies[place, seat[place][copied[place]]] = True
@@ -159,7 +162,7 @@ def quantities(instance: DeploymentInstance) -> Quantities:
         kind[place, : len(own)] = own
         for seat_of, each in enumerate(own):
             row = known[int(kinds.first[each])]
-            sample_s[place, seat_of] = own_s(instance, instance.operators[place].times_s, row, samples)
+            sample_s[place, seat_of] = own_s(instance, place, row, samples)
     return Quantities(
         choices=choices,
         counts=counts,

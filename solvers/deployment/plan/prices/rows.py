@@ -106,7 +106,10 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
             return found
         before[row.last] = True
         of_row = after[figures.pairs[:, 0]] & before[figures.pairs[:, 1]]
-        found.lone_carried[of_row, row.resource - machines - 1] = 1.0
+        # The step waits for each replica of an operator that ends it, also where all have the whole batch.
+        ends = of_row & (figures.pairs[:, 1] == row.last) & (len(row.tail) == 1)
+        found.carried[ends, row.resource - machines - 1] = 1.0
+        found.lone_carried[of_row & ~ends, row.resource - machines - 1] = 1.0
         return found
     if row.resource == NONE:
         found.load[row.first, -2] = 1.0
@@ -218,12 +221,14 @@ class OfPlan:
                     link = resource - machines - 1
                     own_s = own_s + np.bincount(figures.pairs[:, 0], self.carried_s[:, link], len(to_s))
                 add(to_s + within @ own_s, resource, "first")
-                work_s = (makers * self.lone_carried_s[:, link]) @ readers if resource > machines else before * 0
+                work_s = before * 0
+                if resource > machines:
+                    before_end_s = self._before_end_s(link, onward, readers)
+                    work_s = makers @ before_end_s
             found.append((float(own_s.sum()), resource, NONE, NONE))
             if work_s.any():
                 add(np.where(work_s > 0, to_s[:, None] + work_s + from_s, 0.0), resource, "both")
-                lone_s = self.lone_s[:, resource] if resource < machines else self.lone_carried_s[:, link]
-                all_s = before.T @ lone_s if resource < machines else lone_s @ readers
+                all_s = before.T @ self.lone_s[:, resource] if resource < machines else before_end_s.sum(axis=0)
                 add(np.where(all_s > 0, all_s + from_s, 0.0), resource, "last")
         ways = self._of_samples(within)
         every = [*((*each, NONE) for each in found), *ways.found]
@@ -231,6 +236,15 @@ class OfPlan:
             head = _head(figures, via if sample == NONE else ways.via[:, sample], first)
             tail = () if resource >= figures.common else _tail(onward, last)
             yield value_s, Row(resource, first, last, head, tail, sample)
+
+    def _before_end_s(self, link: int, onward: Ints, readers: Floats) -> Floats:
+        """(pairs, operators) work of a link that something waits for before it can do an operator.
+
+        The step itself waits for each replica of one that ends it.
+        """
+        ends = (self.figures.pairs[:, 1:] == np.arange(len(onward))) & (onward == NONE)
+        found: Floats = np.where(ends, self.carried_s[:, link, None], self.lone_carried_s[:, link, None] * readers)
+        return found
 
     def _of_samples(self, within: Floats) -> _Ways:
         """The largest rows of paths of samples."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
-from ddlopt.models.deployment.plan.shares import Replica, time_at
+from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -19,7 +19,7 @@ class Samples(NamedTuple):
     """Figures of samples, by the kind of seat of an operator or by its choice.
 
     A replica that has a sample waits for one of each input that has it. Of replicas with the whole batch each, a figure
-    is the least of all.
+    is the least of all, or the most where nothing reads what they make.
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ def holders(row: tuple[Replica, ...], samples: Ints) -> Bools:
     return np.array([[each.first <= sample < each.last for sample in samples.tolist()] for each in row])
 
 
-def own_s(
-    instance: DeploymentInstance, times_s: dict[str, tuple[float, ...]], row: tuple[Replica, ...], samples: Ints
-) -> Floats:
-    """(samples,) seconds of the replica of a seat that has the sample."""
-    at = instance.device_group_of
+def own_s(instance: DeploymentInstance, place: int, row: tuple[Replica, ...], samples: Ints) -> Floats:
+    """(samples,) seconds of the replica of an operator that has the sample; the most of all where they end a step."""
+    at, times_s = instance.device_group_of, instance.operators[place].times_s
     times = [
         float(time_at(instance.shares, times_s[instance.device_groups[at[each.device]].type], each.units))
         for each in row
     ]
+    if row[0].units == UNITS and not instance.readers[place]:
+        return np.full(len(samples), max(times))
     found: Floats = np.where(holders(row, samples), np.array(times)[:, None], np.inf).min(axis=0)
     return found
 

@@ -84,16 +84,15 @@ def common_s(instance: DeploymentInstance, row: tuple[Replica, ...], times: list
 
 
 def ends_s(
-    instance: DeploymentInstance, row: tuple[Replica, ...], times: list[float], tail_s: float, into_s: Floats
+    instance: DeploymentInstance, row: tuple[Replica, ...], times: list[float], least_s: float, into_s: Floats
 ) -> Floats:
     """(device groups,) seconds from when all counted before an operator is done, for a device of a group, to the end.
 
     Let a step have the intervals of :func:`common_s` for what is needed for the operator, and ``own_s`` for its replica
     on a device. If on each device of the group this replica is the last of them to end, gradients are on their way for
-    ``into_s`` from then on. If another one is, some replica of the operator begins after it, with ``tail_s`` after it
-    at least; and so it is where the operator is not on these devices.
+    ``into_s`` from then on. If another one is, some replica of the operator begins after it, with ``least_s`` from then
+    on at least; and so it is where the operator is not on these devices.
     """
-    least_s = min(times) + tail_s
     found = np.full(len(instance.device_groups), least_s)
     if len(row) > 1:
         own_s = _least_there(instance, row, times)
