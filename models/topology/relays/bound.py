@@ -174,10 +174,11 @@ def block_of(instance: TopologyInstance, labels: Labels) -> Block | None:
     k = len(servers[0])
     if not 2 < k <= _MOST_SERVERS or len(servers) < 2 or any(len(each) != k for each in servers):
         return None
-    inside = instance.traffic_bytes[servers[0]][:, servers[0]]
-    pieces = inside[~np.eye(k, dtype=bool)]
-    total = len(servers) * float(pieces.sum())
-    if not pieces.min() > 0 or np.ptp(pieces) > 0 or float(instance.traffic_bytes.sum()) > total * (1 + ROUNDING):
+    blocks = [instance.traffic_bytes[np.ix_(each, each)] for each in servers]
+    pieces = blocks[0][~np.eye(k, dtype=bool)]
+    alike = all(np.array_equal(each, blocks[0]) for each in blocks)
+    elsewhere = float(instance.traffic_bytes[labels[:, None] != labels].sum())
+    if not alike or elsewhere > 0 or not pieces.min() > 0 or np.ptp(pieces) > 0:
         return None
     found = [_sent(instance, labels, number, each) for number, each in enumerate(servers)]
     if found[0] is None or any(each != found[0] for each in found):

@@ -118,12 +118,14 @@ def test_bound_is_between_the_closed_forms_and_the_optimum():
     assert found <= ddlopt.solve(_job(), "exact", time_limit=60).objective == pytest.approx(31 / 6)
 
 
-@pytest.mark.parametrize("change", ["uneven", "outside", "other-block"])
+@pytest.mark.parametrize("change", ["uneven", "uneven-elsewhere", "outside", "other-block"])
 def test_bound_says_nothing_of_jobs_that_it_does_not_know(change):
     job = _job()
     traffic, groups = np.array(job.traffic_bytes), job.allreduce_groups
     if change == "uneven":
         traffic[0, 1] = 1.1
+    elif change == "uneven-elsewhere":  # as much in all as in the other block
+        traffic[3, 4], traffic[4, 3] = 0.5, 1.5
     elif change == "outside":
         traffic[0, 3] = 0.1
     else:
