@@ -116,6 +116,7 @@ CASES = {
 NARROWER = {
     "CirculantDesign": "circulant designs only",
     "FixedLinks": "the links are given",
+    "LinksOut": "designs of a given load only, see tests/solvers/codesign/test_refute.py",
     "StrategiesOnLinks": "the links are given",
     "StrategiesOnRoutes": "the routes are given",
 }
