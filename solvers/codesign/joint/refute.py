@@ -22,7 +22,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 
-_MOST_CLASSES = 1000
+_MOST_CLASSES = 2000
 """Of choices; refuting one takes seconds, and of many that are alike there are far more soon."""
 _MOST_SERVERS = 16
 """Up to so many servers links are asked for by a program."""
