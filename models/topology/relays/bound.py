@@ -1,8 +1,8 @@
 r"""Pairs of a block without a link, and who relays between them: a bound for every design.
 
-Let the servers be parted into blocks of k that look alike, each pair of a block exchange V bytes or more, and nothing
-be exchanged between blocks. A block has few digraphs that bring all its pairs within two links, and most of these have
-no ring for a group of its members, or leave no link where rings must leave the block.
+Let the servers be parted into blocks of k that look alike, each pair of a block exchange V bytes, and nothing be
+exchanged between blocks. A block has few digraphs that bring all its pairs within two links, and most of these have no
+ring for a group of its members, or leave no link where rings must leave the block.
 
 **Theorem.** Let z be the bytes on the busiest link, C the directions of links, and :math:`H_1` the bytes of all rings
 and all traffic, each hop or pair over one link. If every block B has :math:`W_B > w` in each design of load z, with
@@ -30,9 +30,8 @@ them looks for a digraph of these degrees with such rings, in which all but :mat
 grows as z falls, so that every smaller z is refuted, too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import permutations, product
 
 import numpy as np
@@ -52,10 +51,6 @@ _STEPS = 600_000
 """Of the searches for digraphs, some seconds; where they do not end, nothing is refuted."""
 
 
-Group = tuple[tuple[int, ...], float]
-"""Members in a block, and bytes of each hop."""
-
-
 @dataclass(frozen=True)
 class Block:
     """What one of the blocks has to send; servers are numbered within it.
@@ -68,29 +63,16 @@ class Block:
         Every server is in one.
     inner : tuple of (members, bytes)
         Groups in the block, with bytes of each hop.
-    leaving : tuple of (members, bytes)
-        Members in the block of groups that have others, too, with bytes of each hop.
-    traffic : tuple of tuples of float
-        From each server of the block to each.
+    piece : float
+        Traffic of each pair.
     """
 
     servers: int
     blocks: int
     degree: int
     cells: tuple[tuple[tuple[int, ...], Cell], ...]
-    inner: tuple[Group, ...]
-    leaving: tuple[Group, ...]
-    traffic: tuple[tuple[float, ...], ...]
-
-    @cached_property
-    def piece(self) -> float:
-        """The least traffic of a pair."""
-        return min(sent for u, row in enumerate(self.traffic) for v, sent in enumerate(row) if u != v)
-
-    @property
-    def even(self) -> bool:
-        """Whether all pairs have as much."""
-        return max(map(max, self.traffic)) <= self.piece
+    inner: tuple[tuple[tuple[int, ...], float], ...]
+    piece: float
 
 
 def relay_bound(instance: TopologyInstance, known: float) -> float:
@@ -125,22 +107,15 @@ def refuted(block: Block, load: float, most: float, search: DigraphSearch) -> bo
     return True
 
 
-def choices_of_ports(
-    block: Block, load: float, most: float, allowed: Callable[[tuple[int, ...], Ports], bool] | None = None
-) -> Iterator[tuple[tuple[Ports, ...], float]]:
-    """Ports of all cells, as many out of the block as into it, and what their cost leaves of ``most``.
-
-    ``allowed`` says which ports some servers may have.
-    """
+def choices_of_ports(block: Block, load: float, most: float) -> Iterator[tuple[tuple[Ports, ...], float]]:
+    """Ports of all cells, as many out of the block as into it, and what their cost leaves of ``most``."""
     most -= block.piece * block.servers * (block.servers - 1 - block.degree)
     kinds = {cell for _, cell in block.cells}
     least = {cell: least_cost(cell, block.degree, load, block.piece) for cell in kinds}
     room = most - sum(least[cell] for _, cell in block.cells)
     ports = {cell: ports_of(cell, block.degree, load, block.piece, least[cell] + room) for cell in kinds}
-    options = [
-        [each for each in ports[cell] if allowed is None or allowed(servers, each)] for servers, cell in block.cells
-    ]
-    if room >= 0 and all(options):
+    options = [ports[cell] for _, cell in block.cells]
+    if room >= 0:
         yield from _choices(options, most)
 
 
@@ -203,32 +178,28 @@ def block_of(instance: TopologyInstance, labels: Labels) -> Block | None:
     pieces = blocks[0][~np.eye(k, dtype=bool)]
     alike = all(np.array_equal(each, blocks[0]) for each in blocks)
     elsewhere = float(instance.traffic_bytes[labels[:, None] != labels].sum())
-    if not alike or elsewhere > 0 or not pieces.min() > 0:
+    if not alike or elsewhere > 0 or not pieces.min() > 0 or np.ptp(pieces) > 0:
         return None
     found = [_sent(instance, labels, number, each) for number, each in enumerate(servers)]
     if found[0] is None or any(each != found[0] for each in found):
         return None
-    traffic = tuple(tuple(row) for row in blocks[0].tolist())
-    return Block(k, len(servers), instance.degree, *found[0], traffic)
+    cells, inner = found[0]
+    return Block(k, len(servers), instance.degree, cells, inner, float(pieces[0]))
 
 
-_Sent = tuple[tuple[tuple[tuple[int, ...], Cell], ...], tuple[Group, ...], tuple[Group, ...]]
+_Sent = tuple[tuple[tuple[tuple[int, ...], Cell], ...], tuple[tuple[tuple[int, ...], float], ...]]
 
 
 def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.NDArray[np.int64]) -> _Sent | None:
     """Cells and inner groups of a block; None where classes of cells are not disjoint."""
     place = {server: u for u, server in enumerate(servers.tolist())}
-    inner: list[Group] = []
-    leaving: list[Group] = []
+    inner: list[tuple[tuple[int, ...], float]] = []
     meeting: list[tuple[tuple[int, ...], float, frozenset[int]]] = []
     for group in instance.allreduce_groups:
         members = tuple(place[m] for m in group.members if m in place)
         if len(members) == len(group.members):
             inner.append((members, group.hop_bytes))
-            continue
-        if members:
-            leaving.append((members, group.hop_bytes))
-        if 0 < len(members) <= 2:
+        elif 0 < len(members) <= 2:
             meeting.append((members, group.hop_bytes, frozenset(group.members)))
     of_server: dict[int, tuple[int, ...]] = {}
     for members, _, _ in sorted(meeting, key=lambda each: (-len(each[0]), each[0])):
@@ -243,4 +214,4 @@ def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.
         classes.append(frozenset().union(*(all_ for members, _, all_ in meeting if set(members) <= set(cell))))
     if sum(len(each) for each in classes) > len(frozenset().union(*classes)):
         return None
-    return tuple(sorted(cells)), tuple(sorted(inner)), tuple(sorted(leaving))
+    return tuple(sorted(cells)), tuple(sorted(inner))

@@ -1,6 +1,6 @@
 """Digraphs of given degrees in which, but for a few pairs, everybody is two arcs away at most: one, or none."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -23,8 +23,6 @@ class Wanted(NamedTuple):
         Vertices that a cycle joins.
     missing : int
         Most pairs that may be further apart than two arcs.
-    inside : sequence of sequences of (int, int)
-        For each vertex sets, as bits, with the least number of its arcs into and from each; or nothing at all.
     """
 
     outward: Sequence[int]
@@ -33,7 +31,6 @@ class Wanted(NamedTuple):
     relayed: Sequence[int]
     rings: Sequence[Sequence[int]]
     missing: int
-    inside: Sequence[Sequence[tuple[int, int]]] = ()
 
 
 @dataclass
@@ -56,30 +53,27 @@ class DigraphSearch:
 
     def find(self, wanted: Wanted) -> tuple[int, ...] | None:
         """Heads of each vertex as bits; None where there is no such digraph, or the steps are spent."""
-        return next(self.all(wanted), None)
-
-    def all(self, wanted: Wanted) -> Iterator[tuple[int, ...]]:
-        """Every such digraph that is met before the steps are spent."""
         out, room = list(wanted.outward), list(wanted.inward)
         heads = [0] * len(out)
         for tail, head in wanted.arcs:
             out[tail] -= 1
             room[head] -= 1
             heads[tail] |= 1 << head
-        if min(out) >= 0 and min(room) >= 0:
-            yield from self._completed(wanted, heads, out, room, {v for v, left in enumerate(out) if left})
+        if min(out) < 0 or min(room) < 0:
+            return None
+        return (
+            tuple(heads)
+            if self._extended(wanted, heads, out, room, {v for v, left in enumerate(out) if left})
+            else None
+        )
 
-    def _completed(
-        self, wanted: Wanted, heads: list[int], out: list[int], room: list[int], open_: set[int]
-    ) -> Iterator[tuple[int, ...]]:
-        """Digraphs with these arcs; ``out`` and ``room`` are what degrees leave for more, of vertices that are open."""
+    def _extended(self, wanted: Wanted, heads: list[int], out: list[int], room: list[int], open_: set[int]) -> bool:
+        """Whether the digraph can be completed, which it then is; ``out`` and ``room`` are what degrees leave."""
         self.spent += 1
         if self.exhausted or _least_missing(wanted, heads, out, open_) > wanted.missing:
-            return
+            return False
         if not open_:
-            if all(has_ring(heads, ring) for ring in wanted.rings) and _enough_inside(wanted, heads):
-                yield tuple(heads)
-            return
+            return all(has_ring(heads, ring) for ring in wanted.rings)
         tail = max(open_, key=lambda v: (_tails(heads, v, open_), (heads[v]).bit_count(), -v))
         before, rest = heads[tail], open_ - {tail}
         free = [v for v, left in enumerate(room) if left and v != tail and not before >> v & 1]
@@ -87,22 +81,12 @@ class DigraphSearch:
             for v in chosen:
                 room[v] -= 1
                 heads[tail] |= 1 << v
-            if not wanted.inside or _has(heads[tail], wanted.inside[tail]):
-                yield from self._completed(wanted, heads, out, room, rest)
+            if self._extended(wanted, heads, out, room, rest):
+                return True
             for v in chosen:
                 room[v] += 1
             heads[tail] = before
-
-
-def _has(bits: int, inside: Iterable[tuple[int, int]]) -> bool:
-    return all((bits & members).bit_count() >= least for members, least in inside)
-
-
-def _enough_inside(wanted: Wanted, heads: Sequence[int]) -> bool:
-    """Whether all vertices have arcs enough into and from their sets."""
-    tails = [sum(1 << u for u, bits in enumerate(heads) if bits >> v & 1) for v in range(len(heads))]
-    both = zip(heads, tails, wanted.inside, strict=True) if wanted.inside else ()
-    return all(_has(into, inside) and _has(of, inside) for into, of, inside in both)
+        return False
 
 
 def _tails(heads: Sequence[int], head: int, open_: Iterable[int]) -> int:

@@ -16,7 +16,6 @@ from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.flows import excluded, has_blocks
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
@@ -24,17 +23,17 @@ from ddlopt.solvers.heuristic import Clock
 
 _MOST_CLASSES = 2000
 """Of choices; refuting one takes seconds, and of many that are alike there are far more soon."""
-_MOST_SERVERS = 16
-"""Up to so many servers links are asked for by a program."""
+_MOST_SERVERS, _MOST_LISTED = 16, 128
+"""Up to so many servers links are asked for by a program, and choices are listed."""
 _BLOCK_SERVERS = 4
 """Up to so many servers have whole links before all have: it takes a second, and mostly that is enough."""
 _FIRST = {"mip_max_improving_sols": 1}
 """Any solution says that the load is not refuted."""
 
 
-def refutable(job: TopologyInstance | None) -> bool:
-    """Whether there is a test for jobs such as this one: they are small, or blocks of servers look alike."""
-    return job is not None and (job.servers <= _MOST_SERVERS or has_blocks(job))
+def listed(job: TopologyInstance | None) -> bool:
+    """Whether choices for as many servers are listed."""
+    return job is not None and job.servers <= _MOST_LISTED
 
 
 def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clock: Clock) -> float:
@@ -43,8 +42,7 @@ def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clo
     Those that may take less (:func:`.classes_below`) have a topology problem each, and a combinatorial bound for it.
     The one of least bound comes first: if no design has the load with which it takes ``target_s``
     (:class:`~ddlopt.models.topology.formulations.links_out.LinksOut`, first with the links of one block of servers,
-    then with all; from 17 servers on by the digraphs of a block, :mod:`ddlopt.models.topology.relays.flows`), it is
-    none of interest; otherwise, or if the time is up, its bound is that for all.
+    then with all), it is none of interest; otherwise, or if the time is up, its bound is that for all.
     """
     classes = classes_below(instance, target_s, _MOST_CLASSES)
     if classes is None:
@@ -78,9 +76,9 @@ def _closed_form(instance: CodesignInstance, sent: SentAlike) -> tuple[float, To
 
 
 def _refuted(instance: CodesignInstance, job: TopologyInstance, load: float, seed: int, clock: Clock) -> bool:
-    """Whether no design has so few bytes on its busiest link."""
+    """Whether no design has so few bytes on its busiest link; of many servers closed forms have to do."""
     if job.servers > _MOST_SERVERS:
-        return excluded(job, load)
+        return False
     for servers in _some_servers(instance, job):
         model = build_model(job.family, LinksOut(load, servers), job)
         limits = Limits(None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3))

@@ -22,7 +22,7 @@ from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, se
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
-from ddlopt.solvers.codesign.joint.refute import bound_by_classes, refutable
+from ddlopt.solvers.codesign.joint.refute import bound_by_classes, listed
 from ddlopt.solvers.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -159,7 +159,7 @@ class Search:
                 limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
                 asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
                 self._noted(partial(self.master.in_block, *asked))
-        if not self.done and refutable(job):
+        if not self.done and listed(job):
             clock = Clock(Limits(self._seconds(1 / 2), self.clock.gap), None)
             self.floor_s = max(self.floor_s, bound_by_classes(self.instance, self.target_s, self.seed, clock))
             self.clock.interrupted |= clock.interrupted

@@ -191,7 +191,7 @@ def block_links(
     once += float(instance.traffic_bytes.sum())
     for labels in partitions(instance):
         block = block_of(instance, labels)
-        if block is None or not block.even or instance.optics != "one_way":
+        if block is None or instance.optics != "one_way":
             continue
         places = [np.flatnonzero(labels == label) for label in range(block.blocks)]
         found = [

@@ -14,7 +14,6 @@ from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.relays.bound import relay_bound
 from ddlopt.models.topology.relays.cells import Cell, least_detours, ports_of
 from ddlopt.models.topology.relays.digraphs import DigraphSearch, Wanted, has_ring
-from ddlopt.models.topology.relays.flows import excluded
 
 
 def _brute_force(wanted: Wanted) -> bool:
@@ -143,25 +142,3 @@ def test_twelve_links_out_of_a_block_of_eight_leave_a_pair_three_links_apart(nam
     known = max(congestion_bounds(job).values())
     piece = job.traffic_bytes.max() / (8 * job.degree)
     assert relay_bound(job, known) == pytest.approx(known + piece, rel=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_flows_in_a_block_exclude_no_load_of_a_design(seed):
-    rng = np.random.default_rng(seed)
-    job = _job(degree=int(rng.integers(1, 3)), parallel_links=bool(rng.random() < 0.5))
-    sizes = rng.choice([1.0, 2.0, 3.0, 5.0], 3)
-    groups = [g.model_copy(update={"gradient_bytes": sizes[len(g.members) - 2]}) for g in job.allreduce_groups]
-    job = job.model_copy(update={"allreduce_groups": tuple(groups)})
-    least = ddlopt.solve(job, "exact", time_limit=60).objective
-    assert not excluded(job, least * (1 + 1e-9))
-    assert excluded(job, max(congestion_bounds(job).values()) * 0.8)
-
-
-@pytest.mark.slow
-def test_blocks_of_candle_need_all_that_the_best_plan_has():
-    """Eight pairs three links apart, as in a cube, whatever links lead out of the block: rings leave no others."""
-    instance, plan = instances.load("codesign/candle-n128-d4"), instances.best("codesign/candle-n128-d4")
-    job, time_s = job_of(instance, plan.choices(instance)), instances.record("codesign/candle-n128-d4").found.objective
-    load = (time_s - job.compute_s) * job.link_bandwidth_bytes_per_s
-    assert not excluded(job, load * (1 + 1e-9))
-    assert excluded(job, load * (1 - 1e-4))
