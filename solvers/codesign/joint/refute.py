@@ -21,19 +21,12 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 
-_MOST_CLASSES = 2000
+_MOST_CLASSES = 1000
 """Of choices; refuting one takes seconds, and of many that are alike there are far more soon."""
-_MOST_SERVERS, _MOST_LISTED = 16, 128
-"""Up to so many servers links are asked for by a program, and choices are listed."""
 _BLOCK_SERVERS = 4
 """Up to so many servers have whole links before all have: it takes a second, and mostly that is enough."""
 _FIRST = {"mip_max_improving_sols": 1}
 """Any solution says that the load is not refuted."""
-
-
-def listed(job: TopologyInstance | None) -> bool:
-    """Whether choices for as many servers are listed."""
-    return job is not None and job.servers <= _MOST_LISTED
 
 
 def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clock: Clock) -> float:
@@ -49,8 +42,6 @@ def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clo
         return 0.0
     left: list[tuple[float, int, TopologyInstance | None]] = []
     for place, each in enumerate(classes):
-        if clock.expired:
-            return 0.0
         bound_s, job = _closed_form(instance, each)
         if bound_s < target_s:
             left.append((bound_s, place, job))
@@ -76,9 +67,7 @@ def _closed_form(instance: CodesignInstance, sent: SentAlike) -> tuple[float, To
 
 
 def _refuted(instance: CodesignInstance, job: TopologyInstance, load: float, seed: int, clock: Clock) -> bool:
-    """Whether no design has so few bytes on its busiest link; of many servers closed forms have to do."""
-    if job.servers > _MOST_SERVERS:
-        return False
+    """Whether no design has so few bytes on its busiest link."""
     for servers in _some_servers(instance, job):
         model = build_model(job.family, LinksOut(load, servers), job)
         limits = Limits(None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3))

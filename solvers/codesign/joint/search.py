@@ -15,14 +15,14 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
-from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.joint.alike import alike
 from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s, untouched
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
-from ddlopt.solvers.codesign.joint.refute import bound_by_classes, listed
+from ddlopt.solvers.codesign.joint.refute import bound_by_classes
 from ddlopt.solvers.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -141,7 +141,7 @@ class Search:
             return
         if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
             self._ask({}, Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE), self.best_s, 2.0, _SOLVED_NODES)
-        self._look_into_blocks(self.best.job)
+            self._look_into_blocks()
         limits = Limits(self._seconds(1 / 4), max(self._fine_gap, _OPENING_GAP))
         proposal = self._ask({}, limits, self.best_s, _OPENING_DETOUR, _OPENING_NODES)
         if proposal.choices is None or self.done:
@@ -152,14 +152,14 @@ class Search:
         if new and not self.done:
             self._improve_nearby(candidate, fitted=False)
 
-    def _look_into_blocks(self, job: TopologyInstance | None) -> None:
+    def _look_into_blocks(self) -> None:
         """Bounds for all strategies with the links of one block of servers, and of all choices where they are few."""
-        for blocks in self.master.blocks if provable(job) else ():
+        for blocks in self.master.blocks:
             if not self.done:
                 limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
                 asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
                 self._noted(partial(self.master.in_block, *asked))
-        if not self.done and listed(job):
+        if not self.done:
             clock = Clock(Limits(self._seconds(1 / 2), self.clock.gap), None)
             self.floor_s = max(self.floor_s, bound_by_classes(self.instance, self.target_s, self.seed, clock))
             self.clock.interrupted |= clock.interrupted
