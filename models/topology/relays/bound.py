@@ -81,8 +81,7 @@ def relay_bound(instance: TopologyInstance, known: float) -> float:
     It takes seconds, and where it does not apply or has nothing to add, no time.
     """
     capacity = instance.degree * (instance.servers if instance.optics == "one_way" else 2 * (instance.servers // 2))
-    once = sum(group.hop_bytes * len(group.members) for group in instance.allreduce_groups)
-    once += float(instance.traffic_bytes.sum())
+    once = bytes_once(instance)
     for labels in partitions(instance):
         block = block_of(instance, labels)
         search = DigraphSearch(_STEPS)
@@ -96,6 +95,12 @@ def relay_bound(instance: TopologyInstance, known: float) -> float:
                 break
             known = load
     return known
+
+
+def bytes_once(instance: TopologyInstance) -> float:
+    """:math:`H_1`, if each hop and each pair took one link."""
+    rings = sum(group.hop_bytes * len(group.members) for group in instance.allreduce_groups)
+    return rings + float(instance.traffic_bytes.sum())
 
 
 def refuted(block: Block, load: float, most: float, search: DigraphSearch) -> bool:

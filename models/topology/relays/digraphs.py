@@ -61,11 +61,8 @@ class DigraphSearch:
             heads[tail] |= 1 << head
         if min(out) < 0 or min(room) < 0:
             return None
-        return (
-            tuple(heads)
-            if self._extended(wanted, heads, out, room, {v for v, left in enumerate(out) if left})
-            else None
-        )
+        open_ = {v for v, left in enumerate(out) if left}
+        return tuple(heads) if self._extended(wanted, heads, out, room, open_) else None
 
     def _extended(self, wanted: Wanted, heads: list[int], out: list[int], room: list[int], open_: set[int]) -> bool:
         """Whether the digraph can be completed, which it then is; ``out`` and ``room`` are what degrees leave."""

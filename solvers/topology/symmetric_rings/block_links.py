@@ -17,11 +17,12 @@ import numpy as np
 from ddlopt.models.tolerances import BOUND_MARGIN, WHOLE_TOL
 from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.bound import Block, block_of, choices_of_ports, digraphs_for
+from ddlopt.models.topology.relays.bound import Block, block_of, bytes_once, choices_of_ports, digraphs_for
 from ddlopt.models.topology.relays.cells import Ports
 from ddlopt.models.topology.relays.digraphs import DigraphSearch, Wanted
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.symmetric_rings.orbit_program import OrbitProgram
+from ddlopt.solvers.topology.symmetric_rings.orbit_search import FINAL, TRIAL
 from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits, all_orbits
 from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight
 
@@ -33,8 +34,6 @@ _CHEAP = 3.0
 """Power of a random number that says how often cheap cases are drawn."""
 _PATIENCE = 400
 """Searches in vain in a row after which a pair more may be three links apart."""
-_TRIAL, _FINAL = (8, 5), (60, 50)
-"""Rounds of columns and kicks of each ring: of a trial, and of the best links."""
 _HOPELESS, _NEAR = 1.001, 1.002
 """Loads, in that of the best links, above which a trial ends, and up to which it is judged more finely."""
 
@@ -85,9 +84,9 @@ class BlockLinks:
                 break
             judged += 1
             program = OrbitProgram(self.orbits, self._elements(links))
-            load = program.solve(*_TRIAL, enough, least * _HOPELESS)
+            load = program.solve(*TRIAL, enough, least * _HOPELESS)
             if least * (1 - BOUND_MARGIN) < load <= least * _NEAR or enough < load < least:
-                load = min(load, program.solve(*_FINAL, enough, math.inf))
+                load = min(load, program.solve(*FINAL, enough, math.inf))
             if load < least:
                 found, least = program, load
         return found, least, judged
@@ -187,8 +186,7 @@ def block_links(
     instance: TopologyInstance, seen: Sequence[Sight], known: float, rng: np.random.Generator
 ) -> BlockLinks | None:
     """A search for a job whose blocks look alike under some translations; None for others."""
-    once = sum(group.hop_bytes * len(group.members) for group in instance.allreduce_groups)
-    once += float(instance.traffic_bytes.sum())
+    once = bytes_once(instance)
     for labels in partitions(instance):
         block = block_of(instance, labels)
         if block is None or instance.optics != "one_way":

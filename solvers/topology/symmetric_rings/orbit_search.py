@@ -14,7 +14,7 @@ Choice = tuple[tuple[int, int], ...]
 """Orbit and element of every link."""
 
 # Rounds of columns and kicks of each ring: of a trial, and of the best links.
-_TRIAL, _FINAL = (8, 5), (60, 50)
+TRIAL, FINAL = (8, 5), (60, 50)
 _HOPELESS = 1.0005
 """Load, in that of the links before, above which a trial ends."""
 _NEAR = 1.01
@@ -69,7 +69,7 @@ class OrbitSearch:
         if load <= self._least:
             self._begin, self._least = chosen, load
         if program is not None and np.isfinite(load) and near and load > self.enough:
-            load = min(load, program.solve(*_FINAL, self.enough, np.inf))
+            load = min(load, program.solve(*FINAL, self.enough, np.inf))
         return program, load
 
     def _begun(self) -> Choice:
@@ -126,7 +126,7 @@ class OrbitSearch:
         if not chosen or (len(set(chosen)) < len(chosen) and not self.orbits.sight.instance.parallel_links):
             return np.inf, None
         program = OrbitProgram(self.orbits, np.array(chosen, dtype=np.int64))
-        return program.solve(*_TRIAL, self.enough, hopeless), program
+        return program.solve(*TRIAL, self.enough, hopeless), program
 
 
 def best_orbits(searches: Sequence[OrbitSearch], trials: int) -> tuple[OrbitProgram | None, float, int]:
