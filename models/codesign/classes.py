@@ -1,5 +1,6 @@
 """Choices of strategies by what they send: all that may take less than some time, those that send the same as one."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,10 +37,11 @@ class SentAlike(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """(k, figures) bytes and (k,) seconds of ways to choose for some layers."""
+    """(k, figures) bytes of ways to choose for some layers, with their least seconds and bytes of memory."""
 
     figures: Floats
     seconds: Floats
+    memory: Floats
 
 
 def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[SentAlike] | None:
@@ -53,8 +55,9 @@ def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[
 
     as in :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound`. Going from the inputs to the
     outputs, ways that make the same bytes are one, and those are left out which are too slow even with the best for all
-    other layers (dynamic programming; the least of the others is known from a pass in either direction). Memory is
-    left out of account, so that these are more than the choices that fit.
+    other layers (dynamic programming; the least of the others is known from a pass in either direction), or take too
+    much memory with the leanest. Of ways that make the same bytes the least time and the least memory are kept, which
+    may be of two, so that these may be more than the choices that fit.
 
     Parameters
     ----------
@@ -104,6 +107,11 @@ class _Tree:
         self.inputs: list[list[tuple[int, int]]] = [[] for _ in layers]
         for edge, (source, target) in enumerate(self.instance.edges):
             self.inputs[target].append((source, edge))
+        self.memory = [
+            tables.memory_bytes[layer] * [float(weights[servers].sum()) for servers in tables.runs_on[layer]]
+            for layer in layers
+        ]
+        self.limit = self.instance.device.memory_bytes or math.inf
         self.ends = set(layers) - {source for source, _ in self.instance.edges}
         self._pass_both_ways()
 
@@ -117,11 +125,16 @@ class _Tree:
         return rows
 
     def _pass_both_ways(self) -> None:
-        """``until``: the least of a layer and those before it, ``rest``: of all others, by the layer's strategy."""
+        """``until``: the least of a layer and those before it, ``rest``: of all others, by the layer's strategy.
+
+        ``lean``: the least memory of a layer and those before it.
+        """
         order = self.instance.order
         self.until: dict[int, Floats] = {}
+        self.lean: dict[int, float] = {}
         for layer in order:
             self.until[layer] = self.own[layer] + sum(self._before(layer))
+            self.lean[layer] = float(self.memory[layer].min()) + sum(self.lean[i] for i, _ in self.inputs[layer])
         of_ends = {layer: float(self.until[layer].min()) for layer in self.ends}
         self.least_s = sum(of_ends.values())
         self.rest = {layer: np.full(len(self.own[layer]), self.least_s - own) for layer, own in of_ends.items()}
@@ -137,25 +150,29 @@ class _Tree:
 
     def classes(self, most_s: float, most: int) -> list[SentAlike] | None:
         """See :func:`classes_below`."""
-        limit = most_s * (1 + BOUND_MARGIN)
+        limit, memory = most_s * (1 + BOUND_MARGIN), self.limit * (1 + BOUND_MARGIN)
         ways: dict[int, list[_Found]] = {}
-        whole = _Found(np.zeros((1, len(self.hop_s))), np.zeros(1))
-        left = self.least_s
+        whole = _Found(np.zeros((1, len(self.hop_s))), np.zeros(1), np.zeros(1))
+        left, lean = self.least_s, sum(self.lean[layer] for layer in self.ends)
+        room = memory - lean
         for layer in self.instance.order:
             before = self._before(layer)
             ways[layer] = []
             for a in range(self.tables.sizes[layer]):
-                found = _Found(self.figures[layer][[a]], self.own[layer][[a]])
+                found = _Found(self.figures[layer][[a]], self.own[layer][[a]], self.memory[layer][[a]])
                 others = float(self.rest[layer][a]) + sum(float(each[a]) for each in before)
+                beside = room + float(self.memory[layer].min())
                 for (source, edge), least in zip(self.inputs[layer], before, strict=True):
                     others -= float(least[a])
-                    found = _joined(found, self._moved(ways[source], edge, a), limit - others, most)
+                    beside += self.lean[source]
+                    found = _joined(found, self._moved(ways[source], edge, a), limit - others, beside, most)
                     if len(found.seconds) > most:
                         return None
-                ways[layer].append(_within(found, limit - float(self.rest[layer][a])))
+                ways[layer].append(_within(found, limit - float(self.rest[layer][a]), room + self.lean[layer]))
             if layer in self.ends:
                 left -= float(self.until[layer].min())
-                whole = _joined(whole, _together(ways[layer]), limit - left, most)
+                lean -= self.lean[layer]
+                whole = _joined(whole, _together(ways[layer]), limit - left, memory - lean, most)
         if len(whole.seconds) > most:
             return None
         compute = np.maximum(whole.seconds - whole.figures @ self.hop_s - BOUND_MARGIN * whole.seconds, 0.0)
@@ -169,41 +186,45 @@ class _Tree:
             figures, pattern = each.figures.copy(), int(self.tables.moves[edge][b, a])
             if pattern >= 0:
                 figures[:, self.same[self.sets + pattern]] += self.tables.edge_bytes[edge]
-            found.append(_Found(figures, each.seconds + self.edges[edge][b, a]))
+            found.append(_Found(figures, each.seconds + self.edges[edge][b, a], each.memory))
         return _together(found)
 
 
 def _together(found: Sequence[_Found]) -> _Found:
-    return _Found(np.concatenate([each.figures for each in found]), np.concatenate([each.seconds for each in found]))
+    return _Found(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _within(found: _Found, limit: float) -> _Found:
-    return _Found(found.figures[found.seconds <= limit], found.seconds[found.seconds <= limit])
+def _within(found: _Found, seconds: float, memory: float) -> _Found:
+    few = (found.seconds <= seconds) & (found.memory <= memory)
+    return _Found(found.figures[few], found.seconds[few], found.memory[few])
 
 
-def _joined(one: _Found, other: _Found, limit: float, most: int) -> _Found:
-    """One of each, within the limit and those with the same bytes once; it may stop at more than ``most``."""
-    other = _fastest(other)
+def _joined(one: _Found, other: _Found, seconds: float, memory: float, most: int) -> _Found:
+    """One of each, within the limits and those with the same bytes once; it may stop at more than ``most``."""
+    other = _least(other)
     order = np.argsort(other.seconds, kind="stable")
-    figures, seconds = other.figures[order], other.seconds[order]
-    many = np.searchsorted(seconds, limit - one.seconds, side="right")
-    found = _Found(np.zeros((0, figures.shape[1])), np.zeros(0))
+    other = _Found(other.figures[order], other.seconds[order], other.memory[order])
+    many = np.searchsorted(other.seconds, seconds - one.seconds, side="right").tolist()
+    found = _Found(np.zeros((0, other.figures.shape[1])), np.zeros(0), np.zeros(0))
     for begin in range(0, len(many), _TOGETHER):
         rows = range(begin, min(begin + _TOGETHER, len(many)))
-        parts = [_Found(figures[: many[i]] + one.figures[i], seconds[: many[i]] + one.seconds[i]) for i in rows]
-        found = _fastest(_together([found, *parts]))
+        parts = [_Found(*(mine[i] + each[: many[i]] for mine, each in zip(one, other, strict=True))) for i in rows]
+        found = _least(_within(_together([found, *parts]), seconds, memory))
         if len(found.seconds) > most:
             break
     return found
 
 
-def _fastest(found: _Found) -> _Found:
-    """Of those with the same bytes the one with the least time."""
-    order = np.argsort(found.seconds, kind="stable")
-    figures, seconds = found.figures[order], found.seconds[order]
-    grain = _GRAIN * float(figures.max(initial=0.0)) or 1.0
-    _, first = np.unique(np.round(figures / grain), axis=0, return_index=True)
-    return _Found(figures[first], seconds[first])
+def _least(found: _Found) -> _Found:
+    """Those with the same bytes once, with the least time and the least memory of them."""
+    if not len(found.seconds):
+        return found
+    grain = _GRAIN * float(found.figures.max(initial=0.0)) or 1.0
+    _, first, inverse = np.unique(np.round(found.figures / grain), axis=0, return_index=True, return_inverse=True)
+    least = [np.full(len(first), math.inf) for _ in range(2)]
+    for each, values in zip(least, (found.seconds, found.memory), strict=True):
+        np.minimum.at(each, inverse.ravel(), values)
+    return _Found(found.figures[first], *least)
 
 
 def _first_alike(tables: Tables) -> npt.NDArray[np.int64]:

@@ -55,8 +55,10 @@ def lower_bound(instance: TopologyInstance) -> float:
     return float(instance.iteration_time_s(max(congestion_bounds(instance).values())))
 
 
-def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
+def congestion_bounds(instance: TopologyInstance, enough: float = inf) -> dict[str, float]:
     r"""Bytes that the busiest link carries in any design, by name of the bound.
+
+    Where one is ``enough``, those that take longer are left out: of blocks, and of cells.
 
     Let z be the bytes on the busiest link, d the degree, c_k the hop bytes of all-reduce group k and T the
     model-parallel traffic. Every bound holds for all links, ring orders, shares and routes, because it uses only that
@@ -119,13 +121,13 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
         _multiplicity_bound(instance, view, beside, stages, capacity, max(bounds.values()))
         for view, stages in zip(views[:2], under_way[:2], strict=True)
     )
-    if instance.allreduce_groups:
+    if instance.allreduce_groups and max(bounds.values()) < enough:
         hops = float(all_reduce.sum()) + idle
         traffic = instance.traffic_bytes
         hops += max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, instance.optics == "duplex"))
         bounds["blocks"] = block_bound(instance, hops, capacity, max(bounds.values()))
         bounds["cells"] = bounds["blocks"]
-        for view in _views(traffic, duplex=False):
+        for view in _views(traffic, duplex=False) if bounds["blocks"] < enough else ():
             stages = _bytes_under_way(view, levels)
             rest = float(all_reduce.sum()) + idle + stages[0] + sum(stages[2:])
             bounds["cells"] = cell_bound(instance, view, rest, capacity, bounds["cells"])

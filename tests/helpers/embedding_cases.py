@@ -32,6 +32,7 @@ from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
@@ -81,6 +82,9 @@ NEEDING = {
     ConvexMixing: lambda instance: ConvexMixing(*active(instance)),
     ConvexEdgeWeights: lambda instance: ConvexEdgeWeights(*active(instance)),
     FixedLinks: lambda instance: FixedLinks(cycle(instance)),
+    LinksInBlock: lambda instance: LinksInBlock(
+        float(instance.node_bytes[0].sum()), tuple(s // 3 for s in range(instance.servers))
+    ),
     LinksOut: lambda instance: LinksOut(float(instance.node_bytes[0].sum()), (0,)),
     StrategiesOnLinks: lambda instance: StrategiesOnLinks(cycle(instance)),
     StrategiesOnRoutes: lambda instance: StrategiesOnRoutes(cycle_loads(instance)),

@@ -31,48 +31,21 @@ grows as z falls, so that every smaller z is refuted, too.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
-import numpy.typing as npt
 
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
-from ddlopt.models.topology.block_bound import Labels, partitions
+from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.cells import Cell, Ports, least_cost, ports_of
+from ddlopt.models.topology.relays.block import Block, block_of
+from ddlopt.models.topology.relays.cells import Ports, least_cost, ports_of
 from ddlopt.models.topology.relays.digraphs import Arc, DigraphSearch, Wanted
 
-_MOST_SERVERS = 8
-"""Of a block: of nine there are too many digraphs."""
 _FEW = 4
 """Members up to which each order of a ring is a case of its own, so that its links are there from the beginning."""
 _STEPS = 600_000
 """Of the searches for digraphs, some seconds; where they do not end, nothing is refuted."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """What one of the blocks has to send; servers are numbered within it.
-
-    Parameters
-    ----------
-    servers, blocks, degree : int
-        In a block, how many blocks, and links of each server.
-    cells : tuple of (servers, Cell)
-        Every server is in one.
-    inner : tuple of (members, bytes)
-        Groups in the block, with bytes of each hop.
-    piece : float
-        Traffic of each pair.
-    """
-
-    servers: int
-    blocks: int
-    degree: int
-    cells: tuple[tuple[tuple[int, ...], Cell], ...]
-    inner: tuple[tuple[tuple[int, ...], float], ...]
-    piece: float
 
 
 def relay_bound(instance: TopologyInstance, known: float) -> float:
@@ -85,7 +58,7 @@ def relay_bound(instance: TopologyInstance, known: float) -> float:
     for labels in partitions(instance):
         block = block_of(instance, labels)
         search = DigraphSearch(_STEPS)
-        while block is not None and not search.exhausted:
+        while block is not None and block.even and not search.exhausted:
             detours = (capacity * known - once) / (block.blocks * block.piece)
             aim = (once + (np.floor(detours + WHOLE_TOL) + 1) * block.blocks * block.piece) / capacity
             load = float(aim) * (1 - BOUND_MARGIN)
@@ -171,52 +144,3 @@ def digraphs_for(block: Block, chosen: Sequence[Ports], left: float) -> Iterator
     for rounds in product(*orders):
         hops = {(u, v) for each in rounds for u, v in zip(each, (*each[1:], each[0]), strict=True)}
         yield Wanted(outward, inward, frozenset(arcs | hops), relayed, rings, missing)
-
-
-def block_of(instance: TopologyInstance, labels: Labels) -> Block | None:
-    """The block of a partition; None where blocks are not alike, or the bound does not know such traffic."""
-    servers = [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
-    k = len(servers[0])
-    if not 2 < k <= _MOST_SERVERS or len(servers) < 2 or any(len(each) != k for each in servers):
-        return None
-    blocks = [instance.traffic_bytes[np.ix_(each, each)] for each in servers]
-    pieces = blocks[0][~np.eye(k, dtype=bool)]
-    alike = all(np.array_equal(each, blocks[0]) for each in blocks)
-    elsewhere = float(instance.traffic_bytes[labels[:, None] != labels].sum())
-    if not alike or elsewhere > 0 or not pieces.min() > 0 or np.ptp(pieces) > 0:
-        return None
-    found = [_sent(instance, labels, number, each) for number, each in enumerate(servers)]
-    if found[0] is None or any(each != found[0] for each in found):
-        return None
-    cells, inner = found[0]
-    return Block(k, len(servers), instance.degree, cells, inner, float(pieces[0]))
-
-
-_Sent = tuple[tuple[tuple[tuple[int, ...], Cell], ...], tuple[tuple[tuple[int, ...], float], ...]]
-
-
-def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.NDArray[np.int64]) -> _Sent | None:
-    """Cells and inner groups of a block; None where classes of cells are not disjoint."""
-    place = {server: u for u, server in enumerate(servers.tolist())}
-    inner: list[tuple[tuple[int, ...], float]] = []
-    meeting: list[tuple[tuple[int, ...], float, frozenset[int]]] = []
-    for group in instance.allreduce_groups:
-        members = tuple(place[m] for m in group.members if m in place)
-        if len(members) == len(group.members):
-            inner.append((members, group.hop_bytes))
-        elif 0 < len(members) <= 2:
-            meeting.append((members, group.hop_bytes, frozenset(group.members)))
-    of_server: dict[int, tuple[int, ...]] = {}
-    for members, _, _ in sorted(meeting, key=lambda each: (-len(each[0]), each[0])):
-        if all(of_server.get(u, members) == members for u in members):
-            of_server.update(dict.fromkeys(members, members))
-    sums: dict[tuple[int, ...], list[float]] = {of_server.get(u, (u,)): [] for u in range(len(servers))}
-    cells, classes = [], []
-    for cell in sums:
-        own = tuple(sum(ring for members, ring, _ in meeting if members == (u,)) for u in cell)
-        shared = sum(ring for members, ring, _ in meeting if members == cell and len(cell) == 2)
-        cells.append((cell, Cell(own, shared)))
-        classes.append(frozenset().union(*(all_ for members, _, all_ in meeting if set(members) <= set(cell))))
-    if sum(len(each) for each in classes) > len(frozenset().union(*classes)):
-        return None
-    return tuple(sorted(cells)), tuple(sorted(inner))

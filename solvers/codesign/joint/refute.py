@@ -1,6 +1,7 @@
 """A bound by all choices of strategies that come into question: each is refuted by whole links, or holds it down."""
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -13,7 +14,9 @@ from ddlopt.models.codesign.one_block import blocks_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
+from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
@@ -21,28 +24,38 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 
-_MOST_CLASSES = 1000
+_MOST_CLASSES = 2000
 """Of choices; refuting one takes seconds, and of many that are alike there are far more soon."""
+_MOST_SERVERS = 16
+"""Up to so many servers links out of some or all of them are asked for, with routes to all others."""
 _BLOCK_SERVERS = 4
 """Up to so many servers have whole links before all have: it takes a second, and mostly that is enough."""
 _FIRST = {"mip_max_improving_sols": 1}
 """Any solution says that the load is not refuted."""
 
 
+def refutable(job: TopologyInstance | None) -> bool:
+    """Whether there is a test for jobs such as this one: they are small, or blocks of servers look alike."""
+    return job is not None and (job.servers <= _MOST_SERVERS or any(_in_blocks(job, math.inf)))
+
+
 def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clock: Clock) -> float:
     """Seconds that no plan gets below, at most ``target_s``; 0 where there are too many choices.
 
     Those that may take less (:func:`.classes_below`) have a topology problem each, and a combinatorial bound for it.
-    The one of least bound comes first: if no design has the load with which it takes ``target_s``
-    (:class:`~ddlopt.models.topology.formulations.links_out.LinksOut`, first with the links of one block of servers,
-    then with all), it is none of interest; otherwise, or if the time is up, its bound is that for all.
+    The one of least bound comes first: if no design has the load with which it takes ``target_s``, it is none of
+    interest; otherwise, or if the time is up, its bound is that for all. What is asked are links in a block of servers
+    (:class:`~ddlopt.models.topology.formulations.links_in_block.LinksInBlock`), and up to 16 servers those out of a
+    block, and of all (:class:`~ddlopt.models.topology.formulations.links_out.LinksOut`).
     """
     classes = classes_below(instance, target_s, _MOST_CLASSES)
     if classes is None:
         return 0.0
     left: list[tuple[float, int, TopologyInstance | None]] = []
     for place, each in enumerate(classes):
-        bound_s, job = _closed_form(instance, each)
+        if clock.expired:
+            return 0.0
+        bound_s, job = _closed_form(instance, each, target_s)
         if bound_s < target_s:
             left.append((bound_s, place, job))
     heapq.heapify(left)
@@ -50,26 +63,32 @@ def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clo
         bound_s, _, job = left[0]
         if job is None or clock.expired:
             return bound_s
-        load = (target_s - job.compute_s) * job.link_bandwidth_bytes_per_s * (1 + SOLVER_TOL)
-        if not _refuted(instance, job, load, seed, clock):
+        if not _refuted(instance, job, _load(job, target_s) * (1 + SOLVER_TOL), seed, clock):
             return bound_s
         heapq.heappop(left)
     return target_s
 
 
-def _closed_form(instance: CodesignInstance, sent: SentAlike) -> tuple[float, TopologyInstance | None]:
+def _closed_form(instance: CodesignInstance, sent: SentAlike, target_s: float) -> tuple[float, TopologyInstance | None]:
     job = job_sending(instance, *sent)
     try:
-        load = 0.0 if job is None else max(congestion_bounds(job).values())
+        load = 0.0 if job is None else max(congestion_bounds(job, _load(job, target_s)).values())
     except InfeasibleError:
         load = math.inf
     return instance.iteration_time_s(sent.compute_s, load), job
 
 
+def _load(job: TopologyInstance, time_s: float) -> float:
+    """Bytes on the busiest link of an iteration that takes so long."""
+    return (time_s - job.compute_s) * job.link_bandwidth_bytes_per_s
+
+
 def _refuted(instance: CodesignInstance, job: TopologyInstance, load: float, seed: int, clock: Clock) -> bool:
     """Whether no design has so few bytes on its busiest link."""
-    for servers in _some_servers(instance, job):
-        model = build_model(job.family, LinksOut(load, servers), job)
+    programs: Iterator[LinksInBlock | LinksOut]
+    programs = itertools.chain(_in_blocks(job, load), _out_of_some(instance, job, load))
+    for program in programs:
+        model = build_model(job.family, program, job)
         limits = Limits(None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3))
         with clock.lending_ctrl_c():
             outcome = Highs(_FIRST).solve(model, limits, seed)
@@ -77,6 +96,19 @@ def _refuted(instance: CodesignInstance, job: TopologyInstance, load: float, see
         if outcome.status is Status.INFEASIBLE or clock.expired:
             return outcome.status is Status.INFEASIBLE
     return False
+
+
+def _in_blocks(job: TopologyInstance, load: float) -> Iterator[LinksInBlock]:
+    """Programs for all blocks that look alike, large ones first."""
+    for labels in sorted(partitions(job), key=lambda labels: int(labels.max())):
+        program = LinksInBlock(load, tuple(labels.tolist()))
+        if program.refuses(job) is None:
+            yield program
+
+
+def _out_of_some(instance: CodesignInstance, job: TopologyInstance, load: float) -> Iterator[LinksOut]:
+    if job.servers <= _MOST_SERVERS:
+        yield from (LinksOut(load, servers) for servers in _some_servers(instance, job))
 
 
 def _some_servers(instance: CodesignInstance, job: TopologyInstance) -> Iterator[tuple[int, ...]]:

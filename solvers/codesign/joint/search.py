@@ -22,7 +22,7 @@ from ddlopt.solvers.codesign.joint.candidate import Candidate, assumed_loads, se
 from ddlopt.solvers.codesign.joint.descent import Step, descend
 from ddlopt.solvers.codesign.joint.estimate import Estimate
 from ddlopt.solvers.codesign.joint.master import Choices, Master, Proposal
-from ddlopt.solvers.codesign.joint.refute import bound_by_classes
+from ddlopt.solvers.codesign.joint.refute import bound_by_classes, refutable
 from ddlopt.solvers.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -105,13 +105,12 @@ class Search:
     def _open(self) -> None:
         """Begin with the usual strategies, those that prices like, and what an estimate makes of either."""
         self._work_on([self._candidate(self._first_choices())[0]])
+        self._refute(early=True)
         self._solve_without_cuts()
         self._look_alike()
         priced = priced_bound(self.instance)
-        likely = dict.fromkeys([self._first_choices(), self._usual])
-        if math.isfinite(priced.choices_s):
-            likely[priced.choices] = None
-        for place, choices in enumerate(likely):
+        likely = [self._first_choices(), self._usual, *([priced.choices] if math.isfinite(priced.choices_s) else [])]
+        for place, choices in enumerate(dict.fromkeys(likely)):
             for each in (choices, self._improved(choices, self.seed + place)):
                 candidate, new = self._candidate(each)
                 if new and not self.done:
@@ -140,8 +139,12 @@ class Search:
         if self.best is None or self.done:
             return
         if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
-            self._ask({}, Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE), self.best_s, 2.0, _SOLVED_NODES)
-            self._look_into_blocks()
+            limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
+            self._ask({}, limits, self.best_s, 2.0, _SOLVED_NODES)
+            for blocks in self.master.blocks if not self.done else ():
+                asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
+                self._noted(partial(self.master.in_block, *asked))
+        self._refute()
         limits = Limits(self._seconds(1 / 4), max(self._fine_gap, _OPENING_GAP))
         proposal = self._ask({}, limits, self.best_s, _OPENING_DETOUR, _OPENING_NODES)
         if proposal.choices is None or self.done:
@@ -152,14 +155,10 @@ class Search:
         if new and not self.done:
             self._improve_nearby(candidate, fitted=False)
 
-    def _look_into_blocks(self) -> None:
-        """Bounds for all strategies with the links of one block of servers, and of all choices where they are few."""
-        for blocks in self.master.blocks:
-            if not self.done:
-                limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
-                asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
-                self._noted(partial(self.master.in_block, *asked))
-        if not self.done:
+    def _refute(self, early: bool = False) -> None:
+        """A bound by all choices, where few of them come into question; early only where other bounds take longer."""
+        job = None if self.best is None else self.best.job
+        if not self.done and refutable(job) and not (early and provable(job)):
             clock = Clock(Limits(self._seconds(1 / 2), self.clock.gap), None)
             self.floor_s = max(self.floor_s, bound_by_classes(self.instance, self.target_s, self.seed, clock))
             self.clock.interrupted |= clock.interrupted

@@ -2,24 +2,31 @@
 
 A job of blocks that look alike (:mod:`ddlopt.models.topology.relays.bound`) may have as many kinds of links as servers
 in a block have ports. Local search over so many kinds is lost; but a block has few digraphs in which nearly all pairs
-are within two links and which have the rings of its groups. Those that the bound could not exclude are drawn at random.
-Every server then has links to its own place in the next block, for the groups that it has alone of its block; links
-that are left lead one block back, to a server of its cell if it can be: a link there and one back to another place
+are within two links and which have the rings of its groups. Those that the bound could not exclude are drawn at random,
+after some that a program has found for the least detours
+(:class:`~ddlopt.models.topology.formulations.links_in_block.LinksInBlock`), which knows second links. Every
+server then has links to its own place in the next block, for the groups that it has alone of its block; links that are
+left lead one block back, to a server of its cell if it can be: a link there and one back to another place
 relay for a pair of the block that has no link.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 import numpy as np
 
 from ddlopt.models.tolerances import BOUND_MARGIN, WHOLE_TOL
-from ddlopt.models.topology.block_bound import partitions
+from ddlopt.models.topology.block_bound import Labels, partitions
+from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.bound import Block, block_of, bytes_once, choices_of_ports, digraphs_for
+from ddlopt.models.topology.relays.block import Block, block_of
+from ddlopt.models.topology.relays.bound import bytes_once, choices_of_ports, digraphs_for
 from ddlopt.models.topology.relays.cells import Ports
 from ddlopt.models.topology.relays.digraphs import DigraphSearch, Wanted
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.symmetric_rings.orbit_program import OrbitProgram
 from ddlopt.solvers.topology.symmetric_rings.orbit_search import FINAL, TRIAL
@@ -34,6 +41,8 @@ _CHEAP = 3.0
 """Power of a random number that says how often cheap cases are drawn."""
 _PATIENCE = 400
 """Searches in vain in a row after which a pair more may be three links apart."""
+_LAYOUTS, _NODES, _MORE = 3, 100, 24
+"""Seeds and nodes of the program for the links of a block, and pieces that it may have above the bound."""
 _HOPELESS, _NEAR = 1.001, 1.002
 """Loads, in that of the best links, above which a trial ends, and up to which it is judged more finely."""
 
@@ -46,13 +55,12 @@ class BlockLinks:
 
     Parameters
     ----------
+    instance : TopologyInstance
+    labels : (n,) array
+        The block of each server.
     block : Block
     orbits : Orbits
         One for each place in a block; translations take blocks to blocks.
-    first : (k,) array
-        The servers of one block, by place.
-    capacity, once : float
-        Links of all servers, and bytes if each hop and each pair took one link.
     known : float
         A bound on the load.
     rng : numpy.random.Generator
@@ -60,16 +68,16 @@ class BlockLinks:
 
     def __init__(
         self,
+        instance: TopologyInstance,
+        labels: Labels,
         block: Block,
         orbits: Orbits,
-        first: Ints,
-        capacity: int,
-        once: float,
         known: float,
         rng: np.random.Generator,
     ) -> None:
-        self.block, self.orbits, self.first, self.rng = block, orbits, first, rng
-        self._capacity, self._once = capacity, once
+        self.instance, self.labels, self.block, self.orbits, self.rng = instance, labels, block, orbits, rng
+        self.first = np.flatnonzero(labels == 0)
+        self._capacity, self._once = capacity, once = instance.servers * instance.degree, bytes_once(instance)
         pieces = block.blocks * block.piece
         self._detours = math.ceil((capacity * known - once) / pieces - WHOLE_TOL)
         self._pieces, self._vain = pieces, 0
@@ -79,7 +87,7 @@ class BlockLinks:
     def best(self, clock: Clock, trials: int, enough: float, least: float) -> tuple[OrbitProgram | None, float, int]:
         """The best program with a load below ``least``, its load, and how many were judged."""
         found, judged = None, 0
-        for links in self.drawn():
+        for links in chain(self.laid_out(clock), self.drawn()):
             if judged >= trials or clock.expired or least <= enough:
                 break
             judged += 1
@@ -90,6 +98,37 @@ class BlockLinks:
             if load < least:
                 found, least = program, load
         return found, least, judged
+
+    def laid_out(self, clock: Clock) -> Iterator[Links]:
+        """Links of the least detours, where rings in the block fill more than a link of a server: it is quick there."""
+        rings = [sum(ring for members, ring in self.block.inner if u in members) for u in range(self.block.servers)]
+        if max(rings) <= self._once / self._capacity:
+            return
+        for more in range(_MORE):
+            load = (self._once + (self._detours + more) * self._pieces) / self._capacity * (1 + BOUND_MARGIN)
+            program, found = LinksInBlock(load, tuple(self.labels.tolist()), closed=True), False
+            for seed in self.rng.integers(2**31, size=_LAYOUTS).tolist():
+                model = build_model(self.instance.family, program, self.instance)
+                limits = Limits(None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3))
+                outcome = Highs({"mip_max_nodes": _NODES}).solve(model, limits, seed)
+                if outcome.objective is None:
+                    break
+                found = True
+                yield self._with_ends(program.read(model.topology, self.instance))
+            if found or outcome.status is not Status.INFEASIBLE:
+                return
+
+    def _with_ends(self, counts: Iterable[tuple[int, int, int]]) -> Links:
+        """Links as of :meth:`LinksInBlock.read`, those over the edge of the block joined."""
+        out, into, inside = [0] * self.block.servers, [0] * self.block.servers, []
+        for u, v, count in counts:
+            if u < 0:
+                into[v] = count
+            elif u == v:
+                out[u] = count
+            else:
+                inside += [(u, v, 0)] * count
+        return inside + self._between(out, into, out)
 
     def drawn(self) -> Iterator[Links]:
         """Links, without end; those of few hops first."""
@@ -125,7 +164,12 @@ class BlockLinks:
             return None
         k = self.block.servers
         inside = [(u, v, 0) for u in range(k) for v in range(k) if heads[u] >> v & 1]
-        return inside + self._between(chosen)
+        out, into, needed = [0] * k, [0] * k, [0] * k
+        for (servers, cell), ports in zip(self.block.cells, chosen, strict=True):
+            for place, u in enumerate(servers):
+                out[u], into[u] = ports.outward[place], ports.inward[place]
+                needed[u] = math.ceil(cell.own[place] / self._load - WHOLE_TOL)
+        return inside + self._between(out, into, needed)
 
     def _digraph(self, wanted: Wanted) -> tuple[int, ...] | None:
         """One of those wanted: the first one that is met with vertices in a random order."""
@@ -148,22 +192,18 @@ class BlockLinks:
         back = [name[old] for old in range(len(order))]
         return tuple(renamed(heads[new], back) for new in back)
 
-    def _between(self, chosen: Sequence[Ports]) -> Links:
-        """Links out of the block: to the same place for the groups of one server, and what is left within cells."""
-        links: Links = []
-        out, into = [0] * self.block.servers, [0] * self.block.servers
-        for (servers, cell), ports in zip(self.block.cells, chosen, strict=True):
-            for place, u in enumerate(servers):
-                needed = math.ceil(cell.own[place] / self._load - WHOLE_TOL)
-                loops = min(needed, ports.outward[place], ports.inward[place])
-                links += [(u, u, 1)] * loops
-                out[u], into[u] = ports.outward[place] - loops, ports.inward[place] - loops
+    def _between(self, out: Sequence[int], into: Sequence[int], own: Sequence[int]) -> Links:
+        """So many links out of the block: ``own`` of them to the same place, and what is left within cells first."""
+        loops = [min(each) for each in zip(out, into, own, strict=True)]
+        links = [(u, u, 1) for u, count in enumerate(loops) for _ in range(count)]
+        left, room = (np.subtract(each, loops).tolist() for each in (out, into))
+        for servers, _ in self.block.cells:
             for u, v in self._shuffled([(u, v) for u in servers for v in servers if u != v]):
-                pairs = min(out[u], into[v])
+                pairs = min(left[u], room[v])
                 links += [(u, v, -1)] * pairs
-                out[u], into[v] = out[u] - pairs, into[v] - pairs
-        tails = [u for u, count in enumerate(out) for _ in range(count)]
-        heads = [v for v, count in enumerate(into) for _ in range(count)]
+                left[u], room[v] = left[u] - pairs, room[v] - pairs
+        tails = [u for u, count in enumerate(left) for _ in range(count)]
+        heads = [v for v, count in enumerate(room) for _ in range(count)]
         return links + [(u, heads[place], -1) for u, place in zip(tails, self.rng.permutation(len(heads)), strict=True)]
 
     def _shuffled(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -186,10 +226,9 @@ def block_links(
     instance: TopologyInstance, seen: Sequence[Sight], known: float, rng: np.random.Generator
 ) -> BlockLinks | None:
     """A search for a job whose blocks look alike under some translations; None for others."""
-    once = bytes_once(instance)
     for labels in partitions(instance):
         block = block_of(instance, labels)
-        if block is None or instance.optics != "one_way":
+        if block is None or not block.even or instance.optics != "one_way":
             continue
         places = [np.flatnonzero(labels == label) for label in range(block.blocks)]
         found = [
@@ -200,5 +239,5 @@ def block_links(
         ]
         if found:
             longest = max(found, key=lambda orbits: orbits.group.element_orders[orbits.moves].max())
-            return BlockLinks(block, longest, places[0], instance.servers * instance.degree, once, known, rng)
+            return BlockLinks(instance, labels, block, longest, known, rng)
     return None

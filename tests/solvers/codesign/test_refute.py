@@ -31,8 +31,8 @@ def test_no_plan_is_refuted(seed, above):
         assert bound <= best * min(1.0, above) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("name", ["tiny-drawn-n5-d2", "tiny-tables-n4-d2"])
-def test_all_choices_of_little_time_are_of_a_class(name):
+@pytest.mark.parametrize("name", ["tiny-drawn-n5-d2", "tiny-tables-n4-d2", "tiny-memory-n4-d2"])
+def test_all_choices_of_little_time_that_fit_are_of_a_class(name):
     instance = instances.load(f"codesign/{name}")
     tables, most = tables_of(instance), 1.02 * instances.record(f"codesign/{name}").found.objective
     classes = classes_below(instance, most, 10**6)
@@ -40,7 +40,7 @@ def test_all_choices_of_little_time_are_of_a_class(name):
     units = [pattern.unit.toarray().round(12).tobytes() for pattern in tables.patterns]
     first = [units.index(unit) for unit in units]
     met = 0
-    for choices in itertools.product(*map(range, tables.sizes)):
+    for choices in filter(tables.fits, itertools.product(*map(range, tables.sizes))):
         reduced, moved = tables.bytes_of(choices)
         compute_s, load = tables.compute_of(choices), demand_of(tables).least_bytes(np.concatenate([reduced, moved]))
         if instance.iteration_time_s(compute_s, load) <= most:
@@ -51,6 +51,13 @@ def test_all_choices_of_little_time_are_of_a_class(name):
                 for each in classes
             )
     assert met
+
+
+def test_choices_that_take_too_much_memory_are_of_no_class():
+    instance = instances.load("codesign/tiny-memory-n4-d2")
+    most = 1.02 * instances.record("codesign/tiny-memory-n4-d2").found.objective
+    roomy = instance.model_copy(update={"device": instance.device.model_copy(update={"memory_bytes": None})})
+    assert len(classes_below(instance, most, 10**6)) < len(classes_below(roomy, most, 10**6))
 
 
 def test_too_many_classes_are_none():

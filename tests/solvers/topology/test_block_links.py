@@ -59,3 +59,19 @@ def test_a_job_with_eight_ports_is_solved_from_nothing():
     assert load <= bound * 1.001
     design = balance_of(program).design()
     assert evaluate(job, design).objective == pytest.approx(job.iteration_time_s(load), rel=1e-6)
+
+
+@pytest.mark.slow
+def test_second_links_come_from_a_program():
+    """``candle-n128-d8``: a block takes 76 hops for its 56 pairs, as servers of a cell have two links."""
+    job = _job("candle-n128-d8")
+    seed_kernels(0)
+    search, bound = _search(job, 0)
+    for links in search.laid_out(Clock(Limits(), None)):
+        out, into = Counter(u for u, _, _ in links), Counter(v for _, v, _ in links)
+        assert set(out.values()) == set(into.values()) == {job.degree}
+        assert max(Counter(links).values()) > 1
+    search, bound = _search(job, 0)
+    program, load, _ = search.best(Clock(Limits(120), None), 3, bound, np.inf)
+    assert load <= bound * 1.003
+    assert evaluate(job, balance_of(program).design()).objective == pytest.approx(job.iteration_time_s(load), rel=1e-6)
