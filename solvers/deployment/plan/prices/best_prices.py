@@ -23,6 +23,8 @@ Bools = npt.NDArray[np.bool_]
 
 _NEW = 3
 """Rows of a plan that are added in a turn."""
+_NEW_TIED = 1
+"""The same of those that say nothing of many other plans."""
 _MUCH = 0.01
 """Of a mixture: a plan that has so much of it is looked at again for its largest rows."""
 _CLOSE = 1e-4
@@ -82,6 +84,7 @@ class BestPrices:
             size_bytes=samples.size_bytes,
             sync_s=samples.sync_s,
             back_s=samples.back_s,
+            first=samples.first,
         )
         self.buckets = buckets(figures)
         self._cost = np.zeros((len(figures.counts), int(figures.counts.max())))
@@ -175,10 +178,13 @@ class BestPrices:
 
     def _add_rows(self, of_plan: OfPlan, most: int | None) -> int:
         before = len(self._rows)
+        tied, counts = self.figures.samples.tied, [0, 0]
         for value_s, row in of_plan.largest():
-            if most is not None and (value_s <= self.bound_s or len(self._rows) == before + most):
+            kind = int(tied[list(row.ways)].any())
+            if most is not None and value_s <= self.bound_s:
                 break
-            if row not in self._rows:
+            if row not in self._rows and (most is None or counts[kind] < (most, _NEW_TIED)[kind]):
+                counts[kind] += 1
                 self._rows[row] = counted(weights_of(self.figures, row))
         new = list(self._rows.values())[before:]
         for values, flat_s in zip(self._values, self._flat_s, strict=True):

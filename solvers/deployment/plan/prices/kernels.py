@@ -26,9 +26,9 @@ class Weights(NamedTuple):
     delay : (pairs,)
     carried, lone_carried : (pairs, links)
         The second where the reader is not copied.
-    sample, sync : (operators, samples)
-        The replica that has a sample, and what its gradient takes after it.
-    passed : (pairs, samples)
+    sample, sync : (operators, sets + device groups)
+        A replica that has a sample of the set, or some one replica, and what its gradient takes after it.
+    passed : (pairs, ways)
     back : (operators, links)
         Sums of gradients from servers.
     """
@@ -68,6 +68,7 @@ class Figures(NamedTuple):
     size_bytes: Floats
     sync_s: Floats
     back_s: Floats
+    first: Ints
 
 
 class Buckets(NamedTuple):
@@ -105,8 +106,8 @@ class Buckets(NamedTuple):
 _WEIGHTS = "record(Weights, f8[:, ::1], f8[:, ::1], f8[::1], f8[::1]" + ", f8[:, ::1]" * 6 + ")"
 _FIGURES = (
     "record(Figures, i8[::1], i8[::1], i8[:, ::1], i8[:, ::1], i8[:, ::1], f8[:, ::1], f8[:, :, ::1], i8[:, ::1],"
-    " f8[:, :, ::1], f8[:, :, :, ::1], i8[:, ::1], f8[:, :, ::1], f8[:, :, ::1], f8[:, :, ::1], f8[::1],"
-    " f8[:, :, ::1], f8[:, :, ::1])"
+    " f8[:, :, ::1], f8[:, :, :, ::1], i8[:, ::1], f8[:, :, ::1], f8[:, :, ::1], f8[:, :, ::1], f8[:, ::1],"
+    " f8[:, :, ::1], f8[:, :, ::1], i8[::1])"
 )
 _BUCKETS = "record(Buckets" + ", i8[::1]" * 13 + ")"
 
@@ -124,12 +125,12 @@ def weigh(
 ) -> None:
     """Costs (groups, choices) of the choices that are left, infinite for others; of two neighbours into ``tables``."""
     operators, _, columns = figures.load_s.shape
-    links, seats, samples = weights.carried.shape[1], figures.delay_s.shape[1], weights.sample.shape[1]
+    links, seats = weights.carried.shape[1], figures.delay_s.shape[1]
+    sets, ways = weights.sample.shape[1], weights.passed.shape[1]
     for group in range(len(cost)):
         for c in range(cost.shape[1]):
             cost[group, c] = 0.0 if left[group, c] else np.inf
     tables[:] = 0.0
-    counted = np.empty(max(columns, samples), np.int64)
     for place in range(operators):
         group = figures.group[place]
         for c in range(figures.counts[group]):
@@ -144,7 +145,7 @@ def weigh(
             if weights.back[place, q] != 0.0:
                 for c in range(figures.counts[group]):
                     cost[group, c] += weights.back[place, q] * figures.back_s[place, c, q]
-        for k in range(samples):
+        for k in range(sets):
             sample, sync = weights.sample[place, k], weights.sync[place, k]
             if sample != 0.0 or sync != 0.0:
                 for c in range(figures.counts[group]):
@@ -153,39 +154,37 @@ def weigh(
     between, lies = np.empty((seats, seats)), np.empty((2, seats), np.bool_)
     for pair in range(len(figures.pairs)):
         maker, reader = figures.pairs[pair, 0], figures.pairs[pair, 1]
-        carries, passes = 0, 0
-        for k in range(samples):
-            if weights.passed[pair, k] != 0.0:
-                counted[passes] = k
-                passes += 1
-        for k in range(links):
-            if weights.carried[pair, k] != 0.0 or weights.lone_carried[pair, k] != 0.0:
-                carries += 1
-        if weights.delay[pair] == 0.0 and carries == 0 and passes == 0:
-            continue
         one, other = figures.group[maker], figures.group[reader]
-        fixed = 1.0 if figures.size_bytes[pair] > 0.0 else 0.0
         lies[:] = False
         for c in range(figures.counts[one]):
             lies[0, figures.seat[maker, c]] |= left[one, c]
         for c in range(figures.counts[other]):
             lies[1, figures.seat[reader, c]] |= left[other, c]
-        for a in range(seats):
-            for b in range(seats):
-                if not (lies[0, a] and lies[1, b]):
-                    continue
-                sum_s = weights.delay[pair] * figures.delay_s[pair, a, b]
-                if carries > 0:
-                    lone = 1 - figures.copies[reader, b]
-                    for k in range(links):
-                        here = weights.carried[pair, k] + weights.lone_carried[pair, k] * lone
-                        sum_s += here * figures.carried_s[pair, k, a, b]
-                x, y = figures.kind[maker, a], figures.kind[reader, b]
-                for i in range(passes):
-                    k = counted[i]
-                    each_s = figures.per_byte_s[k, x, y] * figures.size_bytes[pair] + figures.fixed_s[k, x, y] * fixed
-                    sum_s += weights.passed[pair, k] * each_s
-                between[a, b] = sum_s
+        between[:], any_s = weights.delay[pair] * figures.delay_s[pair], weights.delay[pair] != 0.0
+        for k in range(links):
+            carried, lone = weights.carried[pair, k], weights.lone_carried[pair, k]
+            if carried == 0.0 and lone == 0.0:
+                continue
+            any_s = True
+            for a in range(seats):
+                if lies[0, a]:
+                    for b in range(seats):
+                        here = carried + lone * (1 - figures.copies[reader, b])
+                        between[a, b] += here * figures.carried_s[pair, k, a, b]
+        for k in range(ways):
+            weight, size_bytes = weights.passed[pair, k], figures.size_bytes[figures.first[k], pair]
+            if weight == 0.0 or size_bytes == 0.0:
+                continue
+            any_s = True
+            for a in range(seats):
+                if lies[0, a]:
+                    x = figures.kind[maker, a]
+                    for b in range(seats):
+                        y = figures.kind[reader, b]
+                        each_s = figures.per_byte_s[k, x, y] * size_bytes + figures.fixed_s[k, x, y]
+                        between[a, b] += weight * each_s
+        if not any_s:
+            continue
         if one == other:
             for c in range(figures.counts[one]):
                 if left[one, c]:
@@ -194,10 +193,11 @@ def weigh(
         at = table_at[of_pair[pair]]
         step_one, step_other = (1, figures.counts[one]) if turned[pair] else (figures.counts[other], 1)
         for a in range(figures.counts[one]):
-            for b in range(figures.counts[other]):
-                if left[one, a] and left[other, b]:
-                    sum_s = between[figures.seat[maker, a], figures.seat[reader, b]]
-                    tables[at + a * step_one + b * step_other] += sum_s
+            if left[one, a]:
+                for b in range(figures.counts[other]):
+                    if left[other, b]:
+                        sum_s = between[figures.seat[maker, a], figures.seat[reader, b]]
+                        tables[at + a * step_one + b * step_other] += sum_s
 
 
 @kernel(f"f8({_BUCKETS}, i8[::1], f8[:, ::1], f8[::1], i8[::1])")
@@ -264,3 +264,33 @@ def _hand_on(
                 own_s = cost[group, c] * part + tables[at + a * size + c] + tables[at_other + b * size + c]
                 least_s = min(least_s, own_s)
             tables[at_both + b] += least_s
+
+
+@kernel("void(i8[::1], i8[:, ::1], i8[::1], i8[::1], b1[:, ::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])")
+def follow(
+    order: Ints,
+    pairs: Ints,
+    source: Ints,
+    target: Ints,
+    closed: Bools,
+    own_s: Floats,
+    passed_s: Floats,
+    to_s: Floats,
+    via: Ints,
+) -> None:
+    """When all that has a sample of a set ends at least: into ``to_s`` (operators, sets), all 0 before.
+
+    Pairs (pairs, 2) are in the order of their second operators; ``closed`` (pairs, ways) are not used. The pair and the
+    way before are in ``via`` (2, operators, sets), which is left where there are none.
+    """
+    pair = 0
+    for place in order:
+        while pair < len(pairs) and pairs[pair, 1] == place:
+            for way in range(len(source)):
+                there_s = to_s[pairs[pair, 0], source[way]] + passed_s[pair, way]
+                if there_s > to_s[place, target[way]] and not closed[pair, way]:
+                    to_s[place, target[way]] = there_s
+                    via[0, place, target[way]], via[1, place, target[way]] = pair, way
+            pair += 1
+        for own in range(own_s.shape[1]):
+            to_s[place, own] += own_s[place, own]

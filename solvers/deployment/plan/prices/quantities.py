@@ -10,9 +10,10 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance, Tensor
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
 from ddlopt.solvers.deployment.plan.actions import Action
 from ddlopt.solvers.deployment.plan.choices import Choice, Choices
-from ddlopt.solvers.deployment.plan.prices.samples import Samples, drawn, holders, own_s, passed_on
+from ddlopt.solvers.deployment.plan.prices.samples import Samples, drawn, held, least_there, own_s, passed_on
 from ddlopt.solvers.deployment.plan.prices.waits import ServerWay, common_s, ends_s, server_way, stops
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 Bools = npt.NDArray[np.bool_]
 
@@ -102,23 +103,27 @@ def representatives(instance: DeploymentInstance) -> Choices:
     return Choices(instance, True, tuple(found))
 
 
-def quantities(instance: DeploymentInstance) -> Quantities:
-    """Those of :func:`representatives`; where it matters which device of a group it is, the least of all."""
+def quantities(instance: DeploymentInstance, horizon_s: float | None = None) -> Quantities:
+    """Those of :func:`representatives`; where it matters which device of a group it is, the least of all.
+
+    Sums hold for plans whose step takes at most ``horizon_s``, by default that of a plan with the same action for all
+    groups.
+    """
     choices = representatives(instance)
     seats = Seats(choices)
     known = [*seats.numbers]
     singles = [(Replica(device, 0, UNITS),) for device in range(instance.devices)]
     known += [row for row in singles if row not in seats.numbers]
     at, group = instance.device_group_of, np.array([operator.group for operator in instance.operators])
-    kinds = _Kinds(instance, seats, known)
+    kinds = _Kinds(instance, seats, known, _horizon_s(choices) if horizon_s is None else horizon_s)
     counts = np.array([len(own) for own in choices.of_groups])
     operators, machines = len(group), len(instance.device_groups)
     most, common = int(counts.max()), machines + 1 + len(kinds.links)
     columns = common + 2 * machines + 2
     seat, copied = np.zeros((operators, most), np.int64), np.zeros((operators, most), bool)
     least_s, load_s = np.zeros((operators, most)), np.zeros((operators, most, columns))
-    samples, links = kinds.samples, len(kinds.links)
-    sync_s, back_s = np.zeros((operators, most, len(samples))), np.zeros((operators, most, links))
+    sets, links = kinds.sets, len(kinds.links)
+    sync_s, back_s = np.zeros((operators, most, len(sets.member) + machines)), np.zeros((operators, most, links))
     after, own_kinds = _after(instance), []
     counts_in, stop = stops(instance, after)
     for place, operator in enumerate(instance.operators):
@@ -157,12 +162,13 @@ def quantities(instance: DeploymentInstance) -> Quantities:
     for place in range(operators):
         copies[place, seat[place][copied[place]]] = True
     pairs, delay_s, carried_s, size_bytes = kinds.between(own_kinds, copies.shape[1])
-    kind, sample_s = np.zeros(copies.shape, np.int64), np.zeros((*copies.shape, len(samples)))
+    kind, sample_s = np.zeros(copies.shape, np.int64), np.zeros((*copies.shape, len(sets.member) + machines))
     for place, own in enumerate(own_kinds):
         kind[place, : len(own)] = own
         for seat_of, each in enumerate(own):
             row = known[int(kinds.first[each])]
-            sample_s[place, seat_of] = own_s(instance, place, row, samples)
+            sample_s[place, seat_of] = own_s(instance, place, row, sets)
+    ways_of = np.ascontiguousarray(sets.ways)
     return Quantities(
         choices=choices,
         counts=counts,
@@ -178,14 +184,28 @@ def quantities(instance: DeploymentInstance) -> Quantities:
         carried_s=carried_s,
         after=after,
         machines=machines,
-        samples=Samples(kind, sample_s, kinds.sample_per_byte_s, kinds.sample_fixed_s, size_bytes, sync_s, back_s),
+        samples=Samples(
+            kind=kind,
+            own_s=sample_s,
+            per_byte_s=kinds.sample_per_byte_s,
+            fixed_s=kinds.sample_fixed_s,
+            size_bytes=size_bytes,
+            sync_s=sync_s,
+            back_s=back_s,
+            source=ways_of[0],
+            target=ways_of[1],
+            first=ways_of[2],
+            tied=ways_of[1] > ways_of[0],
+        ),
     )
 
 
 class _Kinds:
     """Seats, of which those on one device of a device group are of one kind."""
 
-    def __init__(self, instance: DeploymentInstance, seats: Seats, known: list[tuple[Replica, ...]]) -> None:
+    def __init__(
+        self, instance: DeploymentInstance, seats: Seats, known: list[tuple[Replica, ...]], horizon_s: float
+    ) -> None:
         self.instance = instance
         self.rate, link = ways(instance)
         machines, at = len(instance.device_groups), instance.device_group_of.tolist()
@@ -205,14 +225,14 @@ class _Kinds:
         self._sorted = np.argsort(self.of, kind="stable")
         self._starts = np.searchsorted(self.of[self._sorted], np.arange(len(names)))
         self.first = self._sorted[self._starts]
-        self.samples = drawn(known)
-        of_rows = passed_on(known, entries, self.samples)
+        self.sets = drawn(known, instance.device_group_of)
+        of_rows = passed_on(known, entries, self.sets, horizon_s)
         self.sample_per_byte_s, self.sample_fixed_s = map(self._least, of_rows)
 
     def serve(self, place: int, row: tuple[Replica, ...], way: ServerWay, load_s: Floats) -> tuple[Floats, Floats]:
         """Add the work of links with a gradient on its way through its server.
 
-        Returns the time that the gradient of each sample takes (samples,), and work of links with sums (links,).
+        Returns ``Samples.sync_s`` (sets + device groups,), and work of links with sums (links,).
         """
         size_bytes, latency_s = self.instance.operators[place].gradient_bytes, self.instance.latency_s
         server, first = row[way.server].device, len(self.instance.device_groups) + 1
@@ -226,14 +246,15 @@ class _Kinds:
                     link, time_s = self.links.index(self.link[ends]), size_bytes / self.rate[ends] + latency_s
                     load_s[first + link] += time_s
                     back_s[link] += time_s * (ends[0] == server)
-        return np.where(holders(row, self.samples), own_s[:, None], np.inf).min(axis=0), back_s
+        of_sets = np.where(held(row, self.sets), own_s[:, None], 0.0).max(axis=0)
+        return np.append(of_sets, least_there(row, own_s, self.sets)), back_s
 
     def between(self, kinds: list[Ints], most: int) -> tuple[Ints, Floats, Floats, Floats]:
-        """Pairs of operators, delays between their seats, work of links, and bytes of their largest tensors."""
+        """Pairs of operators, delays between their seats, work of links, and ``Samples.size_bytes``."""
         rank = {place: k for k, place in enumerate(self.instance.order)}
         delays: dict[tuple[int, int], Floats] = {}
         carried: dict[tuple[int, int], Floats] = {}
-        size_bytes: dict[tuple[int, int], float] = {}
+        size_bytes: dict[tuple[int, int], tuple[float, float]] = {}
         for tensor in self.instance.tensors:
             readers = sorted(tensor.consumers, key=rank.__getitem__)
             delay_s, busy_s = self._of(tensor)
@@ -241,7 +262,9 @@ class _Kinds:
                 pair = tensor.producer, reader
                 own = np.ix_(kinds[pair[0]], kinds[pair[1]])
                 delays[pair] = np.maximum(delays[pair], delay_s[own]) if pair in delays else delay_s[own]
-                size_bytes[pair] = max(size_bytes.get(pair, 0.0), tensor.size_bytes)
+                any_bytes, first_bytes = size_bytes.get(pair, (0.0, 0.0))
+                read_bytes = tensor.size_bytes if place == 0 else 0.0
+                size_bytes[pair] = max(any_bytes, tensor.size_bytes), max(first_bytes, read_bytes)
                 work = busy_s[:, kinds[pair[0]]][:, :, kinds[pair[1]]] * (place == 0)
                 carried[pair] = carried[pair] + work if pair in carried else work
         pairs = np.array([*delays], np.int64).reshape(-1, 2)
@@ -250,7 +273,7 @@ class _Kinds:
             size = delays[pair].shape
             all_delays[k, : size[0], : size[1]] = delays[pair]
             all_work[k, :, : size[0], : size[1]] = carried[pair]
-        return pairs, all_delays, all_work, np.array([*size_bytes.values()])
+        return pairs, all_delays, all_work, np.array([*size_bytes.values()]).reshape(-1, 2).T.copy()
 
     def _of(self, tensor: Tensor) -> tuple[Floats, Floats]:
         """Delays (kinds, kinds) and work (links, kinds, kinds)."""
@@ -265,6 +288,14 @@ class _Kinds:
         rows = each[..., self._sorted, :][..., self._sorted]
         found: Floats = np.minimum.reduceat(np.minimum.reduceat(rows, self._starts, axis=-2), self._starts, axis=-1)
         return found
+
+
+def _horizon_s(choices: Choices) -> float:
+    """The least step of all groups with the same action."""
+    actions, groups = choices.actions, choices.instance.groups
+    alike = np.repeat(np.arange(len(actions))[:, None], groups, axis=1)
+    times_s, _ = Simulator(choices.instance, actions).run_all(alike)
+    return float(times_s.min())
 
 
 def _after(instance: DeploymentInstance) -> Bools:

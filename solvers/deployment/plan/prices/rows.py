@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.solvers.deployment.plan.prices.kernels import Weights
+from ddlopt.solvers.deployment.plan.prices.kernels import Weights, follow
 from ddlopt.solvers.deployment.plan.prices.quantities import Quantities
 from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 
@@ -18,9 +18,10 @@ class Row(NamedTuple):
     """Of a resource (a column, or ``NONE``): a path to ``first`` and one from ``last``, where there are these.
 
     ``head`` are the pairs on the path to ``first``, which says what operators are on it; ``tail`` the operators from
-    ``last`` to the end, or none where a column of the resource has the time from there to the end. With a ``sample``
-    the path to ``first`` is that of whatever has this sample of the batch, and what comes after it waits for all
-    samples: gradients and what the channel does with them, or sums from servers.
+    ``last`` to the end, or none where a column of the resource has the time from there to the end. With a set of
+    ``samples`` the path to ``first``, over ``ways``, one for each pair, is that of all that has one of these samples of
+    the batch, and what comes after it waits for all samples: gradients and what the channel does with them, or sums
+    from servers.
     """
 
     resource: int
@@ -28,7 +29,8 @@ class Row(NamedTuple):
     last: int
     head: tuple[int, ...]
     tail: tuple[int, ...]
-    sample: int = NONE
+    samples: int = NONE
+    ways: tuple[int, ...] = ()
 
 
 class Counted(NamedTuple):
@@ -60,7 +62,7 @@ def nothing(figures: Quantities) -> Weights:
     """No weights."""
     operators, columns = len(figures.group), figures.load_s.shape[2]
     machines, links = figures.machines, figures.carried_s.shape[1]
-    pairs, samples = len(figures.pairs), figures.samples.own_s.shape[2]
+    pairs, sets, ways = len(figures.pairs), figures.samples.own_s.shape[2], len(figures.samples.per_byte_s)
     return Weights(
         np.zeros((operators, columns)),
         np.zeros((operators, machines)),
@@ -68,9 +70,9 @@ def nothing(figures: Quantities) -> Weights:
         np.zeros(pairs),
         np.zeros((pairs, links)),
         np.zeros((pairs, links)),
-        np.zeros((operators, samples)),
-        np.zeros((operators, samples)),
-        np.zeros((pairs, samples)),
+        np.zeros((operators, sets)),
+        np.zeros((operators, sets)),
+        np.zeros((pairs, ways)),
         np.zeros((operators, links)),
     )
 
@@ -78,8 +80,8 @@ def nothing(figures: Quantities) -> Weights:
 def weights_of(figures: Quantities, row: Row) -> Weights:
     """What a row counts. Work that is followed by a path is that of replicas which something waits for."""
     found, machines = nothing(figures), figures.machines
-    if row.sample != NONE:
-        _weigh_sample(figures, row, found)
+    if row.samples != NONE:
+        _weigh_samples(figures, row, found)
         return found
     found.delay[list(row.head)] = 1.0
     if row.first != NONE:
@@ -120,11 +122,12 @@ def weights_of(figures: Quantities, row: Row) -> Weights:
     return found
 
 
-def _weigh_sample(figures: Quantities, row: Row, found: Weights) -> None:
-    found.passed[list(row.head), row.sample] = 1.0
-    found.sample[[row.first, *figures.pairs[list(row.head), 0]], row.sample] = 1.0
+def _weigh_samples(figures: Quantities, row: Row, found: Weights) -> None:
+    found.passed[list(row.head), list(row.ways)] = 1.0
+    found.sample[row.first, row.samples] = 1.0
+    found.sample[figures.pairs[list(row.head), 0], figures.samples.source[list(row.ways)]] = 1.0
     if row.resource == NONE:
-        found.sync[row.first, row.sample] = 1.0
+        found.sync[row.first, row.samples] = 1.0
         return
     after = figures.after[row.first].copy()
     after[row.first] = True
@@ -132,13 +135,6 @@ def _weigh_sample(figures: Quantities, row: Row, found: Weights) -> None:
         found.load[after, row.resource] = 1.0
     else:
         found.back[after, row.resource - figures.machines - 1] = 1.0
-
-
-class _Ways(NamedTuple):
-    """Rows of samples (value, resource, first, last, sample), and (operators, samples) the pair before an operator."""
-
-    found: list[tuple[float, int, int, int, int]]
-    via: Ints
 
 
 class OfPlan:
@@ -158,7 +154,8 @@ class OfPlan:
         self.sample_s, self.sync_s = samples.own_s[places, seat], samples.sync_s[places, chosen]
         self.back_s, kind = samples.back_s[places, chosen], samples.kind[places, seat]
         per_byte_s, fixed_s = (each[:, kind[one], kind[other]].T for each in (samples.per_byte_s, samples.fixed_s))
-        self.passed_s = samples.size_bytes[:, None] * per_byte_s + (samples.size_bytes > 0)[:, None] * fixed_s
+        size_bytes = samples.size_bytes[samples.first].T
+        self.passed_s = size_bytes * per_byte_s + (size_bytes > 0) * fixed_s
 
     def value_s(self, weights: Weights) -> float:
         """Of a row, or of a sum of rows."""
@@ -230,12 +227,18 @@ class OfPlan:
                 add(np.where(work_s > 0, to_s[:, None] + work_s + from_s, 0.0), resource, "both")
                 all_s = before.T @ self.lone_s[:, resource] if resource < machines else before_end_s.sum(axis=0)
                 add(np.where(all_s > 0, all_s + from_s, 0.0), resource, "last")
-        ways = self._of_samples(within)
-        every = [*((*each, NONE) for each in found), *ways.found]
-        for value_s, resource, first, last, sample in sorted(every, key=lambda each: -each[0]):
-            head = _head(figures, via if sample == NONE else ways.via[:, sample], first)
+        of_samples = {tied: self._of_samples(within, tied) for tied in (False, True)}
+        every = [*((*each, NONE, False) for each in found)]
+        every += [(*each, tied) for tied, (rows, _) in of_samples.items() for each in rows]
+        for value_s, resource, first, last, samples, tied in sorted(every, key=lambda each: -each[0]):
+            if samples != NONE:
+                head, ways = _way(figures, of_samples[tied][1], first, samples)
+                if tied and not figures.samples.tied[list(ways)].any():
+                    continue
+                yield value_s, Row(resource, first, last, head, (), samples, ways)
+                continue
             tail = () if resource >= figures.common else _tail(onward, last)
-            yield value_s, Row(resource, first, last, head, tail, sample)
+            yield value_s, Row(resource, first, last, _head(figures, via, first), tail)
 
     def _before_end_s(self, link: int, onward: Ints, readers: Floats) -> Floats:
         """(pairs, operators) work of a link that something waits for before it can do an operator.
@@ -246,10 +249,10 @@ class OfPlan:
         found: Floats = np.where(ends, self.carried_s[:, link, None], self.lone_carried_s[:, link, None] * readers)
         return found
 
-    def _of_samples(self, within: Floats) -> _Ways:
-        """The largest rows of paths of samples."""
+    def _of_samples(self, within: Floats, tied: bool) -> tuple[list[tuple[float, int, int, int, int]], Ints]:
+        """The largest rows of paths of samples, and what :meth:`_sample_heads` says."""
         machines = self.figures.machines
-        to_s, via = self._sample_heads()
+        to_s, via = self._sample_heads(tied)
         works = [(NONE, self.sync_s), (machines, (within @ self.load_s[:, machines])[:, None])]
         for link in range(self.back_s.shape[1]):
             work_s = (within @ self.back_s[:, link])[:, None]
@@ -258,24 +261,38 @@ class OfPlan:
         found = []
         for resource, work_s in works:
             values = to_s + work_s
-            first, sample = divmod(int(values.argmax()), to_s.shape[1])
-            found.append((float(values[first, sample]), resource, first, NONE, sample))
-        return _Ways(found, via)
+            first, samples = divmod(int(values.argmax()), to_s.shape[1])
+            found.append((float(values[first, samples]), resource, first, NONE, samples))
+        return found, via
 
-    def _sample_heads(self) -> tuple[Floats, Ints]:
-        """When what has a sample of the output of each operator ends at least, and the pair that says so."""
-        figures = self.figures
+    def _sample_heads(self, tied: bool) -> tuple[Floats, Ints]:
+        """When all that has a sample of a set ends at least, and (2, operators, sets + .) the pair and way."""
+        figures, samples = self.figures, self.figures.samples
         to_s = np.zeros_like(self.sample_s)
-        via = np.full(to_s.shape, NONE)
-        incoming: list[list[int]] = [[] for _ in figures.group]
-        for pair, reader in enumerate(figures.pairs[:, 1].tolist()):
-            incoming[reader].append(pair)
-        for place in figures.order.tolist():
-            for pair in incoming[place]:
-                there_s = to_s[figures.pairs[pair, 0]] + self.passed_s[pair]
-                later = there_s > to_s[place]
-                to_s[place, later], via[place, later] = there_s[later], pair
-            to_s[place] += self.sample_s[place]
+        via = np.full((2, *to_s.shape), NONE)
+        ends = np.bincount(figures.pairs[:, 0], minlength=len(figures.group)) == 0
+        some = samples.target >= to_s.shape[1] - figures.machines
+        # Of what sends nothing it is not known who takes something from whom.
+        closed = (samples.tied & ((samples.size_bytes[samples.first].T == 0) | (not tied))) | (
+            some & ~ends[figures.pairs[:, 1:]]
+        )
+        rank = np.empty(len(figures.order), np.int64)
+        rank[figures.order] = np.arange(len(rank))
+        by_reader = np.argsort(rank[figures.pairs[:, 1]], kind="stable")
+        follow(
+            figures.order,
+            figures.pairs[by_reader],
+            samples.source,
+            samples.target,
+            closed[by_reader],
+            np.ascontiguousarray(self.sample_s),
+            np.ascontiguousarray(self.passed_s[by_reader]),
+            to_s,
+            via,
+        )
+        found = via[0] != NONE
+        via[0, found] = by_reader[via[0, found]]
+        to_s[~ends, -figures.machines :] = 0.0
         return to_s, via
 
     def _heads(self) -> tuple[Floats, Ints]:
@@ -314,6 +331,16 @@ def _head(figures: Quantities, via: Ints, first: int) -> tuple[int, ...]:
         path.append(int(via[first]))
         first = int(figures.pairs[path[-1], 0])
     return tuple(path)
+
+
+def _way(figures: Quantities, via: Ints, first: int, samples: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    path, ways = [], []
+    while via[0, first, samples] != NONE:
+        pair, way = via[:, first, samples].tolist()
+        path.append(pair)
+        ways.append(way)
+        first, samples = int(figures.pairs[pair, 0]), int(figures.samples.source[way])
+    return tuple(path), tuple(ways)
 
 
 def _tail(onward: Ints, last: int) -> tuple[int, ...]:

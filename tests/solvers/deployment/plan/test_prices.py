@@ -53,17 +53,59 @@ def as_choices(instance, figures, deployment):
 @for_each("seed", seeds(6, 100))
 def test_no_row_is_above_the_time_of_a_plan(seed):
     rng, instance = drawn(seed)
-    figures = quantities(instance)
+    plans = [random_deployment(rng, instance) for _ in range(25)]
+    times = [float(evaluate(instance, each).objective) for each in plans]
+    figures = quantities(instance, max(times))
     near = 0.0
-    for _ in range(25):
-        deployment = random_deployment(rng, instance)
-        time_s = float(evaluate(instance, deployment).objective)
+    for deployment, time_s in zip(plans, times, strict=True):
         of_plan = OfPlan(figures, as_choices(instance, figures, deployment))
         for value_s, row in of_plan.largest():
             assert value_s <= time_s * (1 + 1e-9), (row, deployment)
             assert of_plan.value_s(weights_of(figures, row)) == pytest.approx(value_s, abs=1e-12)
             near = max(near, value_s / time_s)
     assert near > 0.7
+
+
+@for_each("seed", seeds(12, 300))
+def test_no_row_is_above_a_plan_that_takes_as_long_as_the_horizon(seed):
+    rng, instance = drawn(seed)
+    deployment = random_deployment(rng, instance)
+    time_s = float(evaluate(instance, deployment).objective)
+    figures = quantities(instance, time_s)
+    of_plan = OfPlan(figures, as_choices(instance, figures, deployment))
+    for value_s, row in of_plan.largest():
+        assert value_s <= time_s * (1 + 1e-9), row
+        assert of_plan.value_s(weights_of(figures, row)) == pytest.approx(value_s, abs=1e-9)
+
+
+def test_all_that_two_devices_send_over_one_link_comes_before_and_after_what_another_device_has():
+    operators = tuple(
+        Operator(name=name, group=group, times_s={"quick": (0.2,)})
+        for group, name in enumerate(("before", "alone", "after"))
+    )
+    instance = DeploymentInstance(
+        name="there and back",
+        operators=operators,
+        tensors=(
+            Tensor(producer=0, consumers=(1,), size_bytes=10.0),
+            Tensor(producer=1, consumers=(2,), size_bytes=20.0),
+        ),
+        device_groups=tuple(
+            DeviceGroup(type="quick", count=count, memory_bytes=1e9, bandwidth_bytes_per_s=1.0) for count in (2, 1)
+        ),
+        bandwidth_bytes_per_s=np.full((2, 2), 100.0),
+        shares=(1.0,),
+        latency_s=0.01,
+        all_reduce=CollectiveCost(s_per_byte=(0.1,), fixed_s=(0.0,), at_bytes_per_s=100.0),
+    )
+    both, other = (GroupPlan(device_groups=(group,), mode="all_reduce") for group in range(2))
+    plan = Deployment(instance=instance.name, groups=(both, other, both))
+    time_s = float(evaluate(instance, plan).objective)
+    assert time_s == pytest.approx(0.1 + (0.1 + 0.02) + 0.2 + (0.2 + 0.02) + 0.1)
+    figures = quantities(instance, time_s)
+    largest = [*OfPlan(figures, as_choices(instance, figures, plan)).largest()]
+    assert largest[0][0] == pytest.approx(time_s)
+    assert max(value_s for value_s, row in largest if row.samples < 0) < 0.99 * time_s
 
 
 def on_a_quick_and_a_slow_device(operators, tensors):
@@ -97,8 +139,8 @@ def test_paths_of_samples_see_the_slowest_replica_of_an_even_split():
     figures = quantities(instance)
     largest = [*OfPlan(figures, as_choices(instance, figures, plan)).largest()]
     time_s = float(evaluate(instance, plan).objective)
-    assert max(value_s for value_s, row in largest if row.sample >= 0) == pytest.approx(time_s)
-    rest = [value_s for value_s, row in largest if row.sample < 0 and row.resource < figures.common]
+    assert max(value_s for value_s, row in largest if row.samples >= 0) == pytest.approx(time_s)
+    rest = [value_s for value_s, row in largest if row.samples < 0 and row.resource < figures.common]
     assert max(rest) < 0.99 * time_s
 
 
