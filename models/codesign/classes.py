@@ -1,21 +1,19 @@
 """Choices of strategies by what they send: all that may take less than some time, those that send the same as one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.tables import Floats, Tables, tables_of
+from ddlopt.models.codesign.layer_tree import LayerTree, Sums, Weights, best_weights, is_tree
+from ddlopt.models.codesign.tables import Floats, tables_of
+from ddlopt.models.remembered import remembered
 from ddlopt.models.tolerances import BOUND_MARGIN
 
 _GRAIN = 1e-10
 """Bytes that agree in so small a part of the most bytes of a figure are the same; sums come in several orders."""
-_DIGITS = 12
-"""Parts of a pattern are one if they agree in so many."""
 _TOGETHER = 100
 """Ways that are joined at once, before those with the same bytes are made one."""
 
@@ -34,6 +32,22 @@ class SentAlike(NamedTuple):
     reduced: Floats
     moved: Floats
     compute_s: float
+
+
+class ClosedPart(NamedTuple):
+    """Choices for all layers but some that send the same and compute as long on every server.
+
+    Parameters
+    ----------
+    reduced, moved : (group sets,), (patterns,) arrays
+        Bytes of these layers.
+    busy_s : (n,) array
+        Seconds that each server computes.
+    """
+
+    reduced: Floats
+    moved: Floats
+    busy_s: Floats
 
 
 class _Found(NamedTuple):
@@ -72,121 +86,126 @@ def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[
         None if there are too many, or the instance is none for which the bound is a sum over a tree: with full overlap,
         or outputs that several layers read.
     """
-    sources = [source for source, _ in instance.edges]
-    if instance.overlap != "none" or len(set(sources)) < len(sources):
+    if not is_tree(instance):
         return None
-    tables = tables_of(instance)
-    trees = [_Tree(tables, weights) for weights in _servers_that_count(instance.servers)]
-    return max(trees, key=lambda tree: tree.least_s).classes(most_s, most)
+    tree = LayerTree(tables_of(instance))
+    of_all = np.eye(len(tree.rows))[-1]
+    n = instance.servers
+    sums = max(
+        (Sums(tree, Weights(servers, of_all)) for servers in (*np.eye(n), np.full(n, 1 / n))),
+        key=lambda each: each.least_s,
+    )
+    whole = _Listing(sums, frozenset()).whole(most_s, most)
+    if whole is None:
+        return None
+    compute = np.maximum(whole.seconds - whole.figures @ sums.byte_s - BOUND_MARGIN * whole.seconds, 0.0)
+    parts = zip(whole.figures[:, : tree.sets], whole.figures[:, tree.sets :], compute.tolist(), strict=True)
+    return [SentAlike(*each) for each in parts]
 
 
-def _servers_that_count(servers: int) -> list[Floats]:
-    return [*np.eye(servers), np.full(servers, 1 / servers)]
+def closed_parts_below(
+    instance: CodesignInstance, open_layers: Collection[int], readers: Mapping[int, int], most_s: float, most: int
+) -> list[ClosedPart] | None:
+    """The same of all but the open layers, by bytes and by what every server computes.
+
+    The bound has weights of servers and links for which it is largest (:func:`.best_weights`).
+
+    Parameters
+    ----------
+    instance : CodesignInstance
+    open_layers : collection of int
+        Layers that read nothing, of which the best count whatever the others are.
+    readers : mapping of int to int
+        Strategies of the layers that read these.
+    most_s : float
+    most : int
+
+    Returns
+    -------
+    list of ClosedPart, or None
+    """
+    if not is_tree(instance):
+        return None
+    tree, weights = _weighted_tree(instance)
+    tree = tree.taking(readers)
+    if Sums(tree, weights).least_s > most_s:
+        return []
+    sums = Sums(tree, best_weights(tree))
+    listing = _Listing(sums, frozenset(open_layers))
+    whole = listing.whole(most_s, most)
+    if whole is None:
+        return None
+    bytes_of, width = whole.figures, tree.figures[0].shape[1]
+    busy = bytes_of[:, width:][:, listing.kind] / instance.link_bandwidth_bytes_per_s
+    return [
+        ClosedPart(*each) for each in zip(bytes_of[:, : tree.sets], bytes_of[:, tree.sets : width], busy, strict=True)
+    ]
 
 
-class _Tree:
-    """Sums over layers and edges, with the work of servers by these weights."""
+@remembered
+def _weighted_tree(instance: CodesignInstance) -> tuple[LayerTree, Weights]:
+    tree = LayerTree(tables_of(instance))
+    return tree, best_weights(tree)
 
-    def __init__(self, tables: Tables, weights: Floats) -> None:
-        self.tables, self.instance = tables, tables.instance
-        demand = demand_of(tables)
-        self.sets = len(tables.groups_of)
-        self.hop_s = demand.hop_bytes / (demand.capacity * self.instance.link_bandwidth_bytes_per_s)
-        self.same = _first_alike(tables)
-        layers = range(len(tables.sizes))
-        self.figures = [self._figures(layer) for layer in layers]
-        self.own = [
-            tables.compute_s[layer] * [float(weights[servers].sum()) for servers in tables.runs_on[layer]]
-            + self.figures[layer] @ self.hop_s
-            for layer in layers
-        ]
-        self.edges = [
-            np.where(moves >= 0, size * self.hop_s[self.sets + np.maximum(moves, 0)], 0.0)
-            for moves, size in zip(tables.moves, tables.edge_bytes.tolist(), strict=True)
-        ]
-        self.inputs: list[list[tuple[int, int]]] = [[] for _ in layers]
-        for edge, (source, target) in enumerate(self.instance.edges):
-            self.inputs[target].append((source, edge))
-        self.memory = [
-            tables.memory_bytes[layer] * [float(weights[servers].sum()) for servers in tables.runs_on[layer]]
-            for layer in layers
-        ]
-        self.limit = self.instance.device.memory_bytes or math.inf
-        self.ends = set(layers) - {source for source, _ in self.instance.edges}
-        self._pass_both_ways()
 
-    def _figures(self, layer: int) -> Floats:
-        rows = np.zeros((self.tables.sizes[layer], self.sets + len(self.tables.patterns)))
-        for a, row in enumerate(rows):
-            for groups, amount in self.tables.reductions[layer][a].items():
-                row[groups] += amount
-            for pattern, amount in self.tables.sent[layer][a].items():
-                row[self.same[self.sets + pattern]] += amount
-        return rows
+class _Listing:
+    """Dynamic programming over the tree; with open layers also by what servers compute, in bytes of a link's time."""
 
-    def _pass_both_ways(self) -> None:
-        """``until``: the least of a layer and those before it, ``rest``: of all others, by the layer's strategy.
+    def __init__(self, sums: Sums, open_layers: frozenset[int]) -> None:
+        self.sums, self.tree, self.open = sums, sums.tree, open_layers
+        self.columns = list(self.tree.figures)
+        if open_layers:
+            closed = [layer for layer in range(len(self.columns)) if layer not in open_layers]
+            busy = {layer: self.tree.busy_s(layer) for layer in closed}
+            runs = np.concatenate([each > 0 for each in busy.values()])
+            _, first, self.kind = np.unique(runs, axis=1, return_index=True, return_inverse=True)
+            self.kind = self.kind.ravel()
+            bandwidth = self.tree.instance.link_bandwidth_bytes_per_s
+            for layer in closed:
+                self.columns[layer] = np.hstack([self.columns[layer], busy[layer][:, first] * bandwidth])
 
-        ``lean``: the least memory of a layer and those before it.
-        """
-        order = self.instance.order
-        self.until: dict[int, Floats] = {}
-        self.lean: dict[int, float] = {}
-        for layer in order:
-            self.until[layer] = self.own[layer] + sum(self._before(layer))
-            self.lean[layer] = float(self.memory[layer].min()) + sum(self.lean[i] for i, _ in self.inputs[layer])
-        of_ends = {layer: float(self.until[layer].min()) for layer in self.ends}
-        self.least_s = sum(of_ends.values())
-        self.rest = {layer: np.full(len(self.own[layer]), self.least_s - own) for layer, own in of_ends.items()}
-        for layer in reversed(order):
-            before = self._before(layer)
-            for place, (source, edge) in enumerate(self.inputs[layer]):
-                others = self.rest[layer] + self.own[layer] + sum(before) - before[place]
-                self.rest[source] = (self.edges[edge] + others).min(axis=1)
-
-    def _before(self, layer: int) -> list[Floats]:
-        """The least of each input's part, by the layer's strategy."""
-        return [(self.until[source][:, None] + self.edges[edge]).min(axis=0) for source, edge in self.inputs[layer]]
-
-    def classes(self, most_s: float, most: int) -> list[SentAlike] | None:
-        """See :func:`classes_below`."""
-        limit, memory = most_s * (1 + BOUND_MARGIN), self.limit * (1 + BOUND_MARGIN)
+    def whole(self, most_s: float, most: int) -> _Found | None:
+        """Ways to choose for all layers that are not open; None if there are more than ``most``."""
+        sums, tree, limit = self.sums, self.tree, most_s * (1 + BOUND_MARGIN)
+        memory = (tree.instance.device.memory_bytes or math.inf) * (1 + BOUND_MARGIN)
         ways: dict[int, list[_Found]] = {}
-        whole = _Found(np.zeros((1, len(self.hop_s))), np.zeros(1), np.zeros(1))
-        left, lean = self.least_s, sum(self.lean[layer] for layer in self.ends)
+        width = max(each.shape[1] for each in self.columns)
+        whole = _Found(np.zeros((1, width)), np.zeros(1), np.zeros(1))
+        left, lean = sums.least_s, sum(sums.lean[layer] for layer in tree.ends)
         room = memory - lean
-        for layer in self.instance.order:
-            before = self._before(layer)
+        for layer in tree.instance.order:
+            if layer in self.open:
+                continue
+            before = sums.before(layer)
             ways[layer] = []
-            for a in range(self.tables.sizes[layer]):
-                found = _Found(self.figures[layer][[a]], self.own[layer][[a]], self.memory[layer][[a]])
-                others = float(self.rest[layer][a]) + sum(float(each[a]) for each in before)
-                beside = room + float(self.memory[layer].min())
-                for (source, edge), least in zip(self.inputs[layer], before, strict=True):
+            for a in range(tree.tables.sizes[layer]):
+                found = _Found(self.columns[layer][[a]], sums.own[layer][[a]], sums.memory[layer][[a]])
+                others = float(sums.rest[layer][a]) + sum(float(each[a]) for each in before)
+                beside = room + float(sums.memory[layer].min())
+                for (source, edge), least in zip(tree.inputs[layer], before, strict=True):
                     others -= float(least[a])
-                    beside += self.lean[source]
-                    found = _joined(found, self._moved(ways[source], edge, a), limit - others, beside, most)
+                    beside += sums.lean[source]
+                    if source in self.open:
+                        found = _Found(found.figures, found.seconds + least[a], found.memory + sums.lean[source])
+                    else:
+                        found = _joined(found, self._moved(ways[source], edge, a), limit - others, beside, most)
                     if len(found.seconds) > most:
                         return None
-                ways[layer].append(_within(found, limit - float(self.rest[layer][a]), room + self.lean[layer]))
-            if layer in self.ends:
-                left -= float(self.until[layer].min())
-                lean -= self.lean[layer]
+                ways[layer].append(_within(found, limit - float(sums.rest[layer][a]), room + sums.lean[layer]))
+            if layer in tree.ends:
+                left -= float(sums.until[layer].min())
+                lean -= sums.lean[layer]
                 whole = _joined(whole, _together(ways[layer]), limit - left, memory - lean, most)
-        if len(whole.seconds) > most:
-            return None
-        compute = np.maximum(whole.seconds - whole.figures @ self.hop_s - BOUND_MARGIN * whole.seconds, 0.0)
-        parts = zip(whole.figures[:, : self.sets], whole.figures[:, self.sets :], compute.tolist(), strict=True)
-        return [SentAlike(*each) for each in parts]
+        return None if len(whole.seconds) > most else whole
 
     def _moved(self, ways: Sequence[_Found], edge: int, a: int) -> _Found:
         """Ways to choose for a source, with what moves on to a strategy of its reader."""
-        found = []
+        found, tree = [], self.tree
         for b, each in enumerate(ways):
-            figures, pattern = each.figures.copy(), int(self.tables.moves[edge][b, a])
+            figures, pattern = each.figures.copy(), int(tree.tables.moves[edge][b, a])
             if pattern >= 0:
-                figures[:, self.same[self.sets + pattern]] += self.tables.edge_bytes[edge]
-            found.append(_Found(figures, each.seconds + self.edges[edge][b, a], each.memory))
+                figures[:, tree.same[tree.sets + pattern]] += tree.tables.edge_bytes[edge]
+            found.append(_Found(figures, each.seconds + self.sums.edges[edge][b, a], each.memory))
         return _together(found)
 
 
@@ -225,12 +244,3 @@ def _least(found: _Found) -> _Found:
     for each, values in zip(least, (found.seconds, found.memory), strict=True):
         np.minimum.at(each, inverse.ravel(), values)
     return _Found(found.figures[first], *least)
-
-
-def _first_alike(tables: Tables) -> npt.NDArray[np.int64]:
-    """(sets + patterns,) the figure itself, for patterns the first with the same parts."""
-    sets = len(tables.groups_of)
-    known: dict[bytes, int] = {}
-    parts = [np.round(pattern.unit.toarray(), _DIGITS).tobytes() for pattern in tables.patterns]
-    same = [known.setdefault(part, sets + place) for place, part in enumerate(parts)]
-    return np.array([*range(sets), *same], dtype=np.int64)

@@ -1,7 +1,7 @@
 """Whether some load is possible at all, with whole links out of a few servers: a relaxation that refutes loads."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -166,7 +166,8 @@ class LinksOut:
 
 
 def _add_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
-    cuts = [(k, *some) for k in block.GROUPS for some in _sets_to_leave(instance, k)]
+    members = [each.members for each in instance.allreduce_groups]
+    cuts = [(k, *some) for k in block.GROUPS for some in sets_to_leave(members, k)]
 
     @block.Constraint(range(len(cuts)), doc="rings leave every set of their members")
     def rings_are_closed(b: Any, place: int) -> Any:
@@ -175,14 +176,14 @@ def _add_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
         return sum(b.hop[k, s, t] for s in some for t in rest) >= 1
 
 
-def _sets_to_leave(instance: TopologyInstance, k: int) -> Iterator[tuple[int, ...]]:
-    """Members of three and more; what is left of the others is one of the sets as well."""
-    members = instance.allreduce_groups[k].members
+def sets_to_leave(groups: Sequence[tuple[int, ...]], k: int) -> Iterator[tuple[int, ...]]:
+    """Three and more members of group k that a ring has to leave; what is left of the others is one of the sets."""
+    members = groups[k]
     if len(members) <= _ALL_CUTS:
         for size in range(3, len(members) // 2 + 1):
             yield from itertools.combinations(members, size)
         return
-    parts = {tuple(sorted(set(members) & set(each.members))) for each in instance.allreduce_groups}
+    parts = {tuple(sorted(set(members) & set(each))) for each in groups}
     unions = {tuple(sorted({*one, *other})) for one, other in itertools.combinations(parts, 2)}
     yield from sorted(some for some in parts | unions if 3 <= len(some) <= len(members) - 3)
 

@@ -310,4 +310,4 @@ def alike(
 
     chosen = sorted(products_of_cycles(instance.servers), key=unlike)[:_GROUPS]
     best, _, _ = best_of([search_of(group) for group in chosen], trials)
-    return None if best is None else best.plan(min(_MIP_S, clock.left_s))
+    return None if best is None else best.plan(min(_MIP_S, max(clock.left_s, 1e-3)))

@@ -20,6 +20,7 @@ from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.codesign.joint.refute_open import bound_by_open_parts
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
@@ -39,8 +40,13 @@ def refutable(job: TopologyInstance | None) -> bool:
     return job is not None and (job.servers <= _MOST_SERVERS or any(_in_blocks(job, math.inf)))
 
 
-def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clock: Clock) -> float:
+def bound_by_classes(
+    instance: CodesignInstance, target_s: float, seed: int, clock: Clock, known_s: float = 0.0
+) -> float:
     """Seconds that no plan gets below, at most ``target_s``; 0 where there are too many choices.
+
+    Where many tables can each be split its own way, their strategies are left open (:func:`.bound_by_open_parts`, which
+    begins with ``known_s``, a bound for all plans, and takes half of the time: it goes on as long as it may).
 
     Those that may take less (:func:`.classes_below`) have a topology problem each, and a combinatorial bound for it.
     The one of least bound comes first: if no design has the load with which it takes ``target_s``, it is none of
@@ -50,7 +56,10 @@ def bound_by_classes(instance: CodesignInstance, target_s: float, seed: int, clo
     """
     classes = classes_below(instance, target_s, _MOST_CLASSES)
     if classes is None:
-        return 0.0
+        half = Clock(Limits(None if math.isinf(clock.left_s) else clock.left_s / 2, clock.gap), None)
+        bound_s = bound_by_open_parts(instance, target_s, seed, half, known_s)
+        clock.interrupted |= half.interrupted
+        return bound_s
     left: list[tuple[float, int, TopologyInstance | None]] = []
     for place, each in enumerate(classes):
         if clock.expired:

@@ -160,7 +160,8 @@ class Search:
         job = None if self.best is None else self.best.job
         if not self.done and refutable(job) and not (early and provable(job)):
             clock = Clock(Limits(self._seconds(1 / 2), self.clock.gap), None)
-            self.floor_s = max(self.floor_s, bound_by_classes(self.instance, self.target_s, self.seed, clock))
+            known_s = self.bound_s
+            self.floor_s = max(known_s, bound_by_classes(self.instance, self.target_s, self.seed, clock, known_s))
             self.clock.interrupted |= clock.interrupted
 
     def _solve_without_cuts(self) -> None:
