@@ -30,8 +30,9 @@ _MOST_SERVERS = 16
 _SIZES = (1, 2, 4)
 """Of blocks: one server's whole links take a second, and often are enough; those of four take up to a minute."""
 _STEPS = 8
-"""The distance to the target is taken in so many steps, each halved where it is too much, down to its least part."""
+"""The distance to the target is taken in so many steps, each halved where it is too much."""
 _LEAST_STEP = 1 / 64
+"""Of the distance; a program for less gains less than it takes."""
 _PROGRAM_S = 40.0
 """Seconds after which a program is given up."""
 _FIRST = {"mip_max_improving_sols": 1}
