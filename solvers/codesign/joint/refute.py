@@ -27,8 +27,8 @@ from ddlopt.solvers.heuristic import Clock
 
 _MOST_CLASSES = 2000
 """Of choices; refuting one takes seconds, and of many that are alike there are far more soon."""
-_MOST_SERVERS = 16
-"""Up to so many servers links out of some or all of them are asked for, with routes to all others."""
+_MOST_SERVERS, _MOST_LISTED = 16, 256
+"""Up to so many servers links out of some or all of them are asked for, with routes to all others; choices listed."""
 _BLOCK_SERVERS = 4
 """Up to so many servers have whole links before all have: it takes a second, and mostly that is enough."""
 _FIRST = {"mip_max_improving_sols": 1}
@@ -37,7 +37,9 @@ _FIRST = {"mip_max_improving_sols": 1}
 
 def refutable(job: TopologyInstance | None) -> bool:
     """Whether there is a test for jobs such as this one: they are small, or blocks of servers look alike."""
-    return job is not None and (job.servers <= _MOST_SERVERS or any(_in_blocks(job, math.inf)))
+    if job is None or job.servers > _MOST_LISTED:
+        return False
+    return job.servers <= _MOST_SERVERS or any(_in_blocks(job, math.inf))
 
 
 def bound_by_classes(
