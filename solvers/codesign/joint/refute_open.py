@@ -29,7 +29,7 @@ _MOST_SERVERS = 16
 """Programs with routes to more servers take minutes."""
 _SIZES = (1, 2, 4)
 """Of blocks: one server's whole links take a second, and often are enough; those of four take up to a minute."""
-_STEPS = 8
+_STEPS = 2
 """The distance to the target is taken in so many steps, each halved where it is too much."""
 _LEAST_STEP = 1 / 64
 """Of the distance; a program for less gains less than it takes."""
@@ -52,8 +52,8 @@ def bound_by_open_parts(
     """Seconds that no plan gets below, at most ``target_s``; 0 where there are too many choices, or no tables.
 
     ``known_s`` is a bound for all plans. Choices for all other layers (:func:`.closed_parts_below`) are raised one by
-    one, the one of least bound first: if no links of a block of servers serve it so fast with any strategies of the
-    tables (:func:`.links_of_block`), that is its bound now.
+    one, the one of least bound first: if no links of a block of servers, or of all where blocks are not alike, serve it
+    so fast with any strategies of the tables (:func:`.links_of_block`), that is its bound now.
     """
     tables = tables_of(instance)
     layers = tables_left_open(tables) if is_tree(instance) else ()
@@ -116,13 +116,13 @@ class _Blocks:
         return False
 
     def _blocks(self, part: OpenPart) -> dict[tuple[int, ...], Options]:
-        """Blocks with the fewest options that make all of them alike."""
+        """Blocks with the fewest options that make all of them alike; where none are, all servers."""
         found: dict[tuple[int, ...], Options] = {}
         for servers, images in self.blocks:
             new, old = self._options(part, images), found.get(servers)
             if new is not None and (old is None or len(new.layers.choices) < len(old.layers.choices)):
                 found[servers] = new
-        return found
+        return found or {tuple(range(self.instance.servers)): part.options}
 
     def _options(self, part: OpenPart, images: Images) -> Options | None:
         """With all images; None if they do not leave what is chosen as it is."""
