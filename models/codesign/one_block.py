@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from ddlopt.models.codesign.demand import demand_of, ring_factor
 from ddlopt.models.codesign.tables import Floats, Tables
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.bounds import hop_bytes_out
 
 _DIGITS = 12
 """Parts of a pattern are one if they agree in so many, as in sums in another order."""
@@ -73,7 +73,6 @@ def one_block(tables: Tables, servers: tuple[int, ...], image: tuple[int, ...]) 
                 of_kind = rings.setdefault((inside, len(members) - len(inside)), {})
                 of_kind[q] = of_kind.get(q, 0.0) + ring_factor(len(members))
     traffic, hops = {}, {}
-    levels = list(level_sizes(n - 1, instance.degree, instance.optics == "duplex"))
     away = np.setdiff1d(np.arange(n), servers)
     for p, pattern in enumerate(tables.patterns):
         unit = pattern.unit
@@ -84,7 +83,7 @@ def one_block(tables: Tables, servers: tuple[int, ...], image: tuple[int, ...]) 
         seen = np.zeros((k + 1, k + 1))
         seen[:k, :k] = rows[:, list(servers)]
         seen[:k, k], seen[k, :k] = rows[:, away].sum(axis=1), columns[away].sum(axis=0)
-        traffic[p], hops[p] = seen, _hop_bytes(rows, levels)
+        traffic[p], hops[p] = seen, hop_bytes_out(rows, instance.degree, instance.optics == "duplex")
     return OneBlock(servers, rings, traffic, hops, beside * k / n)
 
 
@@ -112,9 +111,3 @@ def _same(unit: csr_array, image: tuple[int, ...]) -> bool:
     here, there = np.argsort(before), np.argsort(after)
     parts = np.round(entries.data, _DIGITS)
     return bool(np.array_equal(before[here], after[there]) and np.array_equal(parts[here], parts[there]))
-
-
-def _hop_bytes(rows: Floats, levels: list[int]) -> float:
-    """Bytes times hops at least, if each server's largest pieces go to the nearest others."""
-    hops = np.repeat(np.arange(1, len(levels) + 1), levels)
-    return float((-np.sort(-rows, axis=1)[:, : len(hops)] @ hops).sum())

@@ -22,6 +22,7 @@ __all__ = [
     "abelian_ball",
     "abelian_level_sizes",
     "congestion_bounds",
+    "hop_bytes_out",
     "least_hop_bytes",
     "level_sizes",
     "lower_bound",
@@ -146,6 +147,13 @@ def level_sizes(others: int, degree: int, duplex: bool) -> Iterator[int]:
         yield size
         left -= size
         size *= degree - 1 if duplex else degree
+
+
+def hop_bytes_out(rows: Array, degree: int, duplex: bool) -> float:
+    """Least bytes times hops of what some servers send, (k, n): the largest pieces of each to the nearest others."""
+    levels = list(level_sizes(rows.shape[1] - 1, degree, duplex))
+    hops = np.repeat(np.arange(1, len(levels) + 1), levels)
+    return float((-np.sort(-rows, axis=1)[:, : len(hops)] @ hops).sum())
 
 
 def least_hop_bytes(traffic: Array, degree: int, duplex: bool) -> float:

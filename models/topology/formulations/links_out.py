@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.bounds import hop_bytes_out
 from ddlopt.models.topology.formulations.rows.link_choice import add_degrees, most_link_directions
 from ddlopt.models.topology.formulations.rows.throughput import add_hops
 from ddlopt.models.topology.instance import TopologyInstance
@@ -98,7 +98,7 @@ class LinksOut:
         own = sum(block.flow[each] for each in block.FLOWS if each[1] in block.OWN)
         block.sent = pyo.Expression(expr=own, doc="bytes times hops of what these send")
         block.objective = pyo.Expression(expr=block.sent)
-        directions = most_link_directions(instance)
+        directions, duplex = most_link_directions(instance), instance.optics == "duplex"
 
         @block.Constraint(doc="the block sends no more than its part")
         def block_sends_its_part(b: Any) -> Any:
@@ -110,7 +110,7 @@ class LinksOut:
 
         @block.Constraint(block.OWN, doc="traffic takes the hops of the Moore bound")
         def hops_are_taken(b: Any, s: int) -> Any:
-            return sum(sent[s]) >= _hop_bytes(instance, s) / self.load_bytes
+            return sum(sent[s]) >= hop_bytes_out(instance.traffic_bytes[[s]], instance.degree, duplex) / self.load_bytes
 
     def _add_routes(self, block: pyo.Block, instance: TopologyInstance) -> None:
         servers, arcs = block.SERVERS, list(itertools.permutations(range(instance.servers), 2))
@@ -186,12 +186,3 @@ def sets_to_leave(groups: Sequence[tuple[int, ...]], k: int) -> Iterator[tuple[i
     parts = {tuple(sorted(set(members) & set(each))) for each in groups}
     unions = {tuple(sorted({*one, *other})) for one, other in itertools.combinations(parts, 2)}
     yield from sorted(some for some in parts | unions if 3 <= len(some) <= len(members) - 3)
-
-
-def _hop_bytes(instance: TopologyInstance, server: int) -> float:
-    """Bytes times hops of what a server sends, with its largest pieces to the nearest others."""
-    pieces, first, total = sorted(instance.traffic_bytes[server].tolist(), reverse=True), 0, 0.0
-    for hop, size in enumerate(level_sizes(instance.servers - 1, instance.degree, instance.optics == "duplex"), 1):
-        total += hop * sum(pieces[first : first + size])
-        first += size
-    return total

@@ -16,7 +16,7 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.open_layers import Needs, OpenLayers
 from ddlopt.models.codesign.tables import Floats, tables_of
 from ddlopt.models.tolerances import BOUND_MARGIN, SOLVER_TOL
-from ddlopt.models.topology.bounds import least_hop_bytes, level_sizes
+from ddlopt.models.topology.bounds import hop_bytes_out, least_hop_bytes
 from ddlopt.models.topology.formulations.links_out import sets_to_leave
 
 Terms = list[tuple[float, Any]]
@@ -312,15 +312,11 @@ class _Program:
             self._row([*self._options(more), (1.0, b.compute)], None, most - chosen)
         for s in self.own:
             hops = [(-1.0, hop) for (of, _), listed in self.hops.items() if of == s for hop in listed]
-            least = [_hop_bytes(self.instance, each.traffic[s]) / self.z for each in self.options.layers.options]
+            least = [self._hop_bytes(each, s) / self.z for each in self.options.layers.options]
             hops += self._options(least, -1.0)
-            chosen = _hop_bytes(self.instance, self.chosen.traffic[s]) / self.z
+            chosen = self._hop_bytes(self.chosen, s) / self.z
             flow = [(1.0, b.sent[s, i, j]) for i, j in self.arcs if j != s]
             self._row([*flow, *hops], chosen * (1 - BOUND_MARGIN), None)
 
-
-def _hop_bytes(instance: CodesignInstance, row: Floats) -> float:
-    """Bytes times hops of what a server sends, with its largest pieces to the nearest others."""
-    levels = list(level_sizes(instance.servers - 1, instance.degree, instance.optics == "duplex"))
-    hops = np.repeat(np.arange(1, len(levels) + 1), levels)
-    return float(-np.sort(-row)[: len(hops)] @ hops)
+    def _hop_bytes(self, needs: Needs, s: int) -> float:
+        return hop_bytes_out(needs.traffic[[s]], self.instance.degree, self.options.duplex)

@@ -19,9 +19,8 @@ from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.codesign.joint.refute_open import bound_by_open_parts
-from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.codesign.joint.refute_open import bound_by_open_parts, infeasible
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 
@@ -31,8 +30,6 @@ _MOST_SERVERS, _MOST_LISTED = 16, 256
 """Up to so many servers links out of some or all of them are asked for, with routes to all others; choices listed."""
 _BLOCK_SERVERS = 4
 """Up to so many servers have whole links before all have: it takes a second, and mostly that is enough."""
-_FIRST = {"mip_max_improving_sols": 1}
-"""Any solution says that the load is not refuted."""
 
 
 def refutable(job: TopologyInstance | None) -> bool:
@@ -99,13 +96,8 @@ def _refuted(instance: CodesignInstance, job: TopologyInstance, load: float, see
     programs: Iterator[LinksInBlock | LinksOut]
     programs = itertools.chain(_in_blocks(job, load), _out_of_some(instance, job, load))
     for program in programs:
-        model = build_model(job.family, program, job)
-        limits = Limits(None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3))
-        with clock.lending_ctrl_c():
-            outcome = Highs(_FIRST).solve(model, limits, seed)
-        clock.interrupted |= outcome.interrupted
-        if outcome.status is Status.INFEASIBLE or clock.expired:
-            return outcome.status is Status.INFEASIBLE
+        if (found := infeasible(build_model(job.family, program, job), seed, clock)) or clock.expired:
+            return found
     return False
 
 

@@ -4,6 +4,8 @@ import heapq
 import math
 from collections.abc import Iterator
 
+import pyomo.environ as pyo
+
 from ddlopt.models.codesign.classes import closed_parts_below
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.layer_tree import is_tree
@@ -107,12 +109,8 @@ class _Blocks:
             model = links_of_block(OpenPart(part.chosen, options), level_s, servers)
             if model is None:
                 return True
-            limits = Limits(_PROGRAM_S if math.isinf(clock.left_s) else min(_PROGRAM_S, max(clock.left_s, 1e-3)))
-            with clock.lending_ctrl_c():
-                outcome = Highs(_FIRST).solve(model, limits, seed)
-            clock.interrupted |= outcome.interrupted
-            if outcome.status is Status.INFEASIBLE or clock.expired:
-                return outcome.status is Status.INFEASIBLE
+            if (found := infeasible(model, seed, clock, _PROGRAM_S)) or clock.expired:
+                return found
         return False
 
     def _blocks(self, part: OpenPart) -> dict[tuple[int, ...], Options]:
@@ -133,6 +131,15 @@ class _Blocks:
             layers = with_images(self.tables, part.options.layers, images)
             self.known[key] = None if layers is None else Options(self.instance, layers)
         return self.known[key]
+
+
+def infeasible(model: pyo.ConcreteModel, seed: int, clock: Clock, most_s: float = math.inf) -> bool:
+    """Whether a program has no solution; False also where that is not known in time."""
+    seconds = min(most_s, max(clock.left_s, 1e-3))
+    with clock.lending_ctrl_c():
+        outcome = Highs(_FIRST).solve(model, Limits(None if math.isinf(seconds) else seconds), seed)
+    clock.interrupted |= outcome.interrupted
+    return outcome.status is Status.INFEASIBLE
 
 
 def blocks_of_digits(n: int, size: int) -> list[tuple[tuple[int, ...], Images]]:

@@ -110,7 +110,9 @@ class BlockLinks:
             for seed in self.rng.integers(2**31, size=_LAYOUTS).tolist():
                 model = build_model(self.instance.family, program, self.instance)
                 limits = Limits(None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3))
-                outcome = Highs({"mip_max_nodes": _NODES}).solve(model, limits, seed)
+                with clock.lending_ctrl_c():
+                    outcome = Highs({"mip_max_nodes": _NODES}).solve(model, limits, seed)
+                clock.interrupted |= outcome.interrupted
                 if outcome.objective is None:
                     break
                 found = True
