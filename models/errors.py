@@ -51,6 +51,10 @@ class SolverError(DdloptError, RuntimeError):
     """A solver is missing, failed, or claimed something that the independent check refuted."""
 
 
+class RangeError(SolverError, NotApplicableError):
+    """Figures too far apart for a model in floating point; the message says where."""
+
+
 class SolverMissingError(SolverError, UnknownNameError):
     """A solver that ddlopt knows but that is not installed; the message says how to install it."""
 

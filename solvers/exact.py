@@ -12,6 +12,7 @@ from pyomo.common.gc_manager import PauseGC
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Evidence, Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
+from ddlopt.models.units import check_range
 from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building
@@ -32,13 +33,20 @@ _OUTER_GAP = 0.8
 
 
 def build_model(family: str, formulation: Formulation, instance: Any) -> pyo.ConcreteModel:
-    """A model that holds ``formulation`` in a block named as the family, and minimises or maximises its objective."""
+    """A model that holds ``formulation`` in a block named as the family, and minimises or maximises its objective.
+
+    Raises
+    ------
+    RangeError
+        If figures of the instance are too far apart for the formulation.
+    """
     model = pyo.ConcreteModel(name=instance.name)
     # A large model is a million small objects that all stay: collecting garbage between them only costs time.
     with PauseGC():
         model.add_component(family, pyo.Block())
         block = model.component(family)
         formulation.build(block, instance)
+        check_range(block, instance.name)
         model.objective = pyo.Objective(expr=block.objective, sense=getattr(pyo, formulation.sense))
     return model
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.contracts import Sense
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import RangeError, SolverError
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs_options import check_options
 from ddlopt.solvers.backends.highs_watch import Watch, finite
@@ -202,8 +202,10 @@ def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:
 
     Raises
     ------
+    RangeError
+        If HiGHS would drop coefficients that it deems too small.
     SolverError
-        If HiGHS refuses them, or would drop coefficients that it deems too small.
+        If it refuses them.
     """
     rows, columns = linear.matrix.shape
     smallest = highs.getOptionValue("small_matrix_value")[1]
@@ -213,9 +215,10 @@ def pass_model(highs: highspy.Highs, linear: LinearModel) -> None:
         place = int(np.argmax(tiny))
         row = int(np.searchsorted(linear.matrix.indptr, place, side="right")) - 1
         column = linear.columns[linear.matrix.indices[place]].name
-        raise SolverError(
+        raise RangeError(
             f"constraint '{linear.rows[row].name}' has coefficient {linear.matrix.data[place]:.3g} at '{column}', "
-            f"which HiGHS would drop (it keeps what exceeds {smallest:.3g}); rescale the formulation"
+            f"which HiGHS would drop (it keeps what exceeds {smallest:.3g}): figures of the model are too far apart; "
+            "use another method, or other units where the row is yours"
         )
     status = highs.passModel(
         columns,

@@ -1,0 +1,98 @@
+"""Units in which formulations measure their instances, chosen in one way, and the coefficients that this leaves.
+
+Solvers hold rows to an absolute tolerance and drop coefficients that are absolutely small, so a model does not count
+seconds, bytes or utilities but numbers of a *unit* that suits its instance. A unit is
+
+* **of data only**, by closed forms that are written down once. A bound that gets better must not move it: what a port
+  means to a host model would change. Better bounds go into the bounds of variables;
+* **by what matters**: the objective of a simple solution, or what everything takes at least, and then something coarser
+  for data of which that is 0. Not the largest figure there is, which a single slow device or dear option makes;
+* **a power of two**, so that no digit is lost when figures are divided by it: rows hold in exact arithmetic where they
+  hold for the data.
+
+What is left of a wide range after that is looked at where models are built: :func:`check_range`.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.core.expr.numeric_expr import LinearExpression
+from pyomo.repn import generate_standard_repn
+
+from ddlopt.models.errors import RangeError
+from ddlopt.models.tolerances import TINY
+
+LARGEST_COEFFICIENT = 1e12
+"""Times the 1e-7 to which solvers hold integrality it is a hundred times what objectives are, in units."""
+LARGEST_BIG_M = 1e6
+"""Times the objective: a binary variable that is off by 1e-7 then hides a tenth of it; more says nothing."""
+
+
+def unit_of(*estimates: float, parts: float = 1e3) -> float:
+    """A unit of which the objective has about ``parts``: the power of two below that part of an estimate.
+
+    Parameters
+    ----------
+    *estimates : float
+        Of the objective, from data only, the best one first; those that are 0 say nothing, and neither do infinite
+        ones. Where none says anything all data are 0, and the unit is 1.
+    parts : float
+        How many units the estimate is at least; it is less than twice as many.
+    """
+    for estimate in estimates:
+        if 0 < estimate < math.inf:
+            return 2.0 ** (math.frexp(max(estimate / parts, TINY))[1] - 1)
+    return 1.0
+
+
+def check_range(block: pyo.Block, name: str) -> None:
+    """Refuse rows of a built ``block`` with a coefficient that no tolerance of a solver allows for.
+
+    Raises
+    ------
+    RangeError
+        If one exceeds ``LARGEST_COEFFICIENT``, with the row and the variable.
+    """
+    for row in block.component_data_objects(pyo.Constraint, active=True):
+        for part in _linear_parts(row):
+            values = part.linear_coefs
+            if values and max(max(values), -min(values)) > LARGEST_COEFFICIENT:
+                place = max(range(len(values)), key=lambda k: abs(values[k]))
+                raise RangeError(
+                    f"'{name}': row '{row.name}' has coefficient {float(values[place]):.3g} at "
+                    f"'{part.linear_vars[place].name}', in units of which the objective is a few thousand, more than "
+                    f"{LARGEST_COEFFICIENT:g}: figures of the instance are too far apart for this formulation; use "
+                    "another method, or leave out what is never chosen"
+                )
+
+
+def check_big_m(big: float, objective: float, name: str, what: str) -> float:
+    """``big``, if an integer program can have it as the M of its rows beside an ``objective`` of that size.
+
+    Raises
+    ------
+    RangeError
+        If it is more than ``LARGEST_BIG_M`` times as large.
+    """
+    if objective > 0 and big > LARGEST_BIG_M * objective:
+        raise RangeError(
+            f"'{name}': {what} may be {big / objective:.3g} times the objective, more than the {LARGEST_BIG_M:g} for "
+            "which rows with a big-M say anything; figures of the instance are too far apart for this formulation"
+        )
+    return big
+
+
+def _linear_parts(row: Any) -> Iterator[Any]:
+    """Its body as linear expressions: what most rows are made of, or the standard form of others."""
+    if row.expr is None:
+        return
+    whole = True
+    for part in row.expr.args:
+        if part.__class__ is LinearExpression:
+            yield part
+        elif part is not None and not isinstance(part, int | float):
+            whole = False
+    if not whole:
+        yield generate_standard_repn(row.body, compute_values=True, quadratic=False)

@@ -1,0 +1,60 @@
+"""Units are of data only, lose no digit, and leave no coefficient that a solver cannot hold rows to."""
+
+import math
+from fractions import Fraction
+
+import pyomo.environ as pyo
+import pytest
+
+from ddlopt.models.errors import NotApplicableError, RangeError, SolverError
+from ddlopt.models.units import LARGEST_BIG_M, LARGEST_COEFFICIENT, check_big_m, check_range, unit_of
+
+ESTIMATES = (1e-100, 3e-12, 0.1, 1.0, 1023.9, 1024.0, 7e12, 1e100)
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+@pytest.mark.parametrize("parts", [1.0, 1e3])
+def test_an_estimate_is_so_many_units_and_less_than_twice_as_many(estimate, parts):
+    assert parts <= estimate / unit_of(estimate, parts=parts) < 2 * parts
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_no_digit_is_lost(estimate):
+    unit = unit_of(estimate)
+    for figure in (0.1, estimate / 3, 2**0.5 * estimate):
+        assert Fraction(figure / unit) * Fraction(unit) == Fraction(figure)
+
+
+def test_the_first_estimate_that_says_something_counts():
+    assert unit_of(0.0, math.inf, 5.0, 9e9) == unit_of(5.0)
+    assert unit_of(0.0) == unit_of() == 1.0
+
+
+def built(*coefficients):
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(len(coefficients)))
+    model.row = pyo.Constraint(expr=sum(each * model.x[k] for k, each in enumerate(coefficients)) <= 1)
+    return model
+
+
+def test_coefficients_beyond_what_a_solver_holds_are_told():
+    check_range(built(1.0, -LARGEST_COEFFICIENT), "job")
+    with pytest.raises(RangeError, match=r"'job': row 'row' has coefficient -2e\+12 at 'x\[1\]'") as told:
+        check_range(built(1.0, -2 * LARGEST_COEFFICIENT), "job")
+    assert isinstance(told.value, SolverError)
+    assert isinstance(told.value, NotApplicableError)
+    assert "\n" not in str(told.value)
+
+
+def test_both_sides_of_a_row_are_looked_at():
+    model = built(1.0)
+    model.other = pyo.Constraint(expr=model.x[0] <= 3 + 1e13 * model.x[0])
+    with pytest.raises(RangeError, match="other"):
+        check_range(model, "job")
+
+
+def test_a_big_m_is_no_more_than_says_something():
+    assert check_big_m(LARGEST_BIG_M * 2, 2.0, "job", "a step") == LARGEST_BIG_M * 2
+    assert check_big_m(5.0, 0.0, "job", "a step") == 5.0
+    with pytest.raises(RangeError, match="a step may be 2e"):
+        check_big_m(2 * LARGEST_BIG_M, 1.0, "job", "a step")
