@@ -5,6 +5,7 @@ linear formulation (:mod:`ddlopt.models.linear_proof`); of a kind that the probl
 (:mod:`ddlopt.models.own_certificate`); and, where the combinatorial bound says enough, its name.
 """
 
+import codecs
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from ddlopt.models.linear_proof.objective import bound_of, claim_for
 from ddlopt.models.linear_proof.rows import ExactModel
 from ddlopt.models.linear_proof.vipr import vipr_text
 from ddlopt.models.own_certificate import OwnCertificate
-from ddlopt.models.reading import UnreadableError, is_fraction, parsed, read_bytes, unpacked
+from ddlopt.models.reading import UnreadableError, decoded, is_fraction, parsed, read_bytes, unpacked
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of
 from ddlopt.solvers.exact import build_model
@@ -99,10 +100,13 @@ def read(path: str | Path, instance: Instance) -> Certificate | None:
         data = unpacked(data) if data[:2] == b"\x1f\x8b" else data
     except UnreadableError as problem:
         raise SolutionError(f"{path}: cannot be read: {problem}") from None
-    if data.lstrip()[:1] != b"{" or b"ddlopt topology certificate" in data[:4096].partition(b"\n")[0]:
+    if (
+        data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] != b"{"
+        or b"ddlopt topology certificate" in data[:4096].partition(b"\n")[0]
+    ):
         return None
     try:
-        found = parsed(data.decode("utf-8"))
+        found = parsed(decoded(data))
     except (ValueError, RecursionError) as problem:
         raise SolutionError(f"{path}: is no certificate: {problem}") from None
     if isinstance(found, dict) and found.get("format") == COMBINATORIAL:

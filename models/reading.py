@@ -4,6 +4,7 @@ What cannot be read is an :class:`UnreadableError` with one line, without the pa
 was to be.
 """
 
+import codecs
 import json
 import os
 import re
@@ -110,21 +111,39 @@ def refuse_larger(size: int) -> None:
 def read_text(path: str | Path) -> str:
     """Text of a regular UTF-8 file, unpacked where its name ends in ``.gz``; errors as of :func:`read_bytes`."""
     try:
-        return read_bytes(path).decode("utf-8")
+        return decoded(read_bytes(path))
     except UnicodeDecodeError as problem:
         raise UnreadableError(str(problem)) from None
 
 
-def parsed(text: str) -> Any:
+def decoded(data: bytes) -> str:
+    """Text in UTF-8, without the byte order mark that editors and spreadsheets put before it.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        If it is no UTF-8.
+    """
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+
+
+def parsed(text: str, finite: bool = True) -> Any:
     """The data in JSON text.
+
+    Parameters
+    ----------
+    text : str
+    finite : bool
+        Whether ``NaN`` and ``Infinity`` are refused wherever they stand; otherwise whoever uses a figure must look.
 
     Raises
     ------
     ValueError
         If it is no JSON, has a key twice, a number that is not finite, or half of a character.
     """
+    constant = _refuse_constant if finite else float
     try:
-        data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        data = json.loads(text, parse_constant=constant, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if _HALF.search(text):

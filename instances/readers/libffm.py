@@ -19,7 +19,7 @@ from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.aggregation.hot.instance import HotInstance, HotJob, HotSwitch
 from ddlopt.models.aggregation.registers.instance import RegisterInstance
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.models.reading import UnreadableError, opened
+from ddlopt.models.reading import UnreadableError, decoded, opened
 
 _LONGEST_LINE = 2**20
 """Bytes of a row; logs have a few thousand."""
@@ -185,7 +185,7 @@ def rows_of(path: Path) -> Iterator[set[int]]:
                 if len(line) > _LONGEST_LINE:
                     raise UnreadableError(f"line {number} has more than {_LONGEST_LINE} bytes")
                 if line.strip():
-                    yield _features(f"{path}: line {number}", line.decode("utf-8"))
+                    yield _features(f"{path}: line {number}", decoded(line))
     except (OSError, UnicodeDecodeError, EOFError, zlib.error, UnreadableError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         after = f", after line {number}" if number else ""

@@ -191,7 +191,7 @@ def read_measurements(path: str | Path) -> list[Measurement]:
         text = read_text(path)
     except UnreadableError as problem:
         raise InstanceError(f"{path}: cannot be read: {problem}") from None
-    rows = csv.DictReader(text.removeprefix("\ufeff").splitlines())
+    rows = csv.DictReader(text.splitlines())
     missing = [name for name in ("workers", "bytes", "sync_s") if name not in (rows.fieldnames or ())]
     if missing:
         has = ", ".join(rows.fieldnames or ()) or "none"

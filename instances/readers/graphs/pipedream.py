@@ -2,7 +2,8 @@
 
 A line for each layer, ``node7 -- Conv2d(…) -- forward_compute_time=1.2, backward_compute_time=2.3,
 activation_size=4096.000, parameter_size=512.000`` (milliseconds and bytes; several activations stand in brackets,
-divided by semicolons), and one for each edge, ``node7 -- node8`` after a tab. See msr-fiddle/pipedream (MIT).
+divided by semicolons), and one for each edge, ``node7 -- node8`` after a tab. What PipeDream's optimizer writes has the
+stage that it chose behind each layer, `` -- stage_id=3``, which is passed over. See msr-fiddle/pipedream (MIT).
 """
 
 import math
@@ -17,6 +18,7 @@ from ddlopt.models.errors import InstanceError
 
 _FIELDS = ("forward_compute_time", "backward_compute_time", "activation_size", "parameter_size")
 _EDGE = re.compile(r"(\S+) -- (\S+)")
+_STAGE = re.compile(r"\s+--\s+stage_id=\d+\s*$")
 
 
 @checked
@@ -131,7 +133,7 @@ def _parsed(path: Path) -> tuple[dict[str, dict[str, float]], list[tuple[str, st
                 raise InstanceError(f"{where}: expected 'node -- node', got {line.strip()[:60]!r}")
             edges.append((found[1], found[2]))
             continue
-        parts = line.split(" -- ")
+        parts = _STAGE.sub("", line).split(" -- ")
         if len(parts) < 3:
             raise InstanceError(f"{where}: expected 'node -- layer -- figures', got {line[:60]!r}")
         if parts[0] in layers:

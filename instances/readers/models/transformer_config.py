@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.readers.models import jobs
+from ddlopt.instances.readers.models.transformer_names import named_workload
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.models.errors import InstanceError, OptionError
@@ -36,9 +37,18 @@ _GPT2 = {
     "width": "n_inner",
     "context": "n_positions",
 }
-_LLAMA = {"norm_shift": False, "gated": True, "qkv_bias": False, "bias": False, "head_layer": "words"}
+_CONTEXTS = ("max_sequence_length", "max_seq_len", "seq_length")
+"""Other names of the context, where it has no parameters."""
+_LLAMA = {
+    "norm_shift": False,
+    "gated": True,
+    "qkv_bias": False,
+    "output_bias": False,
+    "feed_bias": False,
+    "head_layer": "words",
+}
 _BERT = {"norm_first": False, "head_layer": "pooler"}
-_FAMILIES: Mapping[str, Mapping[str, Any]] = {
+FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "gpt2": {"fused": True, "head_layer": "tied"},
     "llama": _LLAMA,
     "mistral": _LLAMA,
@@ -49,6 +59,29 @@ _FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "roberta": _BERT,
 }
 """What distinguishes families, by ``model_type``."""
+_ATTENTION_BIAS = ("llama", "gemma")
+"""Families that have a bias in all four projections of attention where ``attention_bias`` says so; others ignore it."""
+_LABELLED: Mapping[str, Mapping[str, Any]] = {
+    "ForTokenClassification": {"head_layer": "none", "label_bias": True},
+    "ForQuestionAnswering": {"head_layer": "none", "label_bias": True, "labels": 2},
+}
+_DECODER_HEADS: Mapping[str, Mapping[str, Any]] = {
+    "ForCausalLM": {},
+    "LMHeadModel": {},
+    "ForSequenceClassification": {"head_layer": "none", "label_bias": False},
+    **_LABELLED,
+    "Model": {"head_layer": "none"},
+}
+_ENCODER_HEADS: Mapping[str, Mapping[str, Any]] = {
+    "ForMaskedLM": {"head_layer": "masked"},
+    "ForCausalLM": {"head_layer": "masked"},
+    "LMHeadModel": {"head_layer": "masked"},
+    "ForSequenceClassification": {"head_layer": "pooler", "label_bias": True},
+    "ForMultipleChoice": {"head_layer": "pooler", "label_bias": True, "labels": 1},
+    **_LABELLED,
+    "Model": {"head_layer": "pooler"},
+}
+"""What stands at the end, by what the name of the class in ``architectures`` ends with, the longest first."""
 
 
 def transformer_network(path: str | Path, *, sequence: int | None = None) -> jobs.Network:
@@ -68,9 +101,11 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     OptionError
         If samples are longer than the context.
     """
-    sizes = read_transformer(path, sequence)
+    config = _config(path)
+    sizes = config.sizes(sequence)
     told = f"layers as {Path(path).name} says ({sizes.name}), on {sizes.sequence} tokens"
-    return jobs.Network(sizes.name, told, sizes.workload, partial(transformer_graph, sizes), sizes.step)
+    workload = partial(named_workload, sizes, config.ending)
+    return jobs.Network(sizes.name, told, workload, partial(transformer_graph, sizes), sizes.step)
 
 
 read_compression = jobs.reader(transformer_network, jobs.compression)
@@ -81,15 +116,19 @@ read_deployment = jobs.reader(transformer_network, jobs.deployment)
 
 def read_transformer(path: str | Path, sequence: int | None = None) -> Transformer:
     """The sizes that a configuration tells; see :func:`transformer_network`."""
+    return _config(path).sizes(sequence)
+
+
+def _config(path: str | Path) -> "_Config":
     try:
-        data = parsed(read_text(path))
+        data = parsed(read_text(path), finite=False)
     except UnreadableError as problem:
         raise InstanceError(f"{path}: cannot be read: {problem}") from None
     except ValueError as problem:
         raise InstanceError(f"{path}: not valid JSON: {problem}") from None
     if not isinstance(data, Mapping):
         raise InstanceError(f"{path}: it is no configuration of a transformer; expected an object with 'model_type'")
-    return _Config(path, data).sizes(sequence)
+    return _Config(path, data)
 
 
 class _Config:
@@ -98,17 +137,19 @@ class _Config:
     def __init__(self, path: str | Path, data: Mapping[str, Any]) -> None:
         self.path, self.data = path, data
         family = data.get("model_type")
-        if not isinstance(family, str) or family not in _FAMILIES:
-            raise InstanceError(f"{path}: model_type is {family!r}; what is read: {', '.join(_FAMILIES)}")
+        if not isinstance(family, str) or family not in FAMILIES:
+            raise InstanceError(f"{path}: model_type is {family!r}; what is read: {', '.join(FAMILIES)}")
         self.family = family
         self.names = _GPT2 if family == "gpt2" else _USUAL
+        self.heads = _ENCODER_HEADS if family in ("bert", "roberta") else _DECODER_HEADS
+        self.ending = self._ending()
 
     def sizes(self, sequence: int | None) -> Transformer:
         family = self.family
         hidden, heads, layers = (self.number(self.names[each]) for each in ("hidden", "heads", "layers"))
         self.refuse_many("layers", self.names["layers"], layers)
-        context = self.number(self.names["context"])
-        keys = self.number("num_key_value_heads", heads)
+        context = self.context()
+        keys = heads if self.trains_positions else self.number("num_key_value_heads", heads)
         if heads % keys:
             raise InstanceError(
                 f"{self.path}: num_key_value_heads is {keys}, which does not divide {self.names['heads']} {heads}"
@@ -122,13 +163,12 @@ class _Config:
         self.refuse_many("experts", "num_local_experts", experts)
         if chosen > experts:
             raise InstanceError(f"{self.path}: num_experts_per_tok is {chosen}, but there are {experts} experts")
-        options = dict(_FAMILIES[family])
-        if options.get("head_layer") in ("words", "tied"):
-            tied = self.flag("tie_word_embeddings", options["head_layer"] == "tied")
-            options["head_layer"] = "tied" if tied else "words"
-        if family in ("llama", "mistral"):
-            options["qkv_bias"] = self.flag("attention_bias", False)
-        positions = context if family in ("gpt2", "bert", "roberta") else 0
+        options = {**FAMILIES[family], **self.head()}
+        if "attention_bias" in self.data and family in _ATTENTION_BIAS:
+            options["qkv_bias"] = options["output_bias"] = self.flag("attention_bias", False)
+        if family == "llama":
+            options["feed_bias"] = self.flag("mlp_bias", False)
+        positions = context or 0 if self.trains_positions else 0
         return Transformer(
             name=family,
             layers=layers,
@@ -146,7 +186,50 @@ class _Config:
             **options,
         )
 
-    def sequence(self, asked: int | None, context: int) -> int:
+    def _ending(self) -> str:
+        """What the name of the model's class ends with, by ``architectures``; where these are not given, the usual."""
+        named = self.data.get("architectures") or ["ForCausalLM" if self.heads is _DECODER_HEADS else "Model"]
+        name = named[0] if isinstance(named, list) else named
+        ending = next((each for each in self.heads if isinstance(name, str) and name.endswith(each)), None)
+        if ending is None:
+            raise InstanceError(
+                f"{self.path}: architectures[0] is {name!r}; what is read ends with {', '.join(self.heads)}"
+            )
+        return ending
+
+    @property
+    def trains_positions(self) -> bool:
+        return self.family in ("gpt2", "bert", "roberta")
+
+    def head(self) -> dict[str, Any]:
+        """What stands at the end, by ``architectures``; that of the family where these are not given."""
+        head = dict(self.heads[self.ending])
+        if "label_bias" in head and "labels" not in head:
+            classes = self.data.get("id2label")
+            head["labels"] = self.number("num_labels", len(classes) if isinstance(classes, Mapping) and classes else 2)
+        last = head.get("head_layer", FAMILIES[self.family]["head_layer"])
+        if last in ("words", "tied"):
+            head["head_layer"] = "tied" if self.flag("tie_word_embeddings", last == "tied") else "words"
+        elif last == "masked" and not self.flag("tie_word_embeddings", True):
+            raise InstanceError(
+                f"{self.path}: tie_word_embeddings is false; {self.family}…{self.ending} is read where it is true"
+            )
+        return head
+
+    def context(self) -> int | None:
+        """Tokens of a sample at most; None where the file does not say so and need not."""
+        if self.trains_positions:
+            return self.number(self.names["context"])
+        name = next((each for each in (self.names["context"], *_CONTEXTS) if self.data.get(each) is not None), None)
+        return None if name is None else self.number(name)
+
+    def sequence(self, asked: int | None, context: int | None) -> int:
+        if context is None:
+            if asked is None:
+                raise InstanceError(
+                    f"{self.path}: {self.names['context']} is missing; say how long samples are (sequence, in tokens)"
+                )
+            context = _LARGEST
         if asked is None:
             return min(context, _LONGEST)
         if not 1 <= asked <= context:

@@ -20,7 +20,7 @@ def text_of_file(path: str | Path) -> str:
     InstanceError
         If it cannot be read, or holds nothing.
     """
-    text = text_of(path).removeprefix("\ufeff")
+    text = text_of(path)
     if not text.strip():
         raise InstanceError(f"{path}: is empty")
     return text

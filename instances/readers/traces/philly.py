@@ -121,7 +121,7 @@ def read_philly(
     setting.notes.append(f"networks drawn by GPU time with seed {seed}, iteration times synthetic")
     where = "all virtual clusters" if cluster is None else f"virtual cluster {cluster}"
     when = f"from {start or 'the first arrival'} on, {'all' if hours is None else f'{hours:g}'} hours"
-    source = f"{path.name}: Philly's job list (Jeon et al., USENIX ATC 2019; CC-BY-4.0), {where}, {when}"
+    source = f"{path.name}: jobs in the form of Philly's list (Jeon et al., USENIX ATC 2019), {where}, {when}"
     return setting.instance(taken, start_s, name or _name(cluster, start, hours), source)
 
 

@@ -94,7 +94,7 @@ def read_topology_zoo(
         [bandwidth_bytes_per_s if each is None else each for each in known],
     )
     told = [
-        f"{Path(path).name} ({file.title}) of the Internet Topology Zoo (CC BY 4.0, DOI 10.25909/30153949)",
+        file.origin,
         f"{sum(each is not None for each in known)} of {len(known)} bandwidths from the file, "
         f"others {bandwidth_bytes_per_s:g} bytes/s",
         f"{jobs} jobs drawn with seed {seed}",

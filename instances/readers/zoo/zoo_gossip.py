@@ -37,7 +37,7 @@ def read_zoo_gossip(
         positive("budget", budget)
     file = read_zoo_file(path)
     graph = restricted(file.graph, file.parts[0])
-    told = [f"{Path(path).name} ({file.title}) of the Internet Topology Zoo (CC BY 4.0, DOI 10.25909/30153949)"]
+    told = [file.origin]
     if len(file.parts) > 1:
         told.append(f"the largest of {len(file.parts)} parts")
     if file.parallel or file.loops:

@@ -44,6 +44,8 @@ class ZooFile:
         Edges from a node to itself, which are dropped, and edges merged into another one between the same nodes.
     parts : tuple of tuple of int
         Connected components, the largest first.
+    origin : str
+        File, network and, where the file says that it is of the Topology Zoo, that with its licence.
     """
 
     graph: PlainGraph
@@ -51,6 +53,7 @@ class ZooFile:
     loops: int
     parallel: int
     parts: tuple[tuple[int, ...], ...]
+    origin: str
 
 
 def read_graph(path: str | Path) -> PlainGraph:
@@ -107,7 +110,10 @@ def read_zoo_file(path: str | Path) -> ZooFile:
         (tuple(sorted(part)) for part in nx.connected_components(simple)), key=lambda part: (-len(part), part)
     )
     title = str(found.graph.get("Network") or found.graph.get("label") or path.name.partition(".")[0])
-    return ZooFile(graph, title, loops, parallel, tuple(parts))
+    origin = f"{path.name} ({title})"
+    if "topology zoo" in str(found.graph.get("Creator", "")).lower():
+        origin += " of the Internet Topology Zoo (CC BY 4.0, DOI 10.25909/30153949)"
+    return ZooFile(graph, title, loops, parallel, tuple(parts), origin)
 
 
 def restricted(graph: PlainGraph, nodes: Sequence[int]) -> PlainGraph:

@@ -28,19 +28,29 @@ class _Growing:
         last = self._embedding()
         for block in sizes.blocks():
             last = self._block(block, last)
+        last = self._norm("norm", last) if sizes.norm_first else last
         if sizes.head_layer == "pooler":
             self.pieces[-1] = dataclasses.replace(self.pieces[-1], outputs=sizes.hidden)
-            self._weighted("pooler", (last,), sizes.last())
-            return
-        last = self._norm("norm", last)
-        layer = sizes.last()
-        rows = sizes.hidden if layer.tensors else 1
-        self._add("words", (last,), (layer,), (), layer.inputs, layer.outputs, layer.outputs, sizes.vocabulary, rows)
+            last = self._weighted("pooler", (last,), sizes.pooler())
+        elif sizes.head_layer != "none":
+            last = self._words(last)
+        if sizes.labels:
+            self._weighted("classes", (last,), sizes.classes())
+
+    def _words(self, last: str) -> str:
+        sizes = self.sizes
+        if sizes.head_layer == "masked":
+            last = self._norm("transform.norm", self._weighted("transform", (last,), sizes.transform()))
+        layer = sizes.words()
+        rows = 1 if sizes.tied else sizes.hidden
+        return self._add(
+            "words", (last,), (layer,), (), layer.inputs, layer.outputs, layer.outputs, sizes.vocabulary, rows
+        )
 
     def _embedding(self) -> str:
         sizes, numbers = self.sizes, self.numbers
         after = () if sizes.norm_first else (sizes.norm("embedding.norm"),)
-        tied = sizes.head_layer == "tied"
+        tied = sizes.tied
         rows = 1 if tied else sizes.vocabulary
         tables = tuple(sizes.tables.values())
         self.pieces.append(Piece("embedding", (), tables, after, numbers, numbers, numbers, 1, rows, everywhere=tied))

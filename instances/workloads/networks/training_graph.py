@@ -125,7 +125,7 @@ class Tape:
                 self._gradient(GraphOperator(f"{layer.name}/bias", (error,), 0, layer.outputs, bias))
             self._gradient(operator("weight", (source, error), 0, weight), owner or layer)
 
-        parameters = layer.parameters or weight
+        parameters = layer.parameters + (weight if owner else 0)
         return self._forward(operator("forward", (source,), layer.outputs, parameters), backward)
 
     def normalisation(self, layer: Layer, source: int, over_batch: bool = False) -> int:

@@ -41,11 +41,15 @@ class Transformer:
         Whether normalisation has a shift (layer normalisation) or only a scale (root mean square).
     fused : bool
         Whether query, key and value are one projection.
-    qkv_bias, bias : bool
-        Of query, key and value, and of the other dense layers.
-    head_layer : {"words", "tied", "pooler"}
-        What comes at the end: a layer over all words, with its own weights or with the table's, or a dense layer on the
-        first position.
+    qkv_bias, output_bias, feed_bias : bool
+        Of query, key and value, of the projection behind the heads, and of the feed-forward layer.
+    head_layer : {"words", "tied", "masked", "pooler", "none"}
+        What comes at the end: a layer over all words, with its own weights or with the table's; the latter with a bias,
+        behind a dense layer and a normalisation (BERT's for masked words); a dense layer on the first position.
+    labels : int
+        Classes that a layer behind that one tells apart; 0 where there is no such layer.
+    label_bias : bool
+        Of that layer.
     experts, chosen : int
         0 where there are none.
     """
@@ -66,10 +70,18 @@ class Transformer:
     norm_shift: bool = True
     fused: bool = False
     qkv_bias: bool = True
-    bias: bool = True
-    head_layer: Literal["words", "tied", "pooler"] = "words"
+    output_bias: bool = True
+    feed_bias: bool = True
+    head_layer: Literal["words", "tied", "masked", "pooler", "none"] = "words"
+    labels: int = 0
+    label_bias: bool = True
     experts: int = 0
     chosen: int = 0
+
+    @property
+    def tied(self) -> bool:
+        """Whether the last layer has the weights of the table of words."""
+        return self.head_layer in ("tied", "masked")
 
     @property
     def tables(self) -> dict[str, Layer]:
@@ -112,15 +124,15 @@ class Transformer:
 
     def output(self, block: str) -> Layer:
         """The projection behind the heads."""
-        return dense(f"{block}.attention.output", self.heads * self.head, self.hidden, self.bias, self.sequence)
+        return dense(f"{block}.attention.output", self.heads * self.head, self.hidden, self.output_bias, self.sequence)
 
     def feed(self, name: str, rows: int) -> tuple[tuple[Layer, ...], Layer]:
         """What widens, one layer or two, and what narrows."""
         wide = ("gate", "up") if self.gated else ("0",)
         narrow = "down" if self.gated else "1"
         return (
-            tuple(dense(f"{name}.{part}", self.hidden, self.width, self.bias, rows) for part in wide),
-            dense(f"{name}.{narrow}", self.width, self.hidden, self.bias, rows),
+            tuple(dense(f"{name}.{part}", self.hidden, self.width, self.feed_bias, rows) for part in wide),
+            dense(f"{name}.{narrow}", self.width, self.hidden, self.feed_bias, rows),
         )
 
     def router(self, block: str) -> Layer:
@@ -132,12 +144,39 @@ class Transformer:
         rows = -(-self.sequence * self.chosen // self.experts)
         return tuple(self.feed(f"{block}.experts.{expert}", rows) for expert in range(self.experts))
 
-    def last(self) -> Layer:
-        """The layer at the end."""
-        if self.head_layer == "pooler":
-            return dense("pooler", self.hidden, self.hidden)
-        layer = dense("words", self.hidden, self.vocabulary, bias=False, rows=self.sequence)
-        return layer if self.head_layer == "words" else dataclasses.replace(layer, parameters=0, tensors=())
+    def pooler(self) -> Layer:
+        """The dense layer on the first position."""
+        return dense("pooler", self.hidden, self.hidden)
+
+    def transform(self) -> Layer:
+        """The dense layer before masked words are told."""
+        return dense("transform", self.hidden, self.hidden, rows=self.sequence)
+
+    def words(self) -> Layer:
+        """The layer over all words; where it is tied, its weights are the table's."""
+        layer = dense("words", self.hidden, self.vocabulary, self.head_layer == "masked", rows=self.sequence)
+        if not self.tied:
+            return layer
+        own = tuple((tensor, shape) for tensor, shape in layer.tensors if tensor == "bias")
+        return dataclasses.replace(layer, parameters=self.vocabulary * len(own), tensors=own)
+
+    def classes(self) -> Layer:
+        """The layer over the labels, on every position or on what the pooler made."""
+        rows = 1 if self.head_layer == "pooler" else self.sequence
+        return dense("classes", self.hidden, self.labels, self.label_bias, rows)
+
+    def ends(self) -> tuple[Layer, ...]:
+        """The layers behind the last block and its normalisation."""
+        match self.head_layer:
+            case "pooler":
+                layers: tuple[Layer, ...] = (self.pooler(),)
+            case "masked":
+                layers = (self.transform(), self.norm("transform.norm"), self.words())
+            case "none":
+                layers = ()
+            case _:
+                layers = (self.words(),)
+        return (*layers, self.classes()) if self.labels else layers
 
     def blocks(self) -> tuple[str, ...]:
         """Names of the blocks."""
@@ -153,7 +192,7 @@ class Transformer:
             fed = self._fed(block)
             stack += [first, *attention, second, *fed] if self.norm_first else [*attention, first, *fed, second]
         stack += [self.norm("norm")] if self.norm_first else []
-        return Workload(self.name, (*stack, self.last()), batch_per_gpu)
+        return Workload(self.name, (*stack, *self.ends()), batch_per_gpu)
 
     def _fed(self, block: str) -> list[Layer]:
         if not self.experts:
@@ -171,7 +210,7 @@ class _Wiring:
 
     def __init__(self, sizes: Transformer) -> None:
         self.sizes = sizes
-        self.tape = Tape(["embedding.words"] if sizes.head_layer == "tied" else [])
+        self.tape = Tape(["embedding.words"] if sizes.tied else [])
 
     def step(self) -> Step:
         sizes, tape = self.sizes, self.tape
@@ -182,13 +221,23 @@ class _Wiring:
         inner = inner if sizes.norm_first else tape.normalisation(sizes.norm("embedding.norm"), inner)
         for block in sizes.blocks():
             inner = self._block(block, inner)
+        inner = tape.normalisation(sizes.norm("norm"), inner) if sizes.norm_first else inner
+        return self._end(inner, tokens)
+
+    def _end(self, inner: int, tokens: int) -> Step:
+        sizes, tape = self.sizes, self.tape
         if sizes.head_layer == "pooler":
             first = tape.unary("first", inner, sizes.hidden)
-            pooled = tape.unary("pooler.tanh", tape.linear(sizes.last(), first), needs=("output",))
-            return tape.loss(pooled, tape.data("labels", 1))
-        inner = tape.normalisation(sizes.norm("norm"), inner)
-        owner = sizes.tables["words"] if sizes.head_layer == "tied" else None
-        return tape.loss(tape.linear(sizes.last(), inner, owner), tokens)
+            inner = tape.unary("pooler.tanh", tape.linear(sizes.pooler(), first), needs=("output",))
+        elif sizes.head_layer != "none":
+            if sizes.head_layer == "masked":
+                inner = tape.unary("transform.gelu", tape.linear(sizes.transform(), inner), needs=("input",))
+                inner = tape.normalisation(sizes.norm("transform.norm"), inner)
+            inner = tape.linear(sizes.words(), inner, sizes.tables["words"] if sizes.tied else None)
+        if sizes.labels:
+            inner = tape.linear(sizes.classes(), inner)
+        told = sizes.labels or sizes.head_layer == "pooler"
+        return tape.loss(inner, tape.data("labels", 1) if told else tokens)
 
     def _block(self, block: str, inner: int) -> int:
         sizes, tape = self.sizes, self.tape

@@ -45,6 +45,16 @@ def test_a_profile_is_a_graph_with_twins(tmp_path: Path) -> None:
     assert len(edges) == 9
 
 
+def test_stages_of_the_optimizer_are_passed_over(tmp_path: Path) -> None:
+    plain = read_pipedream(written(tmp_path, PROFILE))
+    lines = [
+        line if line.startswith("\t") else f"{line} -- stage_id={at}" for at, line in enumerate(PROFILE.splitlines())
+    ]
+    assert read_pipedream(written(tmp_path, "\n".join(lines) + "\n")) == plain
+    with one_line(InstanceError, "line 3: has no parameter_size; is the line whole?"):
+        read_pipedream(written(tmp_path, "\n".join(lines).replace("parameter_size=7.0", "")))
+
+
 def test_inference_has_no_twins(tmp_path: Path) -> None:
     path = written(tmp_path, PROFILE)
     for instance in (read_pipedream(path, training=False), read_pipedream(path, goal="latency")):

@@ -1,14 +1,16 @@
 """Transformers from ``config.json``: published parameter totals, networks built from papers, one line for bad input."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 from refusals import one_line
+from shared_data import shared_data
 
 import ddlopt
 from ddlopt.instances.readers import convert
-from ddlopt.instances.readers.models.transformer_config import read_transformer
+from ddlopt.instances.readers.models.transformer_config import FAMILIES, read_transformer, transformer_network
 from ddlopt.instances.workloads.codesign.graphs import graph_of
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
 from ddlopt.instances.workloads.networks import published
@@ -62,6 +64,25 @@ TOTALS = {
     "gemma-2b": (llama("gemma", 18, 2048, 8, 1, 16384, 256000, head_dim=256), 2_506_172_416),
 }
 """Configurations and the totals that their makers publish."""
+BY_CLASS = {
+    "bert for masked words": (BERT, "BertForMaskedLM", {}, 109_514_298),
+    "bert's classifier": (BERT, "BertForSequenceClassification", {"num_labels": 3}, 109_482_240 + 3 * 769),
+    "bert's answers": (BERT, "BertForQuestionAnswering", {}, 109_482_240 - 768 * 769 + 2 * 769),
+    "roberta's classifier": (ROBERTA, "RobertaForSequenceClassification", {}, 124_645_632 + 2 * 769),
+    "gpt2": (GPT2, "GPT2LMHeadModel", {}, 124_439_808),
+    "bare gpt2": (GPT2, "GPT2Model", {}, 124_439_808),
+    "gpt2's tokens": (GPT2, "GPT2ForTokenClassification", {"id2label": {"0": "a", "1": "b", "2": "c"}}, 124_442_115),
+    "a reward": (TOTALS["llama-3-8b"][0], "LlamaForSequenceClassification", {"num_labels": 1}, 7_504_928_768),
+    "bare mistral": (MISTRAL, "MistralModel", {}, 7_110_660_096),
+    "biases": (
+        llama("llama", 32, 2560, 32, 32, 10240, 49152),
+        "LlamaForCausalLM",
+        {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True},
+        3_482_503_680,
+    ),
+    "biases that mistral has not": (MISTRAL, "MistralForCausalLM", {"attention_bias": True}, 7_241_732_096),
+}
+"""Classes of models, what their configurations say besides, and what ``transformers`` builds of it."""
 
 
 def written(tmp_path, config):
@@ -74,6 +95,100 @@ def written(tmp_path, config):
 def test_parameters_are_those_published(name, tmp_path):
     config, total = TOTALS[name]
     assert read_transformer(written(tmp_path, config)).workload(1).parameters == total
+
+
+@pytest.mark.parametrize("case", BY_CLASS)
+def test_parameters_are_those_of_the_class(case, tmp_path):
+    config, architecture, more, total = BY_CLASS[case]
+    path = written(tmp_path, config | {"architectures": [architecture]} | more)
+    assert read_transformer(path, 64).workload(1).parameters == total
+
+
+def test_biases_are_told_apart(tmp_path):
+    plain = read_transformer(written(tmp_path, small("llama"))).workload(1).parameters
+    attention = {"attention_bias": True}
+    assert read_transformer(written(tmp_path, small("llama") | attention)).workload(1).parameters == plain + 2 * 192
+    # Attention 64 + 32 + 32 + 64 a layer, feed-forward 96 + 96 + 64.
+    feed = {"mlp_bias": True}
+    assert read_transformer(written(tmp_path, small("llama") | feed)).workload(1).parameters == plain + 2 * 256
+    gemma = read_transformer(written(tmp_path, small("gemma"))).workload(1).parameters
+    assert read_transformer(written(tmp_path, small("gemma") | attention)).workload(1).parameters == gemma + 2 * 192
+
+
+def test_without_a_context_the_length_of_samples_is_asked_for(tmp_path):
+    config = {key: value for key, value in LLAMA.items() if key != "max_position_embeddings"}
+    path = written(tmp_path, config)
+    assert read_transformer(path, 64).sequence == 64
+    with one_line(InstanceError, "max_position_embeddings is missing; say how long samples are"):
+        read_transformer(path)
+    assert read_transformer(written(tmp_path, config | {"max_sequence_length": 128})).sequence == 128
+    with one_line(InstanceError, "n_positions is missing, which a gpt2 needs"):
+        read_transformer(written(tmp_path, {key: value for key, value in GPT2.items() if key != "n_positions"}), 64)
+
+
+def test_what_is_not_about_sizes_is_passed_over_and_a_mark_before_the_text_too(tmp_path):
+    text = json.dumps(LLAMA | {"time_step_limit": [0.0, float("inf")]})
+    assert "Infinity" in text
+    path = written(tmp_path, "\ufeff" + text)
+    assert read_transformer(path).workload(1).parameters == 6_738_415_616
+    with one_line(InstanceError, "hidden_size is inf; it must be a whole number"):
+        read_transformer(written(tmp_path, LLAMA | {"hidden_size": float("inf")}))
+
+
+HEADS = {
+    "llama": ("LlamaForCausalLM", {"model.embed_tokens.weight": (200, 64), "lm_head.weight": (200, 64)}),
+    "bare llama": ("LlamaModel", {"embed_tokens.weight": (200, 64), "layers.1.mlp.down_proj.weight": (64, 96)}),
+    "mixtral": ("MixtralForCausalLM", {"model.layers.1.block_sparse_moe.experts.3.w2.weight": (64, 96)}),
+    "gpt2": ("GPT2LMHeadModel", {"transformer.h.1.attn.c_attn.weight": (64, 192), "transformer.wpe.weight": (32, 64)}),
+    "bert": ("BertForMaskedLM", {"cls.predictions.bias": (200,), "bert.embeddings.LayerNorm.weight": (64,)}),
+    "roberta": ("RobertaForSequenceClassification", {"classifier.dense.weight": (64, 64)}),
+    "qwen2": (
+        "Qwen2ForQuestionAnswering",
+        {"qa_outputs.weight": (2, 64), "model.layers.0.self_attn.k_proj.bias": (32,)},
+    ),
+}
+"""Names and shapes as ``named_parameters`` of the class has them."""
+
+
+@pytest.mark.parametrize("case", HEADS)
+def test_gradients_have_the_names_of_the_model(case, tmp_path):
+    architecture, expected = HEADS[case]
+    family = case.removeprefix("bare ")
+    path = written(tmp_path, small(family) | {"architectures": [architecture]})
+    layers = transformer_network(path).workload(1).layers
+    named = {f"{layer.name}.{tensor}": shape for layer in layers for tensor, shape in layer.tensors}
+    assert expected.items() <= named.items()
+    assert {name.rpartition(".")[2] for name in named} <= {"weight", "bias"}
+    assert not any(name.startswith(("block.", "embedding.", "words.", "classes.")) for name in named)
+    assert sum(math.prod(shape) for shape in named.values()) == read_transformer(path).workload(1).parameters
+    assert all(each.name in named for each in convert(path, "transformer").gradients)
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture"),
+    [
+        ("llama", "LlamaModel"),
+        ("llama", "LlamaForSequenceClassification"),
+        ("bert", "BertForMaskedLM"),
+        ("bert", "BertForSequenceClassification"),
+        ("gpt2", "GPT2ForQuestionAnswering"),
+    ],
+)
+def test_every_end_is_in_the_pieces_and_in_the_step(family, architecture, tmp_path):
+    sizes = read_transformer(written(tmp_path, small(family) | {"architectures": [architecture]}))
+    workload = sizes.workload(1)
+    inside = [layer for piece in transformer_graph(sizes).pieces for layer in (*piece.split, *piece.after)]
+    assert sorted(inside, key=str) == sorted(workload.layers, key=str)
+    assert sum(operator.gradient for operator in sizes.step()) == workload.parameters
+
+
+def test_models_that_are_built_elsewhere_have_as_many_parameters(tmp_path):
+    models = json.loads(shared_data("large_models/params.json").read_text(encoding="utf-8"))["models"]
+    read = [each for each in models.values() if each["model_type"] in FAMILIES]
+    assert len(read) >= 12
+    for each in read:
+        config = json.loads(shared_data(f"large_models/{each['config']}").read_text(encoding="utf-8"))["config"]
+        assert read_transformer(written(tmp_path, config), 64).workload(1).parameters == each["total"], each["name"]
 
 
 def test_gpt2_and_bert_are_those_from_their_papers(tmp_path):
@@ -100,8 +215,6 @@ def test_every_layer_is_in_a_piece_and_every_gradient_in_the_step(family, tmp_pa
 
 def small(family):
     config = SMALL | {"model_type": family, "num_local_experts": 4, "num_experts_per_tok": 2, "type_vocab_size": 1}
-    if family == "roberta":
-        del config["num_key_value_heads"]
     return config | {"n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 32} if family == "gpt2" else config
 
 
@@ -165,6 +278,13 @@ BAD = {
     "keys": (LLAMA | {"num_key_value_heads": 5}, "num_key_value_heads is 5, which does not divide"),
     "layers": (LLAMA | {"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000; at most 10000"),
     "experts": (MIXTRAL | {"num_experts_per_tok": 9}, "num_experts_per_tok is 9, but there are 8 experts"),
+    "class": (LLAMA | {"architectures": ["LlamaForTheWin"]}, "architectures[0] is 'LlamaForTheWin'; what is read ends"),
+    "classes": (LLAMA | {"architectures": 3}, "architectures[0] is 3; what is read ends with ForCausalLM"),
+    "labels": (
+        BERT | {"architectures": ["BertForTokenClassification"], "num_labels": 0},
+        "num_labels is 0; it must be",
+    ),
+    "masked": (BERT | {"architectures": ["BertForMaskedLM"], "tie_word_embeddings": False}, "is read where it is true"),
     "tied": (LLAMA | {"tie_word_embeddings": "no"}, "tie_word_embeddings is 'no'; it must be true or false"),
 }
 
