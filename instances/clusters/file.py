@@ -165,6 +165,10 @@ class Cluster(Part):
                 raise ValueError(f"confirm: there is no bandwidth '{place}'; there are: {', '.join(places)}")
         return self
 
+    def doubtful(self) -> tuple[str, ...]:
+        """Bandwidths that look like bits for bytes, or the other way round; whoever measured them may confirm them."""
+        return tuple(place for place, value, scale in self._bandwidths() if scale.doubt(value))
+
     def _bandwidths(self) -> Iterator[tuple[str, float, Any]]:
         if self.network is not None:
             yield "network.gigabit_per_s", self.network.gigabit_per_s, NETWORK

@@ -1,16 +1,22 @@
-"""What all-reduces took, as nccl-tests print it, and the latency and bandwidths that explain it best.
+"""The latency and bandwidths that explain best what all-reduces took, as nccl-tests print it.
 
 With N nodes of g ranks, an all-reduce of S bytes takes, as everywhere in compression,
 
     t = (2 (g - 1) + 2 (N - 1)) latency + 2 (g - 1)/g S / intra + 2 (N - 1)/N S / inter
 
-which is a line in S for each run. Latency and the two inverse bandwidths are fitted to all runs of the text together,
-by least squares of relative errors and none below 0. A single run on several nodes cannot tell the two bandwidths
+Both inverse bandwidths are fitted to the large messages of all runs together, by least squares of relative errors and
+none below 0; then latency to the messages of which it is most of the time. Libraries change their protocol with the
+size, so that small messages say nothing of bandwidths. A single run on several nodes cannot tell the two bandwidths
 apart: that within nodes then is the cluster's.
+
+Libraries also let the two phases overlap. Then t is less than the sum, and what the line leaves to one phase can be any
+bandwidth above its own. So each bandwidth is known from two sides: *at least* what it is if its phase takes all of the
+time, *at most* what it is if the phases follow one another. Where the two are far apart the file does not tell the
+figure, and that is said.
 """
 
+import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,46 +26,23 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from ddlopt.instances.clusters.file import Cluster, Network, Servers, load
-from ddlopt.instances.readers.text_files import text_of
+from ddlopt.instances.clusters.nccl_text import FEWEST, Run, runs_of
 from ddlopt.instances.workloads.compression.costs import INTRA_BYTES_PER_S
 from ddlopt.instances.workloads.training import ACCELERATORS, GIGABIT_PER_S
 from ddlopt.models.errors import InstanceError
 
 # Definitions.
 _MICRO, _GIGA = 1e-6, 1e9
-_FEWEST = 3
-"""Sizes for a line: with two, there is nothing to see of how well it fits."""
-# Bandwidths are printed with two digits behind the point.
-_ROUNDED = 0.05
-_RANK = re.compile(r"#\s*Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s*(.*)")
-_PREFIX = re.compile(r"^\s*\[\d+,\d+\]<\w+>:\s?")
-"""With which mpirun tags lines."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of ``all_reduce_perf``.
-
-    Parameters
-    ----------
-    nodes, ranks_per_node : int
-    accelerator : str
-        As the driver calls it.
-    sizes_bytes, times_s : (k,) array
-    """
-
-    nodes: int
-    ranks_per_node: int
-    accelerator: str
-    sizes_bytes: npt.NDArray[np.float64]
-    times_s: npt.NDArray[np.float64]
-
-    @property
-    def coefficients(self) -> npt.NDArray[np.float64]:
-        """(k, 3): what latency and the inverse bandwidths within and between nodes are multiplied by."""
-        g, n = self.ranks_per_node, self.nodes
-        steps = np.full_like(self.sizes_bytes, 2 * (g - 1) + 2 * (n - 1))
-        return np.column_stack([steps, 2 * (g - 1) / g * self.sizes_bytes, 2 * (n - 1) / n * self.sizes_bytes])
+_STEPS, _WITHIN, _BETWEEN = range(3)
+"""Columns of a run's coefficients."""
+_LARGE = 16
+"""Messages down to a 16th of the largest are large: over a wider span protocols change, a narrower one is no line."""
+_TOLD = 1.5
+"""A bandwidth is told where it is at most so many times as large if phases follow one another as if they overlap."""
+_FAINT = 1e-3
+"""A phase that takes no more of the time than this has any bandwidth."""
+_NOISE = 0.05
+"""Of a time, by which a phase may take longer by the cluster's figure than the whole was measured to take."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +55,14 @@ class Fit:
     runs : tuple of Run
     fitted_s : tuple of array
         Times of each run by the fit.
+    told : tuple of str
+        What the file leaves open.
     """
 
     cluster: Cluster
     runs: tuple[Run, ...]
     fitted_s: tuple[npt.NDArray[np.float64], ...]
+    told: tuple[str, ...] = ()
 
     @property
     def residuals(self) -> tuple[npt.NDArray[np.float64], ...]:
@@ -84,12 +70,45 @@ class Fit:
         return tuple(fitted / run.times_s - 1 for run, fitted in zip(self.runs, self.fitted_s, strict=True))
 
     def lines(self) -> Iterator[str]:
-        """A table of measured and fitted times, and how far apart they are."""
+        """A table of measured and fitted times, how far apart they are, and what the file leaves open."""
         for run, fitted, off in zip(self.runs, self.fitted_s, self.residuals, strict=True):
             yield f"all-reduce on {run.nodes} x {run.ranks_per_node} ranks: bytes, measured ms, fitted ms, off by"
             for size, time_s, by_fit, part in zip(run.sizes_bytes, run.times_s, fitted, off, strict=True):
                 yield f"{size:14.0f} {1e3 * time_s:12.4g} {1e3 * by_fit:12.4g} {part:+8.1%}"
             yield f"off by {np.abs(off).max():.1%} at most, {np.sqrt((off**2).mean()):.1%} in the root mean square"
+        yield from self.told
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the runs say of a bandwidth, in bytes per second, and what is taken for it.
+
+    Parameters
+    ----------
+    least, most : float
+        If its phase takes all of the time, and if phases follow one another.
+    taken : float
+    kept : bool
+        Whether that is the cluster's figure.
+    """
+
+    least: float
+    most: float
+    taken: float
+    kept: bool = False
+
+    @classmethod
+    def of(cls, least: float, most: float, sheet: float | None) -> "_Known":
+        """Take what is told, else the least; but no more than the data sheet says, unless it is surely more."""
+        told = most <= _TOLD * least
+        if sheet is None or least > (1 + _NOISE) * sheet:
+            return cls(least, most, most if told else least)
+        taken = min(most, sheet)
+        return cls(least, most, taken, kept=taken == sheet)
+
+    @property
+    def is_told(self) -> bool:
+        return self.most <= _TOLD * self.least
 
 
 def measured(path: str | Path, cluster: str | Path | Cluster | None = None) -> Fit:
@@ -107,124 +126,188 @@ def measured(path: str | Path, cluster: str | Path | Cluster | None = None) -> F
     InstanceError
         If the text has no all-reduces, results were wrong, or the cluster cannot explain it.
     """
-    runs = runs_of(Path(path))
-    base = _servers(Path(path), runs[-1]) if cluster is None else load(cluster)
-    intra = _intra(base)
-    figures, fitted = _fit(Path(path), runs, 1 / intra)
-    latency_s, within, between = (float(each) for each in figures)
+    path = Path(path)
+    runs = runs_of(path)
+    base = _servers(path, runs[-1]) if cluster is None else load(cluster)
+    fitting = _Fitting(path, runs, base)
+    within, between = fitting.known(_WITHIN), fitting.known(_BETWEEN)
+    open_ones = [name for name, each in (("within", within), ("between", between)) if each and not each.is_told]
+    phases = [1 / each.taken if each else 0.0 for each in (within, between)]
+    latency_s = fitting.latency_s(phases, bool(open_ones))
     servers = [each.model_dump() for each in base.servers]
-    if any(run.ranks_per_node > 1 for run in runs):
+    if within is not None:
         for each in servers:
-            each["intra_gigabytes_per_s"] = _short(1 / within / _GIGA)
+            each["intra_gigabytes_per_s"] = _short(within.taken / _GIGA)
     network = base.network
-    if any(run.nodes > 1 for run in runs):
-        network = Network(gigabit_per_s=_short(1 / between / GIGABIT_PER_S), latency_us=_short(latency_s / _MICRO))
+    if between is not None:
+        network = Network(gigabit_per_s=_short(between.taken / GIGABIT_PER_S), latency_us=_short(latency_s / _MICRO))
     elif network is not None:
         network = network.model_copy(update={"latency_us": _short(latency_s / _MICRO)})
-    measured_as = f"all-reduces measured by nccl-tests ({Path(path).name})"
+    told = tuple(fitting.told(within, between))
+    source = f"all-reduces measured by nccl-tests ({path.name})"
+    source += f", which do not tell the bandwidth {' and '.join(open_ones)} nodes" if open_ones else ""
     own = {
         "servers": tuple(Servers.model_validate(each) for each in servers),
         "network": network,
-        "source": f"{base.source}; {measured_as}" if base.source else measured_as,
+        "source": f"{base.source}; {source}" if base.source else source,
         "confirm": (),
     }
-    return Fit(base.model_copy(update=own), tuple(runs), tuple(fitted))
+    made = base.model_copy(update=own)
+    made = made.model_copy(update={"confirm": made.doubtful()})
+    return Fit(
+        made, tuple(runs), tuple(latency_s * _steps(run) + _moving(run, phases, bool(open_ones)) for run in runs), told
+    )
 
 
-def runs_of(path: Path) -> list[Run]:
-    """All runs of a text."""
-    found: list[Run] = []
-    hosts: list[tuple[str, str]] = []
-    rows: list[tuple[float, float, float]] = []
-    header: list[str] = []
-    for number, line in enumerate(text_of(path).splitlines(), 1):
-        text = _PREFIX.sub("", line).strip()
-        rank = _RANK.match(text)
-        if rank:
-            if int(rank[1]) == 0 and rows:
-                found.append(_run(path, hosts, rows))
-                rows = []
-            hosts = [] if int(rank[1]) == 0 else hosts
-            hosts.append((rank[2], rank[3].strip()))
-        elif text.startswith("#") and {"size", "time", "busbw"} <= set(text[1:].split()):
-            header = text[1:].split()
-        elif header and text[:1].isdigit():
-            rows.append(_row(path, number, text.split(), header))
-    if rows:
-        found.append(_run(path, hosts, rows))
-    if not found:
-        raise InstanceError(f"{path}: there are no results in it; expected what all_reduce_perf of nccl-tests prints")
-    return found
+class _Fitting:
+    """Runs and the cluster that they are to explain."""
 
+    def __init__(self, path: Path, runs: Sequence[Run], base: Cluster) -> None:
+        self.path, self.runs, self.base = path, runs, base
+        self.large = [_large(run) for run in runs]
+        self.slopes = [_slope(path, run, large) for run, large in zip(runs, self.large, strict=True)]
+        given = base.servers[0].intra_gigabytes_per_s
+        self.given = None if given is None else _GIGA * given
+        self.fixed: float | None = None
+        self.figures = self._joint()
 
-def _row(path: Path, number: int, words: Sequence[str], header: Sequence[str]) -> tuple[float, float, float]:
-    """Size, time and ratio of bus and algorithm bandwidth of a line, out of place."""
-    at = f"{path}: line {number}"
-    places = {name: header.index(name) for name in ("size", "time", "algbw", "busbw")}
-    try:
-        size, time_us, algorithm, bus = (float(words[place]) for place in places.values())
-        if len(words) != len(header):
-            raise IndexError
-    except (IndexError, ValueError):
-        raise InstanceError(
-            f"{at}: expected {', '.join(header[: places['busbw'] + 1])}, got '{' '.join(words)}'"
-        ) from None
-    if not (np.isfinite([size, time_us]).all() and size >= 0 and time_us > 0):
-        raise InstanceError(f"{at}: {size:g} bytes in {time_us:g} us; expected positive figures")
-    wrong = words[places["busbw"] + 1] if len(words) > places["busbw"] + 1 else "0"
-    if wrong not in ("N/A", "0") and float(wrong) >= 1:
-        raise InstanceError(f"{at}: {wrong} results were wrong; nothing is read of such a run")
-    return size, time_us, bus / algorithm if algorithm >= 1 else np.nan
+    def least(self, column: int) -> float:
+        """A bandwidth if its phase takes all of the time; 0 where there is no such phase."""
+        return max(float(_per_byte(run)[column]) / slope for run, slope in zip(self.runs, self.slopes, strict=True))
 
+    def known(self, column: int) -> _Known | None:
+        """What there is to say of a bandwidth; None where nothing passes there."""
+        least = self.least(column)
+        if not least:
+            return None
+        if column == _WITHIN and self.fixed is not None:
+            return _Known(self.fixed, self.fixed, self.fixed)
+        inverse = float(self.figures[column])
+        most = max(least, 1 / inverse) if inverse * least > _FAINT else math.inf
+        network = self.base.network
+        sheet = self.given if column == _WITHIN else None
+        if column == _BETWEEN and network is not None:
+            sheet = GIGABIT_PER_S * network.gigabit_per_s
+        if column == _WITHIN and sheet is None and most > _TOLD * least:
+            sheet = max(least, self._assumed)
+        return _Known.of(least, most, sheet)
 
-def _run(path: Path, hosts: Sequence[tuple[str, str]], rows: Sequence[tuple[float, float, float]]) -> Run:
-    if len(hosts) < 2:
-        raise InstanceError(f"{path}: it names {len(hosts)} ranks; an all-reduce has at least two lines '# Rank …'")
-    counts = Counter(host for host, _ in hosts)
-    if len(set(counts.values())) > 1:
-        told = ", ".join(f"{host}: {count}" for host, count in counts.items())
-        raise InstanceError(f"{path}: nodes have different numbers of ranks ({told}); servers must be alike")
-    ratios = [ratio for *_, ratio in rows if np.isfinite(ratio)]
-    expected = 2 * (len(hosts) - 1) / len(hosts)
-    if ratios and abs(np.median(ratios) / expected - 1) > _ROUNDED:
-        raise InstanceError(
-            f"{path}: bus bandwidths are {np.median(ratios):.3g} times the algorithm's, of an all-reduce on "
-            f"{len(hosts)} ranks {expected:.3g} times; give what all_reduce_perf prints"
-        )
-    sizes, times_us = np.array([(size, time_us) for size, time_us, _ in rows if size > 0]).reshape(-1, 2).T
-    if len(set(sizes.tolist())) < _FEWEST:
-        raise InstanceError(f"{path}: {len(sizes)} sizes; a line needs at least {_FEWEST}")
-    return Run(len(counts), len(hosts) // len(counts), hosts[0][1], sizes, _MICRO * times_us)
+    def latency_s(self, phases: Sequence[float], overlap: bool) -> float:
+        """Of a step, by the messages of which it is most of the time; where there are none, by all that are large."""
+        above = below = 0.0
+        for run in self.runs:
+            part = _moving(run, phases, overlap) / run.times_s
+            steps = (_steps(run) / run.times_s)[part <= 1 / 2]
+            above += float(steps @ (1 - part[part <= 1 / 2]))
+            below += float(steps @ steps)
+        return above / below if below else float(self.figures[_STEPS])
 
-
-def _fit(
-    path: Path, runs: Sequence[Run], intra_s_per_byte: float
-) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
-    """Latency and inverse bandwidths, and the times that they make."""
-    coefficients = np.vstack([run.coefficients for run in runs])
-    times_s = np.concatenate([run.times_s for run in runs])
-    scale = np.maximum(np.abs(coefficients).max(axis=0), 1)
-    figures = np.zeros(3)
-    used = [column for column in range(3) if coefficients[:, column].any()]
-    if np.linalg.matrix_rank(coefficients[:, used] / scale[used]) < len(used):
-        figures[1], used = intra_s_per_byte, [0, 2]
-    left_s = times_s - coefficients @ figures
-    relative = coefficients[:, used] / scale[used] / times_s[:, np.newaxis]
-    solution, _ = nnls(relative, left_s / times_s)
-    figures[used] = solution / scale[used]
-    for column, where in ((1, "within nodes"), (2, "between nodes")):
-        if coefficients[:, column].any() and not figures[column] > 0:
-            raise InstanceError(
-                f"{path}: no bandwidth {where} explains these times; give a cluster whose intra_gigabytes_per_s "
-                "is what a run on one node shows"
+    def told(self, within: _Known | None, between: _Known | None) -> Iterator[str]:
+        """What the file leaves open, a line each."""
+        if self.fixed is None and within is not None:
+            yield from _told("intra_gigabytes_per_s", within, _GIGA)
+        elif self.fixed is not None and self.given is None:
+            assumed = _short(self._assumed / _GIGA)
+            least = f"the least that explains the times, as {assumed:g} does not"
+            yield (
+                f"intra_gigabytes_per_s = {_short(self.fixed / _GIGA):g} is "
+                f"{'assumed' if self.fixed == self._assumed else least}; a run on one node tells it: "
+                "put it in front, or give a cluster with its figure (--cluster FILE)"
             )
-    return figures, [run.coefficients @ figures for run in runs]
+        if between is not None and within is not None:
+            yield from _told("gigabit_per_s", between, GIGABIT_PER_S)
+
+    @property
+    def _assumed(self) -> float:
+        return INTRA_BYTES_PER_S[self.base.servers[0].intra]
+
+    def _joint(self) -> npt.NDArray[np.float64]:
+        """Latency and both inverse bandwidths, if phases follow one another."""
+        coefficients = np.vstack([run.coefficients[large] for run, large in zip(self.runs, self.large, strict=True)])
+        times_s = np.concatenate([run.times_s[large] for run, large in zip(self.runs, self.large, strict=True)])
+        scale = np.maximum(np.abs(coefficients).max(axis=0), 1)
+        figures = np.zeros(3)
+        used = [column for column in range(3) if coefficients[:, column].any()]
+        if np.linalg.matrix_rank(coefficients[:, used] / scale[used]) < len(used):
+            self.fixed = self._within()
+            figures[_WITHIN], used = 1 / self.fixed, [_STEPS, _BETWEEN]
+        left_s = times_s - coefficients @ figures
+        relative = coefficients[:, used] / scale[used] / times_s[:, np.newaxis]
+        solution, _ = nnls(relative, left_s / times_s)
+        figures[used] = solution / scale[used]
+        return figures
+
+    def _within(self) -> float:
+        """The bandwidth within nodes where the runs do not tell it."""
+        least = self.least(_WITHIN)
+        if self.given is None:
+            return max(least, self._assumed)
+        if (1 + _NOISE) * self.given < least:
+            raise InstanceError(
+                f"{self.path}: by the cluster's intra_gigabytes_per_s = {self.given / _GIGA:g} the phase within nodes "
+                f"would take longer than everything took; it is at least {least / _GIGA:.4g}: give what a run on one "
+                "node shows"
+            )
+        return self.given
+
+
+def _told(name: str, known: _Known, unit: float) -> Iterator[str]:
+    """Between what a bandwidth is, and why the figure was taken."""
+    least, most, taken = (_short(each / unit) for each in (known.least, known.most, known.taken))
+    if most <= least:
+        return
+    if known.is_told and not known.kept:
+        yield f"{name} = {taken:g} if phases follow one another, and at least {least:g} if they overlap"
+        return
+    upper = "any figure above explains them, too" if math.isinf(most) else f"{most:g} if phases follow one another"
+    why = "the cluster's is kept" if known.kept else "the least that explains the times is taken"
+    yield f"{name} = {taken:g}: {why}; it is at least {least:g} if phases overlap, and {upper}"
+
+
+def _steps(run: Run) -> npt.NDArray[np.float64]:
+    steps: npt.NDArray[np.float64] = run.coefficients[:, _STEPS]
+    return steps
+
+
+def _moving(run: Run, phases: Sequence[float], overlap: bool) -> npt.NDArray[np.float64]:
+    """Times without latency."""
+    each = run.coefficients[:, _WITHIN:] * np.asarray(phases)
+    times: npt.NDArray[np.float64] = each.max(axis=1) if overlap else each.sum(axis=1)
+    return times
+
+
+def _per_byte(run: Run) -> npt.NDArray[np.float64]:
+    """Coefficients of one byte."""
+    row: npt.NDArray[np.float64] = run.coefficients[0] / run.sizes_bytes[0]
+    return row
+
+
+def _large(run: Run) -> npt.NDArray[np.bool_]:
+    """Which messages are large; always some, of different sizes."""
+    sizes = np.unique(run.sizes_bytes)
+    least = min(sizes[-1] / _LARGE, sizes[-FEWEST])
+    large: npt.NDArray[np.bool_] = run.sizes_bytes >= least
+    return large
+
+
+def _slope(path: Path, run: Run, large: npt.NDArray[np.bool_]) -> float:
+    """Seconds a byte of large messages."""
+    sizes, times_s = run.sizes_bytes[large], run.times_s[large]
+    scale = sizes.max()
+    solution, _ = nnls(
+        np.column_stack([np.ones_like(sizes), sizes / scale]) / times_s[:, np.newaxis], np.ones_like(sizes)
+    )
+    if not solution[1] > 0:
+        raise InstanceError(
+            f"{path}: no bandwidth explains the times on {run.nodes} x {run.ranks_per_node} ranks, which do not grow "
+            "with the size"
+        )
+    return float(solution[1] / scale)
 
 
 def _servers(path: Path, run: Run) -> Cluster:
     """A cluster with the servers of a run."""
-    words = run.accelerator.lower()
-    known = next((name for name in ACCELERATORS if name in words.replace(" ", "")), None)
+    known = _accelerator(run.accelerator)
     if known is None:
         raise InstanceError(
             f"{path}: it is not known what a '{run.accelerator}' sustains; give a cluster that says so (--cluster FILE)"
@@ -234,9 +317,12 @@ def _servers(path: Path, run: Run) -> Cluster:
     )
 
 
-def _intra(cluster: Cluster) -> float:
-    own = cluster.servers[0].intra_gigabytes_per_s
-    return INTRA_BYTES_PER_S[cluster.servers[0].intra] if own is None else _GIGA * own
+def _accelerator(name: str) -> str | None:
+    """The known accelerator whose name stands there, in whole words; slices of one sustain less than it."""
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    joined = {"".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
+    found = [known for known in ACCELERATORS if known in joined]
+    return max(found, key=len) if found and "mig" not in words else None
 
 
 def _short(figure: float) -> float:
