@@ -12,9 +12,10 @@ from typing import NamedTuple
 from benchmarks.aggregation.iteration_times import congestion_s, ring_s, servers_s, slots_of, touched
 from benchmarks.harness import Benchmark, Option
 from ddlopt.instances.generators.aggregation import generate
+from ddlopt.instances.workloads.accelerators import V100
 from ddlopt.instances.workloads.networks.published import bert, dlrm, gpt2, resnet50, vgg16
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE
-from ddlopt.instances.workloads.training import GIGABIT_PER_S, PASSES, V100, Workload
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, PASSES, Workload
 from ddlopt.models.aggregation import GraphInstance
 from ddlopt.solvers.aggregation.graph.ring import Ring
 from ddlopt.solvers.aggregation.graph.search import GraphSearch

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from ddlopt.instances.clusters.units import MEMORY, NETWORK, WITHIN
-from ddlopt.instances.workloads.training import ACCELERATORS, Accelerator
+from ddlopt.instances.workloads.accelerators import ACCELERATORS, Accelerator
 from ddlopt.models.compression.timeline.instance import Compressor
 from ddlopt.models.contracts import Part
 from ddlopt.models.errors import DdloptError, InstanceError, UnknownNameError

@@ -27,8 +27,9 @@ from scipy.optimize import nnls
 
 from ddlopt.instances.clusters.file import Cluster, Network, Servers, load
 from ddlopt.instances.clusters.nccl_text import FEWEST, Run, runs_of
+from ddlopt.instances.workloads.accelerators import ACCELERATORS
 from ddlopt.instances.workloads.compression.costs import INTRA_BYTES_PER_S
-from ddlopt.instances.workloads.training import ACCELERATORS, GIGABIT_PER_S
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.errors import InstanceError
 
 # Definitions.

@@ -1,5 +1,6 @@
 """Training jobs from the shapes of their layers: every byte and every operation can be followed."""
 
+from ddlopt.instances.workloads.accelerators import A100, V100, Accelerator
 from ddlopt.instances.workloads.networks.gradients import BackwardGradient, backward_gradients
 from ddlopt.instances.workloads.networks.layers import EmbeddingTable, Layer
 from ddlopt.instances.workloads.networks.published import (
@@ -15,7 +16,7 @@ from ddlopt.instances.workloads.networks.published import (
     vgg19,
 )
 from ddlopt.instances.workloads.topoopt import JOBS, SETTINGS, Setting, topoopt_job
-from ddlopt.instances.workloads.training import A100, PASSES, V100, Accelerator, Workload, training_job
+from ddlopt.instances.workloads.training import PASSES, Workload, training_job
 
 __all__ = [
     "A100",

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from ddlopt.instances.workloads.accelerators import A100, Accelerator
 from ddlopt.instances.workloads.networks import published as networks
-from ddlopt.instances.workloads.training import A100, PASSES, Accelerator, Workload
+from ddlopt.instances.workloads.training import PASSES, Workload
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.models.scheduling import RingTiming
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.instances.workloads.training import ACCELERATORS, Accelerator
+from ddlopt.instances.workloads.accelerators import ACCELERATORS, Accelerator
 from ddlopt.models.errors import UnknownNameError
 
 _GIBIBYTE = float(1 << 30)

@@ -7,11 +7,12 @@ import numpy as np
 
 from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.instances.readers.graphs.flexnet_measures import Measures, read_measures
+from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.codesign.graphs import Graph, graph_of
 from ddlopt.instances.workloads.codesign.measured import fill
 from ddlopt.instances.workloads.codesign.strategies import Menus, Setting
 from ddlopt.instances.workloads.topoopt import JOBS, setting_of
-from ddlopt.instances.workloads.training import GIGABIT_PER_S, Accelerator, Workload, accelerator_of
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload
 from ddlopt.models.codesign import CodesignInstance, Device
 from ddlopt.models.errors import OptionError
 

@@ -6,9 +6,10 @@ from typing import Any, get_args
 import numpy as np
 
 from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.networks.network_graphs import MODELS, Step, training_step
 from ddlopt.instances.workloads.networks.training_graph import operator_time_s
-from ddlopt.instances.workloads.training import GIGABIT_PER_S, Accelerator, accelerator_of
+from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import SfbInstance
 from ddlopt.models.compression.sfb.instance import CostModel
 

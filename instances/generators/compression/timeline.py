@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.compression.compressors import Compression, matrix
 from ddlopt.instances.workloads.compression.costs import GPU_S, INTRA_BYTES_PER_S, LANES, LATENCY_S, menu
 from ddlopt.instances.workloads.compression.planner_costs import (
@@ -18,7 +19,7 @@ from ddlopt.instances.workloads.compression.planner_costs import (
 )
 from ddlopt.instances.workloads.networks import published as networks
 from ddlopt.instances.workloads.networks.gradients import BackwardGradient, backward_gradients
-from ddlopt.instances.workloads.training import GIGABIT_PER_S, Accelerator, Workload, accelerator_of
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload
 from ddlopt.models.compression import Cluster, CompressionInstance, Option
 from ddlopt.models.errors import InstanceError, OptionError
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ddlopt.instances.options import at_least, one_of
+from ddlopt.instances.workloads.accelerators import V100, Accelerator
 from ddlopt.instances.workloads.device_groups import NAMES, Devices, devices
 from ddlopt.instances.workloads.networks.network_graphs import MODELS, Step, training_step
 from ddlopt.instances.workloads.networks.training_graph import operator_time_s
@@ -16,7 +17,6 @@ from ddlopt.instances.workloads.operator_groups import (
     merged,
     passed_between,
 )
-from ddlopt.instances.workloads.training import V100, Accelerator
 from ddlopt.models.deployment import DeploymentInstance
 
 # Halvings down to an eighth: times are interpolated between them.

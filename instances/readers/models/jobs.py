@@ -12,10 +12,11 @@ from ddlopt.instances.generators.codesign.jobs import graph_job
 from ddlopt.instances.generators.compression.timeline import trained
 from ddlopt.instances.generators.deployment.network import deployed
 from ddlopt.instances.options import at_least, checked, one_of, positive
+from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.codesign.graphs import Graph
 from ddlopt.instances.workloads.device_groups import Devices
 from ddlopt.instances.workloads.networks.network_graphs import Step
-from ddlopt.instances.workloads.training import GIGABIT_PER_S, Accelerator, Workload, accelerator_of, training_job
+from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload, training_job
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.compression import CompressionInstance
 from ddlopt.models.contracts import Instance
@@ -93,7 +94,7 @@ def compression(
     batch : int
         Samples of a GPU and step.
     accelerator : str or Accelerator
-        One of :data:`~ddlopt.instances.workloads.training.ACCELERATORS`, or another.
+        One of :data:`~ddlopt.instances.workloads.accelerators.ACCELERATORS`, or another.
     nodes, gpus_per_node, intra, intra_gigabytes_per_s, network_gigabit_per_s, latency_us, coding_us, compressors
         As in :func:`~ddlopt.instances.generators.compression.timeline.network`.
     error_budget_part, fusion

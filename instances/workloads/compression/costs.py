@@ -37,8 +37,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ddlopt.instances.workloads.accelerators import V100, Accelerator
 from ddlopt.instances.workloads.compression.compressors import Compression, Scope, matrix
-from ddlopt.instances.workloads.training import V100, Accelerator
 from ddlopt.models.compression.timeline.instance import Cluster, Option, Stage
 
 INTRA_BYTES_PER_S = {"nvlink": 150e9, "pcie": 12.5e9}

@@ -4,7 +4,8 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from ddlopt.instances.workloads.training import PASSES, Accelerator, Workload
+from ddlopt.instances.workloads.accelerators import Accelerator
+from ddlopt.instances.workloads.training import PASSES, Workload
 
 
 @dataclass(frozen=True)

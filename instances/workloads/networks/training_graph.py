@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ddlopt.instances.workloads.accelerators import Accelerator
 from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER, Layer
-from ddlopt.instances.workloads.training import Accelerator
 
 Need = Literal["input", "output"]
 """What the error at an operator's input depends on besides the error at its output."""

@@ -9,7 +9,7 @@ from refusals import one_line
 from ddlopt.instances import generate, schema
 from ddlopt.instances.clusters import Cluster, load, names
 from ddlopt.instances.clusters.units import NETWORK
-from ddlopt.instances.workloads.training import A100
+from ddlopt.instances.workloads.accelerators import A100
 from ddlopt.models.errors import InstanceError, OptionError, UnknownNameError
 
 MINE = """

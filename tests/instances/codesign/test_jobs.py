@@ -12,10 +12,10 @@ from volume import for_each, slow
 from ddlopt.instances import generate
 from ddlopt.instances.generators.codesign.jobs import network_job, usual_groups, usual_subsets
 from ddlopt.instances.workloads import JOBS, PASSES, topoopt_job
+from ddlopt.instances.workloads.accelerators import A100
 from ddlopt.instances.workloads.codesign.graphs import graph_of
 from ddlopt.instances.workloads.networks import published as networks
 from ddlopt.instances.workloads.topoopt import SETTINGS, setting_of
-from ddlopt.instances.workloads.training import A100
 from ddlopt.models.codesign import job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import DdloptError

@@ -10,10 +10,10 @@ from volume import for_each, slow
 from ddlopt.instances import best
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library.compression.timeline import instances
+from ddlopt.instances.workloads.accelerators import V100
 from ddlopt.instances.workloads.compression.compressors import Compression
 from ddlopt.instances.workloads.compression.costs import menu
 from ddlopt.instances.workloads.compression.numpy_compressors import Setting, squared_error
-from ddlopt.instances.workloads.training import V100
 from ddlopt.models.compression import Cluster, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers.compression.timeline.espresso import Espresso

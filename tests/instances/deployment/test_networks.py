@@ -7,12 +7,12 @@ import pytest
 from volume import for_each
 
 from ddlopt.instances.generators.deployment import generate
+from ddlopt.instances.workloads.accelerators import ACCELERATORS
 from ddlopt.instances.workloads.device_groups import devices, random_devices, tag_testbed
 from ddlopt.instances.workloads.networks.inception import inception_v3
 from ddlopt.instances.workloads.networks.network_graphs import training_step
 from ddlopt.instances.workloads.networks.training_graph import operator_time_s
 from ddlopt.instances.workloads.operator_groups import consecutive_groups, cut_groups, layers_of, merged, passed_between
-from ddlopt.instances.workloads.training import ACCELERATORS
 
 MODELS = ("vgg19", "resnet101", "inception-v3", "transformer-base", "bert-small")
 
