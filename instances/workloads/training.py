@@ -1,14 +1,15 @@
 """From a network to a topology instance: one training job, its traffic and its compute time."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.instances.workloads.accelerators import A100, Accelerator
-from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
+from ddlopt.instances.workloads.networks.layers import EmbeddingTable, Layer
+from ddlopt.instances.workloads.precision import FP32, Precision
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.topology import TopologyInstance
 
@@ -26,6 +27,15 @@ class Workload:
     tables: tuple[EmbeddingTable, ...] = ()
 
     @property
+    def precision(self) -> Precision:
+        """Of all layers."""
+        return self.layers[0].precision if self.layers else FP32
+
+    def at(self, precision: Precision) -> "Workload":
+        """The same in another precision; tables stay in single precision."""
+        return replace(self, layers=tuple(replace(layer, precision=precision) for layer in self.layers))
+
+    @property
     def dense_parameters(self) -> int:
         """Parameters that every server holds."""
         return sum(layer.parameters for layer in self.layers)
@@ -38,7 +48,7 @@ class Workload:
     @property
     def gradient_bytes(self) -> int:
         """Bytes that the all-reduce sums."""
-        return BYTES_PER_NUMBER * self.dense_parameters
+        return sum(layer.gradient_bytes for layer in self.layers)
 
     @property
     def activation_bytes(self) -> int:
@@ -98,7 +108,7 @@ def training_job(
     )
     counted = (
         f"{workload.name}: {workload.dense_parameters} replicated parameters, {batch} samples a server and iteration "
-        f"({gpus_per_server} GPUs), fp32, {strategy}; compute time assumes {accelerator.name}"
+        f"({gpus_per_server} GPUs), {workload.precision}, {strategy}; compute time assumes {accelerator.name}"
     )
     return TopologyInstance.from_data(
         {

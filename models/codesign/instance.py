@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Part, without
 from ddlopt.models.sizes import require_memory
 from ddlopt.models.topology.instance import Fabric
 
@@ -150,6 +150,8 @@ class CodesignInstance(Fabric):
     edges : tuple of (int, int)
         (layer, layer that reads its output), acyclic. Between a layout written and another one read, every sample's
         every channel goes forward from the server that has it to the one that wants it, and its gradient goes back.
+    remedies : tuple of str
+        What would make a job fit that does not fit into the memory, with the least memory then; for messages.
     """
 
     kind: ClassVar[str] = "codesign instance"
@@ -161,6 +163,11 @@ class CodesignInstance(Fabric):
     group_sets: tuple[tuple[tuple[int, ...], ...], ...] = ()
     layers: tuple[Layer, ...]
     edges: tuple[tuple[int, int], ...] = ()
+    remedies: tuple[str, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "remedies")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

@@ -1,7 +1,7 @@
 """The training jobs of TopoOpt's evaluation with their parallelization strategies left open."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -10,12 +10,15 @@ from ddlopt.instances.readers.graphs.flexnet_measures import Measures, read_meas
 from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.codesign.graphs import Graph, graph_of
 from ddlopt.instances.workloads.codesign.measured import fill
-from ddlopt.instances.workloads.codesign.strategies import Menus, Setting
+from ddlopt.instances.workloads.codesign.strategies import Menus, Setting, Sharded
+from ddlopt.instances.workloads.precision import FP32, Precision, precision_of
 from ddlopt.instances.workloads.topoopt import JOBS, setting_of
 from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload
 from ddlopt.models.codesign import CodesignInstance, Device
 from ddlopt.models.errors import OptionError
 
+_STATE_FP32 = 8.0
+"""A weight and its gradient: plain SGD."""
 LARGEST_GROUP = 16
 """Servers of a group for tensor parallelism, unless the option says otherwise or all servers are one."""
 
@@ -124,11 +127,15 @@ def graph_job(
     fabric: dict[str, Any] | None = None,
     accelerator: str | Accelerator = "a100",
     memory_gigabytes: float | None = 40.0,
-    state_bytes_per_parameter: float = 8.0,
+    state_bytes_per_parameter: float | None = None,
     groups: tuple[int, ...] | None = None,
     subsets: tuple[int, ...] | None = None,
     owners: str = "round_robin",
     measures: Measures | None = None,
+    precision: str | Precision = FP32,
+    micro_batches: int = 1,
+    recompute: bool = False,
+    sharded: str = "none",
 ) -> CodesignInstance:
     """Any network that is cut into pieces; the options are those of :func:`job`.
 
@@ -139,15 +146,33 @@ def graph_job(
         Of the network.
     fabric : dict, optional
         ``optics``, ``overlap``, ``parallel_links`` and ``host_forwarding``, where they are not the usual ones.
+    state_bytes_per_parameter : float, optional
+        By default 8 in single precision, as FlexNet counts, and otherwise what Adam keeps.
+    precision : {"fp32", "bf16", "fp8"} or Precision
+    micro_batches : int
+        In how many turns an accelerator's samples of an iteration run: a divisor of ``batch_per_gpu``.
+    recompute : bool
+        Whether the backward pass makes the inside of blocks again.
+    sharded : {"none", "optimizer", "gradients", "parameters"}
+        What of the state replicas share out, each with all before it (ZeRO 1 to 3).
     """
     at_least("servers", servers, 2)
     at_least("degree", degree, 1)
     at_least("gpus_per_server", gpus_per_server, 1)
     at_least("batch_per_gpu", batch_per_gpu, 1)
     positive("gigabit_per_s", gigabit_per_s)
+    numbers = precision_of(precision)
+    if state_bytes_per_parameter is None:
+        state_bytes_per_parameter = _STATE_FP32 if numbers == FP32 else numbers.state_bytes
     at_least("state_bytes_per_parameter", state_bytes_per_parameter, 4)
     one_of("owners", owners, ("round_robin", "all"))
-    gpu = accelerator_of(accelerator)
+    one_of("sharded", sharded, get_args(Sharded))
+    at_least("micro_batches", micro_batches, 1)
+    if batch_per_gpu % micro_batches:
+        raise OptionError(
+            f"micro_batches is {micro_batches}, which does not divide the {batch_per_gpu} samples of a GPU"
+        )
+    gpu = accelerator_of(accelerator).at(numbers)
     if memory_gigabytes is not None:
         positive("memory_gigabytes", memory_gigabytes)
     device = Device(
@@ -165,6 +190,10 @@ def graph_job(
         usual_subsets(servers) if subsets is None else _divisors("subsets", subsets, servers, 1, servers - 1),
         state_bytes_per_parameter,
         owners,  # type: ignore[arg-type]  # one_of has seen to it
+        numbers,
+        micro_batches,
+        recompute,
+        sharded,  # type: ignore[arg-type]  # likewise
     )
     menus = Menus(setting)
     layers = menus.layers(graph)
@@ -208,7 +237,11 @@ def _divisors(option: str, given: tuple[int, ...], servers: int, least: int, mos
 
 def _told(name: str, setting: Setting, gpu: str, measures: Measures | None, measured: list[str]) -> str:
     text = (
-        f"{name}: {setting.samples} samples an iteration, {setting.gpus_per_server} GPUs a server, fp32, "
-        f"{setting.state_bytes_per_parameter:g} bytes a parameter; compute times assume {gpu}"
+        f"{name}: {setting.samples} samples an iteration, {setting.gpus_per_server} GPUs a server, "
+        f"{setting.precision}, {setting.state_bytes_per_parameter:g} bytes a parameter"
+        + (f", {setting.micro_batches} micro-batches" if setting.micro_batches > 1 else "")
+        + (", blocks recomputed" if setting.recompute else "")
+        + (f", {setting.sharded} sharded" if setting.sharded != "none" else "")
+        + f"; compute times assume {gpu}"
     )
     return text if measures is None else f"{text}, but for {len(measured)} layers measured in {measures.origin}"

@@ -150,12 +150,13 @@ def trained(
     workload: Workload, name: str, told: str, *, accelerator: str | Accelerator = "v100", **options: Any
 ) -> CompressionInstance:
     """The same for any workload; ``name`` begins the instance's, ``told`` says where the layers are from."""
-    gpu = accelerator_of(accelerator)
+    gpu = accelerator_of(accelerator).at(workload.precision)
     return timed(
         backward_gradients(workload, gpu),
         _factor_rows(workload),
         name,
-        f"{workload.batch_per_gpu} samples of a GPU, {told}, fp32; times of the backward pass assume {gpu.name}",
+        f"{workload.batch_per_gpu} samples of a GPU, {told}, {workload.precision}; times of the backward pass assume "
+        f"{gpu.name}",
         **options,
     )
 

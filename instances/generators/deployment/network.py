@@ -1,5 +1,6 @@
 """Deployment of the training step of a real network: kind ``network``."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,13 @@ from ddlopt.instances.workloads.operator_groups import (
     merged,
     passed_between,
 )
+from ddlopt.instances.workloads.precision import FP32, Precision, precision_of
 from ddlopt.models.deployment import DeploymentInstance
 
 # Halvings down to an eighth: times are interpolated between them.
 _SHARES = (1.0, 0.5, 0.25, 0.125)
 # Of a message within a data centre: an assumption.
 _LATENCY_S = 12e-6
-_KEPT = 3
-"""A weight and the two moments of Adam."""
 
 
 def network(
@@ -82,8 +82,11 @@ def deployed(
     devices_of: str | Devices = "testbed",
     separate_gradients: bool = False,
     grouping: str | None = None,
+    precision: str | Precision = FP32,
 ) -> DeploymentInstance:
     """The same for any training step; ``name`` begins the instance's, ``told`` says where the layers are from."""
+    numbers = precision_of(precision)
+    step = tuple(replace(operator, precision=numbers) for operator in step)
     if isinstance(devices_of, str):
         one_of("devices_of", devices_of, NAMES)
     one_of("grouping", grouping or "consecutive", ("consecutive", "metis"))
@@ -91,19 +94,20 @@ def deployed(
     at_least("batch", batch, 1)
     cluster = devices(devices_of, rng) if isinstance(devices_of, str) else devices_of
     parts = merged(step, _groups(step, groups, batch, grouping), separate_gradients)
-    types = {kind: cluster.accelerators[kind] for kind in cluster.types}
+    types = {kind: cluster.accelerators[kind].at(numbers) for kind in cluster.types}
+    kept_bytes = numbers.state_bytes - numbers.gradient_bytes
     assumed = "; ".join(f"{kind}: {accelerator.name}" for kind, accelerator in types.items())
     return DeploymentInstance.from_data(
         {
             "name": f"{name}-g{groups}-b{batch}-{devices_of}" + ("-metis" if grouping == "metis" else ""),
-            "source": f"{told}, fp32; {cluster.source}; times assume {assumed}",
+            "source": f"{told}, {numbers}; {cluster.source}; times assume {assumed}",
             "operators": [
                 {
                     "name": _name(step, part),
                     "group": part.group,
                     "times_s": {kind: _times(step, part, accelerator, batch) for kind, accelerator in types.items()},
                     "gradient_bytes": sum(step[place].gradient_bytes for place in part.places),
-                    "resident_bytes": _KEPT * sum(step[place].gradient_bytes for place in part.places),
+                    "resident_bytes": kept_bytes * sum(step[place].gradient for place in part.places),
                 }
                 for part in parts
             ],

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.codesign.graphs import Graph
 from ddlopt.instances.workloads.device_groups import Devices
 from ddlopt.instances.workloads.networks.network_graphs import Step
+from ddlopt.instances.workloads.precision import FP32, Precision, precision_of
 from ddlopt.instances.workloads.training import GIGABIT_PER_S, Workload, training_job
 from ddlopt.models.codesign import CodesignInstance
+from ddlopt.models.codesign.bounds import fits, least_memory_bytes
 from ddlopt.models.compression import CompressionInstance
 from ddlopt.models.contracts import Instance
 from ddlopt.models.deployment import DeploymentInstance
@@ -40,6 +43,8 @@ class Network:
         The pieces that strategies are for.
     step : callable
         The operators of a training step.
+    precision : Precision
+        In which it is trained unless told otherwise.
     """
 
     name: str
@@ -47,6 +52,11 @@ class Network:
     workload: Callable[[int], Workload]
     graph: Callable[[], Graph]
     step: Callable[[], Step]
+    precision: Precision = FP32
+
+    def in_precision(self, wanted: str | Precision | None) -> Precision:
+        """A precision, or the network's own."""
+        return self.precision if wanted is None else precision_of(wanted)
 
 
 def reader(load: Callable[..., Network], make: Callable[..., Instance]) -> Callable[..., Instance]:
@@ -82,11 +92,12 @@ def compression(
     compressors: tuple[str, ...] | None = None,
     error_budget_part: float | None = None,
     fusion: bool = False,
+    precision: str | None = None,
 ) -> CompressionInstance:
     """Which gradients of a network to compress, where it is trained in data parallelism.
 
-    Gradients are fp32; when one is ready follows from the operations and the bytes of the layers, by the roofline of an
-    accelerator.
+    Gradients are summed in fp32; when one is ready follows from the operations and the bytes of the layers, by the
+    roofline of an accelerator.
 
     Parameters
     ----------
@@ -99,10 +110,12 @@ def compression(
         As in :func:`~ddlopt.instances.generators.compression.timeline.network`.
     error_budget_part, fusion
         Likewise.
+    precision : {"fp32", "bf16", "fp8"}, optional
+        In which products run; by default what the network says, or fp32.
     """
     at_least("batch", batch, 1)
     return trained(
-        network.workload(batch),
+        network.workload(batch).at(network.in_precision(precision)),
         network.name,
         network.told,
         nodes=nodes,
@@ -129,12 +142,13 @@ def topology(
     gigabit_per_s: float = 100.0,
     gpus_per_server: int = 4,
     optics: str = "one_way",
+    precision: str | None = None,
 ) -> TopologyInstance:
     """The links for a network's training in data parallelism on all servers, one ring all-reduce an iteration.
 
     Parameters
     ----------
-    network, batch, accelerator
+    network, batch, accelerator, precision
         As in :func:`compression`.
     servers, degree : int
     gigabit_per_s : float
@@ -146,14 +160,15 @@ def topology(
     at_least("degree", degree, 1)
     positive("gigabit_per_s", gigabit_per_s)
     one_of("optics", optics, ("one_way", "duplex"))
+    numbers = network.in_precision(precision)
     return training_job(
-        network.workload(batch),
+        network.workload(batch).at(numbers),
         servers,
         degree,
         gigabit_per_s * GIGABIT_PER_S,
         gpus_per_server,
         optics,  # type: ignore[arg-type]  # one_of has seen to it
-        accelerator_of(accelerator),
+        accelerator_of(accelerator).at(numbers),
         f"{network.name}-n{servers}-d{degree}",
         network.told,
     )
@@ -171,9 +186,13 @@ def codesign(
     optics: str = "one_way",
     overlap: str = "none",
     memory_gigabytes: float | None = 40.0,
-    state_bytes_per_parameter: float = 8.0,
+    state_bytes_per_parameter: float | None = None,
     groups: tuple[int, ...] | None = None,
     subsets: tuple[int, ...] | None = None,
+    precision: str | None = None,
+    micro_batches: int = 1,
+    recompute: bool = False,
+    sharded: str = "none",
 ) -> CodesignInstance:
     """How each layer of a network is split over the servers, together with links, rings and routes.
 
@@ -181,14 +200,18 @@ def codesign(
 
     Parameters
     ----------
-    network, batch, accelerator
+    network, batch, accelerator, precision
         As in :func:`compression`.
     servers, degree, gigabit_per_s, gpus_per_server, optics
         As in :func:`topology`.
     overlap, memory_gigabytes, state_bytes_per_parameter, groups, subsets
         As in :func:`~ddlopt.instances.generators.codesign.jobs.job`.
+    micro_batches, recompute, sharded
+        As in :func:`~ddlopt.instances.generators.codesign.jobs.graph_job`.
     """
-    return graph_job(
+    given: dict[str, Any] = {"micro_batches": micro_batches, "recompute": recompute, "sharded": sharded}
+    make = partial(
+        graph_job,
         network.graph(),
         network.name,
         network.told,
@@ -203,7 +226,23 @@ def codesign(
         state_bytes_per_parameter=state_bytes_per_parameter,
         groups=groups,
         subsets=subsets,
+        precision=network.in_precision(precision),
     )
+    instance = make(**given)
+    return instance if fits(instance) else instance.model_copy(update={"remedies": _remedies(make, given, batch)})
+
+
+def _remedies(make: Callable[..., CodesignInstance], given: dict[str, Any], batch: int) -> tuple[str, ...]:
+    """The options that save memory, each by itself and then all, with the least memory of all servers under them."""
+    most = {"micro_batches": batch, "recompute": True, "sharded": "parameters"}
+    left = {name: value for name, value in most.items() if given[name] != value}
+    tried = [{name: value} for name, value in left.items()] + ([left] if len(left) > 1 else [])
+    told = []
+    for options in tried:
+        instance = make(**{**given, **options})
+        words = " ".join(f"{name}={str(value).lower()}" for name, value in options.items())
+        told.append(f"{words}: {least_memory_bytes(instance):.6g} bytes, {'fits' if fits(instance) else 'too much'}")
+    return tuple(told)
 
 
 def deployment(
@@ -215,6 +254,7 @@ def deployment(
     separate_gradients: bool = False,
     grouping: str | None = None,
     seed: int = 0,
+    precision: str | None = None,
 ) -> DeploymentInstance:
     """Where the operators of a network's training step run, and how gradients travel.
 
@@ -227,9 +267,20 @@ def deployment(
         As in :func:`~ddlopt.instances.generators.deployment.network.network`.
     seed : int
         Of ``devices_of="random"``.
+    precision : {"fp32", "bf16", "fp8"}, optional
+        As in :func:`compression`.
     """
     at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
     return deployed(
-        network.step(), network.name, network.told, rng, groups, batch, devices_of, separate_gradients, grouping
+        network.step(),
+        network.name,
+        network.told,
+        rng,
+        groups,
+        batch,
+        devices_of,
+        separate_gradients,
+        grouping,
+        network.in_precision(precision),
     )

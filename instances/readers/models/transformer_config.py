@@ -12,6 +12,7 @@ from ddlopt.instances.readers.models import jobs
 from ddlopt.instances.readers.models.transformer_names import named_workload
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
 from ddlopt.instances.workloads.networks.transformers import Transformer
+from ddlopt.instances.workloads.precision import BF16, FP32, Precision
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.reading import UnreadableError, parsed, read_text
 
@@ -105,7 +106,7 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     sizes = config.sizes(sequence)
     told = f"layers as {Path(path).name} says ({sizes.name}), on {sizes.sequence} tokens"
     workload = partial(named_workload, sizes, config.ending)
-    return jobs.Network(sizes.name, told, workload, partial(transformer_graph, sizes), sizes.step)
+    return jobs.Network(sizes.name, told, workload, partial(transformer_graph, sizes), sizes.step, config.precision)
 
 
 read_compression = jobs.reader(transformer_network, jobs.compression)
@@ -196,6 +197,12 @@ class _Config:
                 f"{self.path}: architectures[0] is {name!r}; what is read ends with {', '.join(self.heads)}"
             )
         return ending
+
+    @property
+    def precision(self) -> Precision:
+        """What weights are said to be in; single precision if nothing is said."""
+        kind = str(self.data.get("torch_dtype") or self.data.get("dtype") or "float32").removeprefix("torch.")
+        return FP32 if kind == "float32" else BF16
 
     @property
     def trains_positions(self) -> bool:

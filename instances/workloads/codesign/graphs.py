@@ -41,6 +41,8 @@ class Piece:
         Feed-forward layers in ``split`` of which a token is sent to some; 0 where there are none.
     sent : int
         Numbers of a sample that go to the experts, counted once for each that a token is sent to.
+    inside : bool
+        Whether what it hands on is inside of a block, and not kept where blocks are recomputed.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Piece:
     everywhere: bool = False
     experts: int = 0
     sent: int = 0
+    inside: bool = False
 
     @property
     def convolution(self) -> bool:
@@ -170,6 +173,7 @@ def _bert(wiring: _Wiring) -> None:
     last, hidden = "embedding", layers["pooler"].inputs
     blocks = list(dict.fromkeys(name.split(".")[1] for name in wiring.named("block.")))
     for block in [f"block.{each}" for each in blocks]:
+        place = len(wiring.pieces)
         attention = f"{block}.attention"
         heads = tuple(layers[f"{attention}.{each}"] for each in ("query", "key", "value"))
         products = (layers[f"{attention}.products"],)
@@ -179,6 +183,7 @@ def _bert(wiring: _Wiring) -> None:
         last = wiring.addition(f"{block}.norm.0", (inner, last), numbers, 1, layers[f"{block}.norm.0"])
         inner = wiring.chain([f"{block}.feed.0", f"{block}.feed.1"], (last,))
         last = wiring.addition(f"{block}.norm.1", (inner, last), numbers, 1, layers[f"{block}.norm.1"])
+        wiring.pieces[place:-1] = [dataclasses.replace(piece, inside=True) for piece in wiring.pieces[place:-1]]
     wiring.pieces[-1] = dataclasses.replace(wiring.pieces[-1], outputs=hidden)
     wiring.weighted("pooler", (last,), "pooler")
 

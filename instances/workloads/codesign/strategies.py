@@ -1,6 +1,7 @@
 """What each parallelization strategy of a layer costs: operations, memory and bytes, from shapes alone.
 
-With n servers of m GPUs each, N samples an iteration, P parameters (four bytes each), F operations a sample forward,
+With n servers of m GPUs each, N samples an iteration, P parameters (four bytes each, as all numbers, unless a precision
+says otherwise), F operations a sample forward,
 and x and y numbers that a sample's forward pass reads and writes. A GPU takes the same part of its server's samples as
 the others and has all parameters that the server has. ``PASSES`` counts forward and backward. Blocks are g consecutive
 servers, cosets {r, r + g, …}; (p, q) is a layout of p parts of the batch times q parts of the channels.
@@ -48,6 +49,13 @@ replicated  (n, 1)            4 (b + 1) d N/n, and 4 m R d once       4 R d over
 scatters sums of pooled vectors forward and gathers their gradients. All but ``replicated`` have gradients only for the
 rows looked up; a server has one copy of a table, whose columns its GPUs share. Adding rows up is bound by memory, its
 operations are not counted.
+
+**What saves memory.** In c micro-batches a server keeps activations of 1/c of its samples, and reads its weights c
+times. Blocks that are *recomputed* keep what they hand on alone, run forward twice (four passes in place of three),
+and send what a cut sends forward twice; the one block that is there at a time is not counted. *Sharded* state is
+shared out over all accelerators that have the same parameters, those of a server included: the optimizer's alone,
+that with gradients, or all. Of w bytes a weight and g a gradient, replicas then reduce and gather (w + g)/2 in place
+of g, and where weights are sharded, too, c (w + g/2).
 """
 
 import math
@@ -57,9 +65,12 @@ from typing import Any, Literal
 
 from ddlopt.instances.workloads.codesign.graphs import Graph, Piece
 from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER, EmbeddingTable, Layer
+from ddlopt.instances.workloads.precision import FP32, Precision
 from ddlopt.instances.workloads.training import PASSES
 
 Owners = Literal["round_robin", "all"]
+Sharded = Literal["none", "optimizer", "gradients", "parameters"]
+Groups = tuple[tuple[int, ...], ...]
 Fields = dict[str, Any]
 """Fields of a strategy, a layer or an instance."""
 # A tenth: an assumption.
@@ -82,6 +93,12 @@ class Setting:
         Weight, gradient and optimizer state of a parameter that every iteration changes.
     owners : {"round_robin", "all"}
         Whether a table may be whole on one server only, or on any.
+    precision : Precision
+        Of pieces; tables are in single precision.
+    micro_batches : int
+    recompute : bool
+    sharded : {"none", "optimizer", "gradients", "parameters"}
+        Each with all before it.
     """
 
     servers: int
@@ -91,6 +108,29 @@ class Setting:
     subsets: tuple[int, ...]
     state_bytes_per_parameter: float
     owners: Owners = "round_robin"
+    precision: Precision = FP32
+    micro_batches: int = 1
+    recompute: bool = False
+    sharded: Sharded = "none"
+
+    def parameter_bytes(self, replicas: int) -> float:
+        """Memory of a server for a parameter that so many servers have."""
+        weight = self.precision.number_bytes
+        gradient = min(self.precision.gradient_bytes, self.state_bytes_per_parameter - weight)
+        optimizer = self.state_bytes_per_parameter - weight - gradient
+        copies = self.gpus_per_server * replicas
+        parts = {"none": 3, "optimizer": 2, "gradients": 1, "parameters": 0}[self.sharded]
+        whole = (weight, gradient, optimizer)[:parts]
+        shared = (weight, gradient, optimizer)[parts:]
+        return self.gpus_per_server * (sum(whole) + sum(shared) / copies)
+
+    @property
+    def reduced_bytes(self) -> float:
+        """What replicas all-reduce of a parameter, or the all-reduce that sends as much."""
+        weight, gradient = self.precision.number_bytes, self.precision.gradient_bytes
+        if self.sharded == "parameters":
+            return self.micro_batches * (weight + gradient / 2)
+        return gradient if self.sharded == "none" else (weight + gradient) / 2
 
 
 class Menus:
@@ -131,7 +171,7 @@ class Menus:
         return found + [
             {
                 "name": piece.name,
-                "output_bytes": self.setting.samples * BYTES_PER_NUMBER * piece.outputs,
+                "output_bytes": self.setting.samples * self.setting.precision.number_bytes * piece.outputs,
                 "convolution": piece.convolution,
                 "strategies": list(self.piece(piece)),
             }
@@ -162,11 +202,11 @@ class Menus:
             "data" if k == n else f"data-{k}",
             layout if piece.reads else None,
             layout,
+            piece,
             flops=samples * _flops(layers),
-            parameters=_parameters(layers),
             moved=samples * (_inputs(layers) + _outputs(layers)),
             kept=samples * _stored(piece),
-            reductions=[((servers,), _parameters(layers))],
+            weights=[((servers,), _parameters(layers))],
         )
 
     def _column(self, piece: Piece, g: int) -> Fields:
@@ -178,14 +218,12 @@ class Menus:
             f"column-{g}",
             self._layout(n, 1, self._all) if piece.reads else None,
             self._layout(n // g, g, self._all),
+            piece,
             flops=samples * _flops(layers) / g,
-            parameters=parameters,
             moved=samples * (_inputs(piece.split) + cut),
             kept=samples * (piece.inputs + _stored(piece) / g),
-            reductions=[
-                (self._blocks(g), samples * piece.inputs if piece.reads else 0),
-                (self._cosets(g), parameters),
-            ],
+            exchanged=[(self._blocks(g), samples * piece.inputs if piece.reads else 0)],
+            weights=[(self._cosets(g), parameters)],
         )
 
     def _row(self, piece: Piece, g: int) -> Fields:
@@ -197,16 +235,13 @@ class Menus:
             f"row-{g}",
             self._layout(n // g, g, self._all) if piece.reads else None,
             self._layout(n, 1, self._all),
+            piece,
             flops=own * _flops(layers),
-            parameters=parameters + _parameters(piece.after),
             moved=samples * (_inputs(piece.split) / g + _outputs(piece.split))
             + own * (_inputs(piece.after) + _outputs(piece.after)),
             kept=own * _stored(piece),
-            reductions=[
-                (self._blocks(g), samples * piece.partials),
-                (self._cosets(g), parameters),
-                ((self._all,), _parameters(piece.after)),
-            ],
+            exchanged=[(self._blocks(g), samples * piece.partials)],
+            weights=[(self._cosets(g), parameters), ((self._all,), _parameters(piece.after))],
         )
 
     def _sliced(self, piece: Piece, g: int) -> Fields:
@@ -217,29 +252,30 @@ class Menus:
             f"sliced-{g}",
             layout,
             layout,
+            piece,
             flops=own * _flops(piece.after),
-            parameters=parameters,
             moved=own * (_inputs(piece.after) + _outputs(piece.after)),
             kept=own * _stored(piece),
-            reductions=[(self._cosets(g), parameters)],
+            weights=[(self._cosets(g), parameters)],
         )
 
     def _expert(self, piece: Piece, g: int) -> Fields:
         n, own = self.setting.servers, self.setting.samples / self.setting.servers
         layers, parameters = (*piece.split, *piece.after), _parameters(piece.split) / g
         layout = self._layout(n, 1, self._all)
-        # To the experts of another server and back, forward; the same of gradients, backward.
-        pair_bytes = 4 * BYTES_PER_NUMBER * own * piece.sent / g
+        # To the experts of another server and back, in every pass forward; the same of gradients, backward.
+        times = 2 * self._passes(piece) - 2
+        pair_bytes = times * self.setting.precision.number_bytes * own * piece.sent / g
         pairs = [(s, t, pair_bytes) for block in self._blocks(g) for s in block for t in block if s != t]
         return self._strategy(
             f"expert-{g}",
             layout,
             layout,
+            piece,
             flops=own * _flops(layers),
-            parameters=parameters + _parameters(piece.after),
             moved=own * (_inputs(layers) + _outputs(layers)),
             kept=own * _stored(piece),
-            reductions=[(self._cosets(g), parameters), ((self._all,), _parameters(piece.after))],
+            weights=[(self._cosets(g), parameters), ((self._all,), _parameters(piece.after))],
         ) | {"traffic": pairs}
 
     def table(self, place: int, table: EmbeddingTable) -> Iterable[Fields]:
@@ -263,7 +299,7 @@ class Menus:
         spread = self._layout(n, 1, self._all)
         moved = (table.bag / n + 1) * pooled
         yield self._lookup("rows", spread, moved, numbers / n, touched / n, pooled / n) | {
-            "reductions": self._reductions([((self._all,), pooled)])
+            "reductions": self._reductions([((self._all,), BYTES_PER_NUMBER * pooled)])
         }
         yield {
             "name": "replicated",
@@ -271,7 +307,7 @@ class Menus:
             "moved_bytes": BYTES_PER_NUMBER * (PASSES * lookups / n + setting.gpus_per_server * numbers),
             "memory_bytes": setting.gpus_per_server * numbers * setting.state_bytes_per_parameter
             + BYTES_PER_NUMBER * pooled / n,
-            "reductions": self._reductions([((self._all,), numbers)]),
+            "reductions": self._reductions([((self._all,), BYTES_PER_NUMBER * numbers)]),
         }
 
     def _lookup(self, name: str, layout: int, moved: float, held: float, touched: float, pooled: float) -> Fields:
@@ -284,34 +320,50 @@ class Menus:
             + BYTES_PER_NUMBER * (touched + pooled),
         }
 
+    def _passes(self, piece: Piece) -> int:
+        return PASSES + (1 if self.setting.recompute and piece.inside else 0)
+
     def _strategy(
         self,
         name: str,
         reads: int | None,
         writes: int,
+        piece: Piece,
         flops: float,
-        parameters: float,
         moved: float,
         kept: float,
-        reductions: Sequence[tuple[tuple[tuple[int, ...], ...], float]],
+        weights: Sequence[tuple[Groups, float]],
+        exchanged: Sequence[tuple[Groups, float]] = (),
     ) -> Fields:
-        """Counts of one server, forward: operations, then numbers."""
-        gpus = self.setting.gpus_per_server
+        """Counts of one server, forward: operations, then numbers.
+
+        ``weights`` are parameters with the replicas of each, ``exchanged`` what is reduced of activations, forward and
+        backward together.
+        """
+        setting, passes = self.setting, self._passes(piece)
+        number_bytes = setting.precision.number_bytes
+        parameters = sum(count for _, count in weights)
+        read = setting.micro_batches * setting.gpus_per_server * parameters
+        held_bytes = sum(count * setting.parameter_bytes(len(groups[0])) for groups, count in weights)
+        kept_bytes = 0.0 if passes > PASSES else number_bytes * kept / setting.micro_batches
+        again = (passes - 1) / (PASSES - 1)
         return {
             "name": name,
             "reads": reads,
             "writes": writes,
-            "flops": PASSES * flops,
-            "moved_bytes": PASSES * BYTES_PER_NUMBER * (gpus * parameters + moved),
-            "memory_bytes": gpus * parameters * self.setting.state_bytes_per_parameter + BYTES_PER_NUMBER * kept,
-            "reductions": self._reductions(reductions),
+            "flops": passes * flops,
+            "moved_bytes": passes * number_bytes * (read + moved),
+            "memory_bytes": held_bytes + kept_bytes,
+            "reductions": self._reductions([(groups, number_bytes * again * count) for groups, count in exchanged])
+            + self._reductions([(groups, setting.reduced_bytes * count) for groups, count in weights]),
         }
 
-    def _reductions(self, numbers: Sequence[tuple[tuple[tuple[int, ...], ...], float]]) -> list[Fields]:
+    def _reductions(self, sizes: Sequence[tuple[Groups, float]]) -> list[Fields]:
+        """Of so many bytes in each group."""
         return [
-            {"groups": self._group_sets.setdefault(groups, len(self._group_sets)), "bytes": BYTES_PER_NUMBER * count}
-            for groups, count in numbers
-            if count and len(groups[0]) > 1
+            {"groups": self._group_sets.setdefault(groups, len(self._group_sets)), "bytes": size}
+            for groups, size in sizes
+            if size and len(groups[0]) > 1
         ]
 
     def _layout(self, batch_parts: int, channel_parts: int, servers: tuple[int, ...]) -> int:

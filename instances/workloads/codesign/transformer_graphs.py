@@ -27,7 +27,9 @@ class _Growing:
         sizes = self.sizes
         last = self._embedding()
         for block in sizes.blocks():
+            first = len(self.pieces)
             last = self._block(block, last)
+            self.pieces[first:-1] = [dataclasses.replace(piece, inside=True) for piece in self.pieces[first:-1]]
         last = self._norm("norm", last) if sizes.norm_first else last
         if sizes.head_layer == "pooler":
             self.pieces[-1] = dataclasses.replace(self.pieces[-1], outputs=sizes.hidden)

@@ -1,14 +1,16 @@
 """Layers of a neural network as numbers: what one costs to store, to compute and to move, from its shape alone.
 
-Counts are of single-precision numbers and of floating-point operations for *one sample* in the forward direction; a
-multiplication and an addition are two operations.
+Counts are of numbers, in single precision unless a layer says otherwise, and of floating-point operations for
+*one sample* in the forward direction; a multiplication and an addition are two operations.
 """
 
 import itertools
 from dataclasses import dataclass
 
-BYTES_PER_NUMBER = 4
-"""Weights, gradients and activations are single precision (fp32)."""
+from ddlopt.instances.workloads.precision import FP32, Precision
+
+BYTES_PER_NUMBER = FP32.number_bytes
+"""Weights, gradients and activations are single precision (fp32), unless a layer says otherwise."""
 
 
 ParameterTensors = tuple[tuple[str, tuple[int, ...]], ...]
@@ -34,6 +36,7 @@ class Layer:
         Names and shapes of the parameter tensors, in the order in which the backward pass has their gradients:
         a bias (outputs,) before its weight (outputs, inputs, …), a scale before its shift. Together ``parameters``
         numbers.
+    precision : Precision
     """
 
     name: str
@@ -43,20 +46,21 @@ class Layer:
     outputs: int
     convolution: bool = False
     tensors: ParameterTensors = ()
+    precision: Precision = FP32
 
     @property
     def gradient_bytes(self) -> int:
         """Bytes that each server contributes to the all-reduce."""
-        return BYTES_PER_NUMBER * self.parameters
+        return self.precision.gradient_bytes * self.parameters
 
     @property
     def activation_bytes(self) -> int:
         """Bytes of one sample's output."""
-        return BYTES_PER_NUMBER * self.outputs
+        return self.precision.number_bytes * self.outputs
 
     def moved_bytes(self, batch: int) -> int:
         """Bytes between memory and processor in the forward pass of a batch."""
-        return BYTES_PER_NUMBER * (self.parameters + batch * (self.inputs + self.outputs))
+        return self.precision.number_bytes * (self.parameters + batch * (self.inputs + self.outputs))
 
 
 @dataclass(frozen=True)

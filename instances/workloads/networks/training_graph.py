@@ -27,7 +27,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ddlopt.instances.workloads.accelerators import Accelerator
-from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER, Layer
+from ddlopt.instances.workloads.networks.layers import Layer
+from ddlopt.instances.workloads.precision import FP32, Precision
 
 Need = Literal["input", "output"]
 """What the error at an operator's input depends on besides the error at its output."""
@@ -35,7 +36,7 @@ Need = Literal["input", "output"]
 
 @dataclass(frozen=True)
 class GraphOperator:
-    """An operator of a training step; all counts are of single-precision numbers and for *one sample*, unless told.
+    """An operator of a training step; all counts are of numbers and for *one sample*, unless told.
 
     Parameters
     ----------
@@ -56,6 +57,7 @@ class GraphOperator:
     local : bool
         Whether it must not run for the samples of other replicas: it takes in a replica's own samples, or normalises
         by their mean and variance.
+    precision : Precision
     """
 
     name: str
@@ -67,15 +69,16 @@ class GraphOperator:
     partial: int = 0
     convolution: bool = False
     local: bool = False
+    precision: Precision = FP32
 
     @property
     def gradient_bytes(self) -> int:
         """Bytes of the gradient that is all-reduced."""
-        return BYTES_PER_NUMBER * self.gradient
+        return self.precision.gradient_bytes * self.gradient
 
     def output_bytes(self, batch: int, replicas: int = 1) -> int:
         """Bytes of the output for a batch, and of the summands of so many replicas."""
-        return BYTES_PER_NUMBER * (batch * self.numbers + replicas * self.partial)
+        return self.precision.number_bytes * (batch * self.numbers + replicas * self.partial)
 
 
 def operator_time_s(operators: Sequence[GraphOperator], place: int, accelerator: Accelerator, batch: float) -> float:
@@ -83,7 +86,7 @@ def operator_time_s(operators: Sequence[GraphOperator], place: int, accelerator:
     own = operators[place]
     rate = accelerator.convolution_flops_per_s if own.convolution else accelerator.flops_per_s
     handled = (own, *(operators[read] for read in own.reads))
-    fixed_bytes = BYTES_PER_NUMBER * own.parameters + sum(each.output_bytes(0) for each in handled)
+    fixed_bytes = own.precision.number_bytes * own.parameters + sum(each.output_bytes(0) for each in handled)
     moved_bytes = fixed_bytes + batch * sum(each.output_bytes(1, 0) for each in handled)
     return max(batch * own.flops / rate, moved_bytes / accelerator.memory_bytes_per_s)
 
