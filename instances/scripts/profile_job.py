@@ -15,9 +15,10 @@ Then ``ddlopt convert profile.json --from profile -o instance.json`` makes an in
 The file has medians over the steps, in seconds: ``forward_s`` and ``backward_s`` of a whole step; ``layers``, the
 modules without modules inside them, in the order in which they run, with ``forward_s`` and ``backward_s`` (from when
 the gradient at the layer's output is there until the one at the next layer's is); and ``gradients``, in the order in
-which they are there, with the name of the parameter, its ``layer``, its ``shape`` and ``ready_s`` since the backward
-pass began. ``rows`` of a layer are the vectors that a dense layer takes in. What gets no gradient is in ``unused``. On
-a GPU times are those of CUDA events, so that nothing waits; on a CPU those of a clock.
+which they are there, with the name of the parameter, its ``layer`` (null where that does not run by itself, as when
+nn.MultiheadAttention or F.linear takes its weight), its ``shape`` and ``ready_s`` since the backward pass began.
+``rows`` of a layer are the vectors that a dense layer takes in. What gets no gradient is in ``unused``. On a GPU times
+are those of CUDA events, so that nothing waits; on a CPU those of a clock.
 """
 
 import argparse
@@ -205,6 +206,7 @@ def summary(
     ready = [each for each in parameters if all(each in step["ready"] for step in steps)]
     layer_of = {id(own): layer for layer, module in recorder.leaves.items() for own in module.parameters(recurse=False)}
     layers = dict.fromkeys(layer for layer, _, _ in recorder.forward)
+    layer_of = {parameter: layer for parameter, layer in layer_of.items() if layer in layers}
     device = next(iter(parameters.values())).device
     return {
         "format": FORMAT,

@@ -4,8 +4,9 @@ from functools import partial
 from pathlib import Path
 
 from ddlopt.instances.readers.models import jobs
-from ddlopt.instances.readers.models.onnx_layers import unknown_kinds, workload_of
-from ddlopt.instances.readers.models.onnx_model import OnnxModel, read_model
+from ddlopt.instances.readers.models.onnx_file import read_model
+from ddlopt.instances.readers.models.onnx_layers import told_of, workload_of
+from ddlopt.instances.readers.models.onnx_model import OnnxModel
 from ddlopt.instances.readers.models.onnx_pieces import graph_of_model
 from ddlopt.instances.readers.models.onnx_step import step_of
 
@@ -40,6 +41,4 @@ read_onnx_deployment = jobs.reader(onnx_network, jobs.deployment)
 
 
 def _told(model: OnnxModel, path: Path) -> str:
-    unknown = unknown_kinds(model)
-    costed = f"; costed by the bytes they move, for want of a rule: {unknown}" if unknown else ""
-    return f"layers as in {path.name} ({len(model.nodes)} operators{costed})"
+    return f"layers as in {path.name} ({len(model.nodes)} operators{told_of(model)})"

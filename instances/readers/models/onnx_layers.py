@@ -1,57 +1,30 @@
 """What operators of ONNX cost, as layers of a network: parameters, operations and numbers moved, for one sample.
 
-Multiplications and additions are counted as :mod:`ddlopt.instances.workloads.networks.layers` counts them, so that a
-network costs the same whether it is read from a file or built from its paper. What acts on every number by itself
-(activation functions, additions, reshaping) runs with its neighbours and costs nothing; operators that are not known
-cost the bytes that they move, with every matrix among their weights as one that is trained, and are told.
+Operators that are not known cost the bytes that they move, with every matrix among their weights as one that is
+trained, and are told.
 """
 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ddlopt.instances.readers.models.onnx_model import Node, OnnxModel, Shape, numbers
+from ddlopt.instances.readers.models.onnx_model import Node, OnnxModel, Shape, Stored, numbers
+from ddlopt.instances.readers.models.onnx_rules import FLOPS, FREE, is_known, oriented, word
 from ddlopt.instances.workloads.networks.layers import Layer, ParameterTensors
 from ddlopt.instances.workloads.training import Workload
 from ddlopt.models.errors import InstanceError
 
-# fmt: off
-_FREE = frozenset((
-    "Abs", "Add", "And", "Cast", "Ceil", "Clip", "Concat", "Constant", "Div", "Dropout", "Elu", "Equal", "Erf",
-    "Exp", "Expand", "Flatten", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish",
-    "Identity", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "Max", "Mean", "Min", "Mish",
-    "Mod", "Mul", "Neg", "Not", "Or", "Pad", "Pow", "PRelu", "Range", "Reciprocal", "Relu", "Reshape", "Round",
-    "Selu", "Shape", "Sigmoid", "Sign", "Slice", "Softmax", "Softplus", "Softsign", "Split", "Sqrt", "Squeeze",
-    "Sub", "Sum", "Swish", "Tanh", "ThresholdedRelu", "Tile", "Transpose", "Unsqueeze", "Where", "Xor",
-))
-# fmt: on
-"""Operators that run with their neighbours."""
-_A_NORMALISATION = 8
-"""Operations a number, as in :func:`ddlopt.instances.workloads.networks.layers.normalisation`."""
-_WEIGHTS = {
-    "Conv": ("", "weight", "bias"),
-    "ConvTranspose": ("", "weight", "bias"),
-    "Gemm": ("weight", "weight", "bias"),
-    "MatMul": ("weight", "weight"),
-    "BatchNormalization": ("", "scale", "shift"),
-    "InstanceNormalization": ("", "scale", "shift"),
-    "LayerNormalization": ("", "scale", "shift"),
-    "GroupNormalization": ("", "scale", "shift"),
-    "Gather": ("weight",),
-    "LSTM": ("", "weight", "recurrence", "bias"),
-    "GRU": ("", "weight", "recurrence", "bias"),
-    "RNN": ("", "weight", "recurrence", "bias"),
-    "PRelu": ("", "slope"),
-    "Add": ("shift", "shift"),
-    "Sub": ("shift", "shift"),
-    "Mul": ("scale", "scale"),
-    "Div": ("scale", "scale"),
-}
-"""By the place of an input, what training changes of it; running means and variances, and numbers alone, are not."""
+DENSE = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+"""Operators that multiply by a weight."""
+_CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"})
 _ORDER = {"bias": 0}
 """The backward pass has the gradient of a bias before that of its weight, and that of a scale before its shift."""
+_SHOWN = 3
+
+Parts = Mapping[int, tuple[Stored, ...]]
+"""By the place of an input, what of the file it is calculated from."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +40,7 @@ class OnnxLayer:
     known : bool
         Whether there is a rule for what it costs.
     owner : str, optional
-        The layer whose parameters it uses, if not its own.
+        The layer whose weight it uses, if not its own.
     """
 
     kind: str
@@ -87,13 +60,15 @@ def layers_of(model: OnnxModel) -> tuple[OnnxLayer, ...]:
     """
     found, owned, names = [], dict[str, str](), Counter[str]()
     for node in model.nodes:
-        trained = _trained(node)
-        own = {place: weight for place, weight in trained.items() if weight[0] not in owned}
-        owner = next((owned[name] for name, _ in trained.values() if name in owned), None)
+        own = {
+            place: tuple(part for part in weight.parts if part.name not in owned)
+            for place, weight in node.weights.items()
+        }
+        owner = _owner(node, own, owned)
         name = _name(node, own)
         names[name] += 1
         unique = name if names[name] == 1 else f"{name}.{names[name]}"
-        owned |= {weight: unique for weight, _ in own.values()}
+        owned |= {part.name: unique for parts in own.values() for part in parts}
         try:
             found.append(replace(_layer(node, own, unique, model.samples), owner=owner))
         except (IndexError, KeyError, ZeroDivisionError):
@@ -110,32 +85,37 @@ def workload_of(model: OnnxModel, samples: int) -> Workload:
     return Workload(model.name, kept, samples)
 
 
-def unknown_kinds(model: OnnxModel) -> str:
-    """Operators costed by bytes alone, with their numbers; an empty text if there are none."""
-    kinds = Counter(each.kind for each in layers_of(model) if not each.known)
-    return ", ".join(f"{count} x {kind}" for kind, count in sorted(kinds.items()))
+def told_of(model: OnnxModel) -> str:
+    """What is not as in the file, or had to be guessed: a text that begins with a semicolon, or is empty."""
+    notes = list(model.notes)
+    kinds = Counter(node.kind for node in model.nodes if not is_known(node.kind))
+    if kinds:
+        unknown = ", ".join(f"{count} x {kind}" for kind, count in sorted(kinds.items()))
+        notes.append(f"costed by the bytes they move, for want of a rule: {unknown}")
+    if model.left_out:
+        total = sum(numbers(part.shape) for part in model.left_out)
+        some = ", ".join(f"'{part.name}'" for part in model.left_out[:_SHOWN])
+        more = ", …" if len(model.left_out) > _SHOWN else ""
+        notes.append(f"taken for no parameters: {total} numbers in {len(model.left_out)} constants ({some}{more})")
+    return "".join(f"; {note}" for note in notes)
 
 
-def _trained(node: Node) -> Mapping[int, tuple[str, Shape]]:
-    """Weights at places where training changes them; a number by itself is a constant of the architecture."""
-    return {place: weight for place, weight in node.weights.items() if _word(node, place) and numbers(weight[1]) > 1}
+def _owner(node: Node, own: Parts, owned: Mapping[str, str]) -> str | None:
+    """Whose weight a node uses: of its main weight where it has one, of any otherwise."""
+    main = [place for place in node.weights if word(node, place) == "weight"] or list(node.weights)
+    if any(own[place] for place in main):
+        return None
+    return next((owned[part.name] for place in main for part in node.weights[place].parts), None)
 
 
-def _word(node: Node, place: int) -> str:
-    """What a weight is called, empty if training does not change it; of operators without a rule, each matrix."""
-    if node.kind in _WEIGHTS or node.kind in _FREE or node.kind in _FLOPS:
-        places = _WEIGHTS.get(node.kind, ())
-        return places[place] if place < len(places) else ""
-    return f"weight{place}" if len(node.weights[place][1]) > 1 else ""
-
-
-def _name(node: Node, own: Mapping[int, tuple[str, Shape]]) -> str:
+def _name(node: Node, own: Parts) -> str:
     """What the names of its weights have in common, which mostly is the name of the module; else its own."""
-    for place, (name, _) in own.items():
+    names = [(place, part.name) for place, parts in own.items() for part in parts]
+    for place, name in names:
         module, _, last = name.rpartition(".")
-        if module and last == _word(node, place):
+        if module and last == word(node, place):
             return module
-    return _common([name for name, _ in own.values()]).rstrip("._-/:") or node.name
+    return _common([name for _, name in names]).rstrip("._-/:") or node.name
 
 
 def _common(names: Sequence[str]) -> str:
@@ -144,98 +124,44 @@ def _common(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in alike)
 
 
-def _layer(node: Node, own: Mapping[int, tuple[str, Shape]], name: str, samples: int) -> OnnxLayer:
+def _layer(node: Node, own: Parts, name: str, samples: int) -> OnnxLayer:
     outputs = math.ceil(numbers(node.outputs[0]) / samples)
     inputs = math.ceil(sum(numbers(shape) for shape in node.inputs if shape) / samples)
     tensors = _tensors(node, own)
     parameters = sum(numbers(shape) for _, shape in tensors)
-    known = node.kind in _FLOPS or node.kind in _FREE
-    if node.kind in _FREE and not tensors:
+    known = is_known(node.kind)
+    if node.kind in FREE and not tensors:
         return OnnxLayer(node.kind, node.reads, Layer(name, 0, 0, 0, 0), known=True)
-    if node.kind in _FREE:
+    if node.kind in FREE:
         flops = outputs
-    elif node.kind in _FLOPS:
-        flops = math.ceil(_FLOPS[node.kind](node) / samples)
+    elif node.kind in FLOPS:
+        flops = math.ceil(FLOPS[node.kind](node) / samples)
     else:
         flops = 0
-    convolution = node.kind in ("Conv", "ConvTranspose")
     inputs = outputs if node.kind == "Gather" else inputs
     return OnnxLayer(
-        node.kind, node.reads, Layer(name, parameters, flops, inputs, outputs, convolution, tensors), known
+        node.kind,
+        node.reads,
+        Layer(name, parameters, flops, inputs, outputs, node.kind in _CONVOLUTIONS, tensors),
+        known,
     )
 
 
-def _tensors(node: Node, own: Mapping[int, tuple[str, Shape]]) -> ParameterTensors:
+def _tensors(node: Node, own: Parts) -> ParameterTensors:
     """Words and shapes; weights of dense layers as (outputs, inputs)."""
-    tensors = [(_word(node, place), _oriented(node, place, shape)) for place, (_, shape) in own.items()]
-    return tuple(sorted(tensors, key=lambda tensor: _ORDER.get(tensor[0], 1)))
+    tensors, words = [], Counter[str]()
+    for place, parts in own.items():
+        for part in sorted(parts, key=lambda part: -numbers(part.shape)):
+            plain = word(node, place)
+            words[plain] += 1
+            unique = plain if words[plain] == 1 else f"{plain}{words[plain]}"
+            tensors.append((_ORDER.get(plain, 1), unique, _shape(node, place, part.shape)))
+    return tuple((unique, shape) for _, unique, shape in sorted(tensors, key=lambda tensor: tensor[0]))
 
 
-def _oriented(node: Node, place: int, shape: Shape) -> Shape:
-    if node.kind == "MatMul" and len(shape) == 2:
-        return shape[::-1] if place == 1 else shape
-    if node.kind == "Gemm" and len(shape) == 2 and place < 2:
-        swapped = bool(node.attributes.get("transB" if place == 1 else "transA", 0))
-        return shape[::-1] if swapped == (place == 0) else shape
-    if node.kind == "ConvTranspose" and place == 1:
-        return (shape[1], shape[0], *shape[2:])
-    return shape
-
-
-def _of_convolution(node: Node) -> int:
-    return 2 * numbers(node.weights[1][1]) * numbers(node.outputs[0]) // node.outputs[0][1]
-
-
-def _of_transposed_convolution(node: Node) -> int:
-    return 2 * numbers(node.weights[1][1]) * numbers(node.inputs[0]) // node.inputs[0][1]
-
-
-def _of_product(node: Node) -> int:
-    """Every number of the output is a sum over what both factors share."""
-    left = node.weights[0][1] if 0 in node.weights else node.inputs[0]
-    swapped = node.kind == "Gemm" and node.attributes.get("transA", 0)
-    return 2 * numbers(node.outputs[0]) * left[0 if swapped else -1]
-
-
-def _of_window(node: Node) -> int:
-    return numbers(node.outputs[0]) * numbers(tuple(node.attributes["kernel_shape"]))
-
-
-def _of_recurrence(node: Node) -> int:
-    steps, samples = node.inputs[0][:2]
-    return 2 * steps * samples * (numbers(node.weights[1][1]) + numbers(node.weights[2][1]))
-
-
-def _normalised(node: Node) -> int:
-    return _A_NORMALISATION * numbers(node.outputs[0])
-
-
-def _read(node: Node) -> int:
-    return numbers(node.inputs[0])
-
-
-_FLOPS: Mapping[str, Callable[[Node], int]] = {
-    "Conv": _of_convolution,
-    "ConvTranspose": _of_transposed_convolution,
-    "Gemm": _of_product,
-    "MatMul": _of_product,
-    "BatchNormalization": _normalised,
-    "InstanceNormalization": _normalised,
-    "LayerNormalization": _normalised,
-    "GroupNormalization": _normalised,
-    "MaxPool": _of_window,
-    "AveragePool": _of_window,
-    "LpPool": _of_window,
-    "GlobalAveragePool": _read,
-    "GlobalMaxPool": _read,
-    "ReduceMean": _read,
-    "ReduceSum": _read,
-    "ReduceMax": _read,
-    "ArgMax": _read,
-    "LRN": lambda node: 2 * node.attributes["size"] * numbers(node.outputs[0]),
-    "LSTM": _of_recurrence,
-    "GRU": _of_recurrence,
-    "RNN": _of_recurrence,
-    "Gather": lambda _: 0,
-}
-"""Operations for all samples of a file's shapes."""
+def _shape(node: Node, place: int, stored: Shape) -> Shape:
+    """As the operator reads it where that is the stored shape in some order of axes, else as it is stored."""
+    used = node.weights[place].shape
+    if sorted(used) == sorted(stored):
+        return oriented(node, place, used)
+    return oriented(node, place, stored) if len(used) == len(stored) else stored

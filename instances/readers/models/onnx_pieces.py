@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ddlopt.instances.readers.models.onnx_layers import OnnxLayer, layers_of
+from ddlopt.instances.readers.models.onnx_layers import DENSE, OnnxLayer, layers_of
 from ddlopt.instances.readers.models.onnx_model import Node, OnnxModel, Shape, numbers
+from ddlopt.instances.readers.models.onnx_rules import NORMALISATIONS
 from ddlopt.instances.workloads.codesign.graphs import Graph, Piece
 from ddlopt.instances.workloads.networks.layers import Layer
 
@@ -23,7 +24,7 @@ _MEET = frozenset({"Add", "And", "Div", "Equal", "Max", "Mean", "Min", "Mod", "M
 _MEET |= {"Greater", "Less", "Where", "Xor"}
 """Free operators that combine numbers of several inputs."""
 _BY_CHANNEL = frozenset({"BatchNormalization", "InstanceNormalization", "PRelu"})
-_DENSE = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_OF_ALL = NORMALISATIONS - _BY_CHANNEL
 _LEAST_IMAGE = 4
 """Dimensions of a tensor whose second one is channels."""
 
@@ -71,7 +72,7 @@ class _Growing:
         read = node.reads[:1] if hands_on else node.reads
         sources = tuple(dict.fromkeys(part for each in read if each >= 0 for part in self.given[each]))
         alone = self._alone(read)
-        if own.kind in _DENSE and (layer.tensors or own.owner is not None):
+        if own.kind in DENSE and (layer.tensors or own.owner is not None):
             self._weighted(node, own, sources)
         elif _counts(layer) or (own.kind in _MEET and len(node.reads) > 1):
             self._other(node, own, sources, alone)
@@ -93,13 +94,13 @@ class _Growing:
     def _weighted(self, node: Node, own: OnnxLayer, sources: tuple[int, ...]) -> None:
         """A convolution or dense layer; one with a channel of input for each of output is no more than a pooling."""
         layer = own.layer
-        weight = dict((layer if layer.tensors else self.of_name[str(own.owner)]).tensors).get("weight", (1, 1))
+        weight = dict((layer if own.owner is None else self.of_name[own.owner]).tensors).get("weight", (1, 1))
         groups = int(node.attributes.get("group", 1))
         columns, rows = weight[0], weight[1] if groups == 1 else 1
         if groups == columns and groups > 1 and len(weight) > 2 and weight[1] == 1:
             self._other(node, own, sources, self._alone(node.reads))
             return
-        if not layer.tensors:
+        if own.owner is not None:
             columns, rows = _channels(node.outputs[0]), 1
         piece = Piece(
             layer.name, self._names(sources), (layer,), (), layer.inputs, layer.outputs, layer.outputs, columns, rows
@@ -123,7 +124,7 @@ class _Growing:
                 self.given.append(sources)
                 return
         channels = max((self.parts[source].channels for source in sources), default=0)
-        if own.kind in _DENSE:  # a product of two activations: heads, if any, by themselves
+        if own.kind in DENSE:  # a product of two activations: heads, if any, by themselves
             channels = node.outputs[0][1] if len(node.outputs[0]) >= _LEAST_IMAGE else 1
         elif len(node.outputs[0]) >= _LEAST_IMAGE:
             channels = node.outputs[0][1]
@@ -162,9 +163,9 @@ def _shuffles(node: Node) -> bool:
 
 def _by_channel(own: OnnxLayer, node: Node) -> bool:
     """Whether every channel of the output depends on the same one of the input alone."""
-    if own.kind in _BY_CHANNEL or own.kind in _DENSE or (own.kind in _MEET and own.known):
+    if own.kind in _BY_CHANNEL or own.kind in DENSE or (own.kind in _MEET and own.known):
         return True
-    if not own.known or own.kind in ("LRN", "ArgMax", "LSTM", "GRU", "RNN", "LayerNormalization", "GroupNormalization"):
+    if not own.known or own.kind in ("LRN", "ArgMax", "LSTM", "GRU", "RNN", *_OF_ALL):
         return False
     before, after = node.inputs[0], node.outputs[0]
     return len(before) >= _LEAST_IMAGE and before[:2] == after[:2] and not _shuffles(node)

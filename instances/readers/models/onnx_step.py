@@ -6,7 +6,7 @@ untrained constants are left out, and a softmax at the end belongs to the loss.
 
 from collections.abc import Sequence
 
-from ddlopt.instances.readers.models.onnx_layers import OnnxLayer, layers_of
+from ddlopt.instances.readers.models.onnx_layers import DENSE, OnnxLayer, layers_of
 from ddlopt.instances.readers.models.onnx_model import OnnxModel, numbers
 from ddlopt.instances.workloads.networks.layers import Layer
 from ddlopt.instances.workloads.networks.network_graphs import Step
@@ -26,7 +26,8 @@ _BY_OUTPUT = frozenset({"Relu", "Sigmoid", "Softmax", "LogSoftmax", "Tanh", "Exp
 _LINEAR = frozenset({"AveragePool", "GlobalAveragePool", "Gather", "ReduceMean", "ReduceSum", "Slice", "Split", "Pad"})
 """Whose error depends on the error alone."""
 _MAXIMA = frozenset({"MaxPool", "GlobalMaxPool", "ReduceMax"})
-_DENSE = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_BY_WEIGHT = DENSE | {"Gather"}
+"""Operators whose gradient is that of a weight, and not of a scale or a shift."""
 
 
 def step_of(model: OnnxModel) -> Step:
@@ -43,8 +44,9 @@ def step_of(model: OnnxModel) -> Step:
         last = layers[last].reads[0]
     if last < 0:
         raise InstanceError(f"model '{model.name}' does nothing but reshape")
-    wiring = _Wiring(model, layers)
-    for place in sorted(_used(layers, last)):
+    used = sorted(_used(layers, last))
+    wiring = _Wiring(model, layers, used)
+    for place in used:
         wiring.record(place)
     return wiring.tape.loss(wiring.place[last], wiring.tape.data("labels", 1))
 
@@ -63,12 +65,21 @@ def _used(layers: Sequence[OnnxLayer], last: int) -> set[int]:
 class _Wiring:
     """A tape, and where it has what each node gives."""
 
-    def __init__(self, model: OnnxModel, layers: Sequence[OnnxLayer]) -> None:
+    def __init__(self, model: OnnxModel, layers: Sequence[OnnxLayer], used: Sequence[int]) -> None:
         self.model, self.layers = model, layers
-        self.of_name = {each.layer.name: each.layer for each in layers}
-        owners = dict.fromkeys(each.owner for each in layers if each.owner is not None)
-        self.tape = Tape([_plain(name) for name in owners])
+        self.of_name = {each.layer.name: each for each in layers}
+        owners = (self._owner(layers[place]) for place in used)
+        self.tape = Tape(list(dict.fromkeys(owner.name for owner in owners if owner is not None)))
         self.place: dict[int, int] = {}
+
+    def _owner(self, own: OnnxLayer) -> Layer | None:
+        """The layer whose gradient one adds to; none where one multiplies by what the other adds, or the like."""
+        owner = None if own.owner is None else self.of_name[own.owner]
+        if owner is None or (own.kind in _BY_WEIGHT) != (owner.kind in _BY_WEIGHT):
+            return None
+        if owner.kind in _BY_WEIGHT and "weight" not in dict(owner.layer.tensors):
+            return None
+        return _renamed(owner.layer)
 
     def record(self, place: int) -> None:
         """What a node adds to the tape."""
@@ -87,21 +98,21 @@ class _Wiring:
 
     def _recorded(self, own: OnnxLayer, layer: Layer, sources: list[int], outputs: int) -> int:
         tape, kind = self.tape, own.kind
-        owner = None if own.owner is None else _renamed(self.of_name[own.owner])
+        owner = self._owner(own)
         weighted = bool(layer.tensors) or owner is not None
-        if kind in _DENSE and "weight" in dict((owner or layer).tensors):
-            return tape.linear(layer, sources[0], None if layer.tensors else owner)
+        if kind in DENSE and "weight" in dict((owner or layer).tensors):
+            return tape.linear(layer, sources[0], owner)
         if kind == "Gather" and weighted:
-            return tape.lookup(layer, sources[0], None if layer.tensors else owner)
-        if layer.tensors:
-            return tape.normalisation(layer, self._one(layer, sources), over_batch=kind == "BatchNormalization")
+            return tape.lookup(layer, sources[0], owner)
+        if weighted:
+            return tape.normalisation(layer, self._one(layer, sources), kind == "BatchNormalization", owner)
         if kind in _LEFT_OUT or (kind in _BY_CONSTANTS and len(sources) == 1):
             return sources[0]
         if kind == "Concat" and len(sources) > 1:
             return tape.concatenation(layer.name, sources)
         if kind in _SUMS:
             return tape.addition(layer.name, *(self._as_large(layer, source, outputs) for source in sources))
-        if len(sources) == 2 and (kind in _DENSE or kind in _BY_CONSTANTS):
+        if len(sources) == 2 and (kind in DENSE or kind in _BY_CONSTANTS):
             return tape.product(layer.name, sources[0], sources[1], outputs, layer.flops)
         needs: tuple[Need, ...] = ("input",)
         if kind in _MAXIMA:

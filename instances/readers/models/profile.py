@@ -37,6 +37,8 @@ class Profile:
         Vectors that go into dense layers, by the name of the weight's gradient.
     unused : tuple of str
         Parameters without a gradient.
+    apart : tuple of str
+        Weights of modules that do not run themselves, so that the vectors that go into them are not known.
     """
 
     name: str
@@ -47,11 +49,14 @@ class Profile:
     gradients: tuple[BackwardGradient, ...]
     rows: Mapping[str, int]
     unused: tuple[str, ...]
+    apart: tuple[str, ...]
 
     @property
     def told(self) -> str:
         """Where the figures are from."""
         left = f", {len(self.unused)} parameters without a gradient left out" if self.unused else ""
+        if self.apart:
+            left += f", no sufficient factors of {len(self.apart)} matrices that another module multiplies by"
         return f"{self.samples} samples of a GPU, fp32; times measured on {self.device}{left}"
 
 
@@ -159,7 +164,7 @@ def profile_of(path: Path) -> Profile:
         raise InstanceError(f"{path}: format is {data.get('format')!r}; expected '{FORMAT}', as profile_job.py writes")
     backward_s = _seconds(path, "backward_s", data.get("backward_s"))
     layers = {}
-    for place, layer in enumerate(_list(path, data, "layers")):
+    for place, layer in enumerate(_list(path, data, "layers", least=0)):
         at = f"layers[{place}]"
         name = _text(path, f"{at}.name", layer.get("name"))
         for field in ("forward_s", "backward_s"):
@@ -192,6 +197,7 @@ def profile_of(path: Path) -> Profile:
         tuple(gradients),
         _rows(path, data["gradients"], layers),
         tuple(str(each) for each in unused),
+        tuple(each["name"] for each in data["gradients"] if _is_apart(each, layers)),
     )
 
 
@@ -207,25 +213,29 @@ def _gradient(path: Path, at: str, data: Mapping[str, Any]) -> BackwardGradient:
 def _rows(
     path: Path, gradients: Sequence[Mapping[str, Any]], layers: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, int]:
-    """Of dense layers; a layer that a gradient names must be there."""
+    """Of dense layers."""
     names, rows = [each["name"] for each in gradients], {}
     for first, second in pairwise(sorted(names)):
         if first == second:
             raise InstanceError(f"{path}: there are two gradients of '{first}'")
     for place, each in enumerate(gradients):
         layer = each.get("layer")
-        if layer is not None and layer not in layers:
-            raise InstanceError(
-                f"{path}: gradients[{place}] ('{each['name']}') is of layer '{layer}', which is not in layers"
-            )
-        if layer is not None and "rows" in layers[layer] and len(each["shape"]) == 2:
-            rows[each["name"]] = _whole(path, f"rows of layer '{layer}'", layers[layer]["rows"])
+        if layer is not None and not isinstance(layer, str):
+            raise InstanceError(f"{path}: gradients[{place}].layer ('{each['name']}') is {layer!r}; expected a name")
+        measured = {} if layer is None else layers.get(layer, {})
+        if "rows" in measured and len(each["shape"]) == 2:
+            rows[each["name"]] = _whole(path, f"rows of layer '{layer}'", measured["rows"])
     return rows
 
 
-def _list(path: Path, data: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+def _is_apart(gradient: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether it is of a matrix whose module does not run: ``nn.MultiheadAttention`` multiplies by that of another."""
+    return len(gradient["shape"]) == 2 and gradient.get("layer") not in layers
+
+
+def _list(path: Path, data: Mapping[str, Any], field: str, least: int = 1) -> list[Mapping[str, Any]]:
     found = data.get(field)
-    if not isinstance(found, list) or not found:
+    if not isinstance(found, list) or len(found) < least:
         raise InstanceError(f"{path}: {field} is {'empty' if found == [] else 'missing'}; expected a list of objects")
     for place, each in enumerate(found):
         if not isinstance(each, Mapping):

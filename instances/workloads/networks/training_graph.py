@@ -115,7 +115,10 @@ class Tape:
         return self._record(GraphOperator(name, numbers=numbers, local=True))
 
     def linear(self, layer: Layer, source: int, owner: Layer | None = None) -> int:
-        """A dense layer or a convolution; ``owner``: whose weight it uses, if not its own."""
+        """A dense layer or a convolution; ``owner``: whose weight it uses, if not its own.
+
+        Tensors other than the weight are a bias, or what the weight is calculated from besides.
+        """
         weight = math.prod(dict((owner or layer).tensors)["weight"])
 
         def operator(role: str, reads: tuple[int, ...], numbers: int, parameters: int) -> GraphOperator:
@@ -124,23 +127,26 @@ class Tape:
 
         def backward(error: int) -> None:
             self._send(source, operator("error", (error,), layer.inputs, weight))
-            for bias in (shape[0] for tensor, shape in layer.tensors if tensor == "bias"):
-                self._gradient(GraphOperator(f"{layer.name}/bias", (error,), 0, layer.outputs, bias))
+            for tensor, shape in layer.tensors:
+                if tensor != "weight":
+                    gradient = GraphOperator(f"{layer.name}/{tensor}", (error,), 0, layer.outputs, math.prod(shape))
+                    self._gradient(gradient)
             self._gradient(operator("weight", (source, error), 0, weight), owner or layer)
 
         parameters = layer.parameters + (weight if owner else 0)
         return self._forward(operator("forward", (source,), layer.outputs, parameters), backward)
 
-    def normalisation(self, layer: Layer, source: int, over_batch: bool = False) -> int:
-        """Layer normalisation, or batch normalisation: ``over_batch``."""
+    def normalisation(self, layer: Layer, source: int, over_batch: bool = False, owner: Layer | None = None) -> int:
+        """Layer normalisation, or batch normalisation: ``over_batch``; ``owner``: whose scale, if not its own."""
+        parameters = (owner or layer).parameters
 
         def operator(role: str, reads: tuple[int, ...], numbers: int) -> GraphOperator:
             name = f"{layer.name}/{role}"
-            return GraphOperator(name, reads, numbers, layer.flops, layer.parameters, local=over_batch)
+            return GraphOperator(name, reads, numbers, layer.flops, parameters, local=over_batch)
 
         def backward(error: int) -> None:
             self._send(source, operator("error", (source, error), layer.inputs))
-            self._gradient(operator("scale and shift", (source, error), 0))
+            self._gradient(operator("scale and shift", (source, error), 0), owner or layer)
 
         return self._forward(operator("forward", (source,), layer.outputs), backward)
 
@@ -222,7 +228,8 @@ class Tape:
         """
         self._send(source, GraphOperator("loss", (source, labels), self.operators[source].numbers))
         for place, backward in reversed(self._backward):
-            backward(self._error(place))
+            if place in self._errors:  # nothing wants the error at what rows are looked up by
+                backward(self._error(place))
         for name, summands in self._summands.items():
             numbers = self.operators[summands[0]].partial
             self._record(GraphOperator(f"{name}/weight sum", tuple(summands), parameters=numbers, gradient=numbers))

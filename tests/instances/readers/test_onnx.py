@@ -10,8 +10,8 @@ from ddlopt.instances.generators.codesign import generate as codesign
 from ddlopt.instances.generators.compression.timeline import network
 from ddlopt.instances.generators.deployment.network import network as deployment
 from ddlopt.instances.readers import convert
+from ddlopt.instances.readers.models.onnx_file import read_model
 from ddlopt.instances.readers.models.onnx_layers import layers_of, workload_of
-from ddlopt.instances.readers.models.onnx_model import read_model
 from ddlopt.instances.readers.models.onnx_pieces import graph_of_model
 from ddlopt.instances.readers.models.onnx_step import step_of
 from ddlopt.instances.workloads.networks.network_graphs import training_step

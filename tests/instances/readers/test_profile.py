@@ -84,6 +84,52 @@ def test_the_script_measures_a_job(tmp_path, capsys):
     assert sorted(each.shape for each in read.gradients) == [(16,), (16,), (16, 16), (16, 32)]
 
 
+APART = """
+import torch
+
+
+class Apart(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        self.last = torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        return torch.nn.functional.linear(self.block(x), self.last.weight, self.last.bias)
+
+
+def make():
+    model, x = Apart(), torch.randn(8, 5, 16)
+    return model, lambda: model(x).square().mean()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PYTHON is None, reason="needs PyTorch, here or in the Python of DDLOPT_TORCH_PYTHON")
+def test_the_script_measures_modules_whose_weights_others_multiply_by(tmp_path, capsys):
+    assert run(["profile-script"]) == 0
+    (tmp_path / "profile_job.py").write_text(capsys.readouterr().out, encoding="utf-8")
+    (tmp_path / "my_job.py").write_text(APART, encoding="utf-8")
+    arguments = [PYTHON, "profile_job.py", "my_job:make", "--samples", "8", "--steps", "3"]
+    subprocess.run(arguments, cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    read = convert(tmp_path / "profile.json", "profile", nodes=2)
+    assert sum(each.elements for each in read.gradients) == 4 * 256 + 64 + 2 * 512 + 48 + 4 * 16 + 64 + 4
+    assert "no sufficient factors of 3 matrices" in read.source
+
+
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_weight_that_another_module_multiplies_by_is_read(ran, tmp_path):
+    """Files of old scripts name a layer that is not there; where no module runs by itself there are no layers."""
+    data = json.loads(RECORDED.read_text())
+    data["layers"] = [each for each in data["layers"] if each["name"] != "4"] if ran else []
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    read, whole = convert(path, "profile", nodes=4), convert(RECORDED, "profile", nodes=4)
+    assert [(each.name, each.shape) for each in read.gradients] == [(each.name, each.shape) for each in whole.gradients]
+    assert f"no sufficient factors of {1 if ran else 2} matrices" in read.source
+    assert "no sufficient factors" not in whole.source
+
+
 def without(field):
     return lambda data: data.pop(field)
 
@@ -95,7 +141,7 @@ def with_gradient(place, **fields):
 BAD = {
     "no profile": (without("format"), "format is None; expected 'ddlopt-profile/1'"),
     "no layers": (without("layers"), "layers is missing"),
-    "a layer is missing": (lambda data: data["layers"].pop(4), "('4.bias') is of layer '4', which is not in layers"),
+    "no name of a layer": (with_gradient(1, layer=4), "gradients[1].layer ('6.weight') is 4; expected a name"),
     "no gradients": (lambda data: data["gradients"].clear(), "gradients is empty"),
     "no time": (lambda data: data["gradients"][2].pop("ready_s"), "gradients[2].ready_s ('4.bias') is None"),
     "negative": (with_gradient(0, ready_s=-1.0), "gradients[0].ready_s ('6.bias') is -1.0; expected seconds"),
