@@ -7,7 +7,7 @@ normalisation, an average over them, a shuffle, an operator without a rule) is n
 concatenation: who reads it reads all its parts. Who reads a part of an output is counted as reading all of it.
 
 Weights that several layers share are whole on every server at the first of them, and the others, which may be cut,
-have them there.
+have them there; so are weights of which a layer uses a part.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from ddlopt.instances.readers.models.onnx_layers import DENSE, OnnxLayer, layers_of
 from ddlopt.instances.readers.models.onnx_model import Node, OnnxModel, Shape, numbers
-from ddlopt.instances.readers.models.onnx_rules import NORMALISATIONS
+from ddlopt.instances.readers.models.onnx_rules import NORMALISATIONS, word
 from ddlopt.instances.workloads.codesign.graphs import Graph, Piece
 from ddlopt.instances.workloads.networks.layers import Layer
 
@@ -105,7 +105,12 @@ class _Growing:
         piece = Piece(
             layer.name, self._names(sources), (layer,), (), layer.inputs, layer.outputs, layer.outputs, columns, rows
         )
-        self._add(_whole(piece) if layer.name in self.shared else piece, columns)
+        calculated = any(
+            numbers(weight) != numbers(node.operands[place])
+            for place in node.weights
+            if word(node, place) == "weight" and own.owner is None
+        )
+        self._add(_whole(piece) if layer.name in self.shared or calculated else piece, columns)
 
     def _other(self, node: Node, own: OnnxLayer, sources: tuple[int, ...], alone: bool) -> None:
         """What is not cut by its weights."""
