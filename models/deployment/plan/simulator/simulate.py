@@ -1,6 +1,7 @@
 """One training step under a deployment, event by event; TAG's rules."""
 
 import heapq
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -89,13 +90,17 @@ def simulate(instance: DeploymentInstance, deployment: Deployment, exact: bool =
     reduced or sent, and at the server until the sum has been sent to all. What is made is there before anything that
     the same task used is given up. So a tensor that nobody on the device needs counts at the moment of its making only.
 
+    *Time* is counted in whole numbers of one unit of which all durations are multiples, also where ``exact`` is False:
+    another order of two ends at the same time may mean another order of all that follows, and sums of floats, as of
+    three thirds, part what is at the same time.
+
     TAG's released simulator has these rules for the order, the links, the one collective channel and memory. Where its
     description is silent they are ours: what exactly is sent between splits that differ, ties, and servers.
 
     Parameters
     ----------
     exact : bool
-        Calculate in rational numbers.
+        Give rational numbers; otherwise the nearest floats, with bytes added up in floats.
 
     Raises
     ------
@@ -105,38 +110,55 @@ def simulate(instance: DeploymentInstance, deployment: Deployment, exact: bool =
     require_fit(instance, deployment)
     number: NumberType = Fraction if exact else float
     expansion = Expansion(instance, deployment, number)
-    run = _Run(_resident(expansion), number)
+    per_s = math.lcm(*{task.duration.denominator for task in expansion.tasks})
+    run = _Run(_resident(expansion), per_s)
     for task in expansion.tasks:
         if not task.waits:
             run.reserve(task)
     run.to_the_end()
-    records = tuple(_record(instance, *times) for times in run.log)
-    return Timeline(records, run.now, tuple(run.peak), run.busy)
+
+    def seconds(units: int) -> Number:
+        return Fraction(units, per_s) if exact else _quotient(units, per_s)
+
+    records = tuple(_record(instance, task, seconds(start), seconds(finish)) for task, start, finish in run.log)
+    busy_s = {resource: seconds(units) for resource, units in run.busy.items()}
+    return Timeline(records, seconds(run.now), tuple(run.peak), busy_s)
+
+
+def _quotient(units: int, per_s: int) -> float:
+    """The nearest float, infinite where it is too large."""
+    try:
+        return units / per_s
+    except OverflowError:
+        return math.inf
 
 
 @dataclass
 class _Run:
-    """State of the simulation: what devices hold, when resources are free, and what is under way."""
+    """State of the simulation: what devices hold, when resources are free, and what is under way.
+
+    Times are whole numbers, so many ``per_s``.
+    """
 
     used: list[Number]
-    number: NumberType
-    now: Number = field(init=False)
+    per_s: int
+    now: int = 0
     peak: list[Number] = field(init=False)
-    free: dict[Resource, Number] = field(default_factory=dict)
-    busy: dict[Resource, Number] = field(default_factory=dict)
-    log: list[tuple[Task, Number, Number]] = field(default_factory=list)
-    under_way: list[tuple[Number, int]] = field(default_factory=list)
+    free: dict[Resource, int] = field(default_factory=dict)
+    busy: dict[Resource, int] = field(default_factory=dict)
+    log: list[tuple[Task, int, int]] = field(default_factory=list)
+    under_way: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.now = self.number(0)
         self.peak = list(self.used)
 
     def reserve(self, task: Task) -> None:
         """Give a task that is ready its time on its resource."""
+        length = task.duration.numerator * (self.per_s // task.duration.denominator)
         start = max(self.now, self.free.get(task.resource, self.now))
-        finish = start + task.duration
+        finish = start + length
         self.free[task.resource] = finish
-        self.busy[task.resource] = self.busy.get(task.resource, self.number(0)) + task.duration
+        self.busy[task.resource] = self.busy.get(task.resource, 0) + length
         heapq.heappush(self.under_way, (finish, len(self.log)))
         self.log.append((task, start, finish))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from ddlopt.models.contracts import Number
@@ -50,7 +51,7 @@ class Task:
     tensor : int
         Place in ``tensors`` of what is sent; -1 otherwise.
     resource : Resource
-    duration : float or Fraction
+    duration : Fraction
         Seconds.
     size : float or Fraction
         Bytes that are sent or reduced; 0 for computations.
@@ -69,7 +70,7 @@ class Task:
     operator: int
     tensor: int
     resource: Resource
-    duration: Number
+    duration: Fraction
     size: Number
     source: int
     target: int
@@ -100,7 +101,7 @@ class Expansion:
     deployment : Deployment
         Must fit.
     number : type
-        ``float`` or ``Fraction``.
+        Of bytes, ``float`` or ``Fraction``; durations are exact always.
     """
 
     def __init__(self, instance: DeploymentInstance, deployment: Deployment, number: NumberType) -> None:
@@ -111,6 +112,10 @@ class Expansion:
         self._groups = instance.device_group_of.tolist()
         self._holders: list[list[_Holder]] = [[] for _ in instance.tensors]
         self._sent: dict[tuple[int, int, int, int, int], Task] = {}
+        # Many tasks take equally long, and fractions are slow.
+        self._computing_s: dict[tuple[int, str, int], Fraction] = {}
+        self._sending_s: dict[tuple[float, int, float], Fraction] = {}
+        self._latency_s = Fraction(instance.latency_s)
         for place in instance.order:
             computations = [self._compute(place, replica) for replica in self.where[place]]
             for tensor in instance.outputs[place]:
@@ -122,7 +127,7 @@ class Expansion:
         kind: Kind,
         operator: int,
         resource: Resource,
-        duration: Number,
+        duration: Fraction,
         size: Number,
         source: int = -1,
         target: int = -1,
@@ -146,21 +151,29 @@ class Expansion:
             for tensor in instance.inputs[place]
             for holder, first, last in self._sources(self._holders[tensor], replica)
         ]
-        times = instance.operators[place].times_s[instance.device_groups[self._groups[replica.device]].type]
-        duration = time_at(instance.shares, times, replica.units, self.number)
+        key = place, instance.device_groups[self._groups[replica.device]].type, replica.units
+        duration = self._computing_s.get(key)
+        if duration is None:
+            times = instance.operators[place].times_s[key[1]]
+            duration = self._computing_s[key] = Fraction(time_at(instance.shares, times, replica.units, Fraction))
         task = self._add("compute", place, Resource("device", replica.device), duration, self.number(0), replica.device)
         for before, buffer in inputs:
             self._wait(task, before, buffer)
         return task
 
-    def _send(self, operator: int, tensor: int, size: Number, source: int, target: int) -> Task:
-        """A transfer between two devices, which makes a buffer on the second."""
+    def _send(self, operator: int, tensor: int, whole: float, units: int, source: int, target: int) -> Task:
+        """A transfer of a part of so many bytes between two devices, which makes a buffer on the second."""
         a, b = self._groups[source], self._groups[target]
         if a == b:
             resource, bandwidth = Resource("link", source, target), self.instance.device_groups[a].bandwidth_bytes_per_s
         else:
             resource, bandwidth = Resource("group link", a, b), float(self.instance.bandwidth_bytes_per_s[a, b])
-        duration = size / self.number(bandwidth) + self.number(self.instance.latency_s)
+        key = whole, units, bandwidth
+        duration = self._sending_s.get(key)
+        if duration is None:
+            duration = Fraction(whole) * Fraction(units, UNITS) / Fraction(bandwidth) + self._latency_s
+            self._sending_s[key] = duration
+        size = self._part(whole, units)
         task = self._add("transfer", operator, resource, duration, size, source, target, tensor)
         task.makes.append(Buffer(target, size))
         return task
@@ -177,26 +190,26 @@ class Expansion:
         if len(computations) < 2 or place in deployment.duplicated:
             return
         if plan.mode == "all_reduce":
-            duration = all_reduce_s(self.instance, plan.device_groups, size, self.number)
+            exact = Fraction(operator.gradient_bytes)
+            duration = Fraction(all_reduce_s(self.instance, plan.device_groups, exact, Fraction))
             reduction = self._add("collective", place, Resource("collective"), duration, size)
             for task, buffer in zip(computations, gradients, strict=True):
                 self._wait(reduction, task, buffer)
             return
-        self._through_server(place, size, computations, gradients)
+        self._through_server(place, computations, gradients)
 
-    def _through_server(
-        self, place: int, size: Number, computations: Sequence[Task], gradients: Sequence[Buffer]
-    ) -> None:
+    def _through_server(self, place: int, computations: Sequence[Task], gradients: Sequence[Buffer]) -> None:
+        size = self.instance.operators[place].gradient_bytes
         server = place % len(computations)
         at = computations[server].source
         others = [i for i in range(len(computations)) if i != server]
         arrivals = []
         for i in others:
-            sent = self._send(place, -1, size, computations[i].source, at)
+            sent = self._send(place, -1, size, UNITS, computations[i].source, at)
             self._wait(sent, computations[i], gradients[i])
             arrivals.append(sent)
         for i in others:
-            back = self._send(place, -1, size, at, computations[i].source)
+            back = self._send(place, -1, size, UNITS, at, computations[i].source)
             self._wait(back, computations[server], gradients[server])
             for sent in arrivals:
                 self._wait(back, sent, sent.makes[0])
@@ -204,12 +217,13 @@ class Expansion:
     def _hold(self, tensor: int, computations: Sequence[Task]) -> None:
         """What the replicas of a producer make."""
         for replica, task in zip(self.where[self.instance.tensors[tensor].producer], computations, strict=True):
-            buffer = Buffer(replica.device, self._bytes(tensor, replica.units))
+            buffer = Buffer(replica.device, self._part(self.instance.tensors[tensor].size_bytes, replica.units))
             task.makes.append(buffer)
             self._holders[tensor].append(_Holder(replica, task, buffer))
 
-    def _bytes(self, tensor: int, units: int) -> Number:
-        return self.number(self.instance.tensors[tensor].size_bytes) * (self.number(units) / UNITS)
+    def _part(self, whole: float, units: int) -> Number:
+        """Bytes of a part of the batch."""
+        return self.number(whole) * (self.number(units) / UNITS)
 
     def _sources(self, holders: Sequence[_Holder], reader: Replica) -> Iterable[tuple[_Holder, int, int]]:
         """Who gives a reader which part of what it needs."""
@@ -229,11 +243,12 @@ class Expansion:
         source = holder.replica.device
         if source == device:
             return holder.task, holder.buffer
-        if not self.instance.tensors[tensor].size_bytes:
+        size = self.instance.tensors[tensor].size_bytes
+        if not size:
             return holder.task, None
         key = (tensor, source, device, first, last)
         if key not in self._sent:
-            sent = self._send(holder.task.operator, tensor, self._bytes(tensor, last - first), source, device)
+            sent = self._send(holder.task.operator, tensor, size, last - first, source, device)
             self._wait(sent, holder.task, holder.buffer)
             self._sent[key] = sent
         return self._sent[key], self._sent[key].makes[0]
