@@ -138,3 +138,73 @@ def queues():
     served = instance({"step": 4}, [], counts=(1, 3), gradient_bytes=6.0)
     group = GroupPlan(device_groups=(0, 1), mode="parameter_server")
     yield "server", served, Deployment(instance="queue", groups=(group,)), 37
+
+
+def tied_instance(rng):
+    """Three to five operators on three devices: parts are thirds, and ends of tasks are often at the same time."""
+    operators = int(rng.integers(3, 6))
+    groups = int(rng.integers(2, min(3, operators) + 1))
+    shares = [(1.0,), (1.0, 0.5, 0.25)][rng.integers(2)]
+
+    def one_of(*figures):
+        return float(rng.choice(figures))
+
+    group_of = [*range(groups), *(int(rng.integers(groups)) for _ in range(operators - groups))]
+    rng.shuffle(group_of)
+    made = [
+        Operator(
+            name=f"op{place}",
+            group=group,
+            times_s={"v100": tuple(sorted((one_of(0, 0.5, 1, 1, 2, 3) for _ in shares), reverse=True))},
+            gradient_bytes=one_of(0, 1, 2),
+        )
+        for place, group in enumerate(group_of)
+    ]
+    tensors = []
+    for place in range(operators - 1):
+        for _ in range(int(rng.integers(1, 3))):
+            after = rng.choice(
+                range(place + 1, operators), size=min(operators - place - 1, int(rng.integers(1, 3))), replace=False
+            )
+            tensors.append(Tensor(producer=place, consumers=tuple(map(int, after)), size_bytes=one_of(0, 1, 2, 3, 6)))
+    return DeploymentInstance(
+        name="ties",
+        operators=tuple(made),
+        tensors=tuple(tensors),
+        device_groups=(DeviceGroup(type="v100", count=3, memory_bytes=1e9, bandwidth_bytes_per_s=one_of(1, 2)),),
+        bandwidth_bytes_per_s=[[1.0]],
+        shares=shares,
+        all_reduce={"s_per_byte": [0.5, 0.0], "fixed_s": [0.25, 1.0], "at_bytes_per_s": 4.0},
+    )
+
+
+def thirds(others=()):
+    """An instance and a plan whose step takes 5 s, and 4 s if 1 + 2/3 + 1/3 is more than 2.
+
+    Gradients of the first operator are at the server at 2 s, when the last operator ends. They became ready before, so
+    that the links back take them first, and the last operator's gradients have to wait for a second. ``others`` are
+    bandwidths within more device groups, of one device each, which the plan does not use.
+    """
+    instance = DeploymentInstance(
+        name="thirds",
+        operators=tuple(
+            Operator(name=name, group=group, times_s={"v100": (time_s,)}, gradient_bytes=gradient)
+            for name, group, time_s, gradient in (
+                ("first", 1, 3.0, 1.0),
+                ("second", 1, 2.0, 0.0),
+                ("last", 0, 1.0, 1.0),
+            )
+        ),
+        tensors=tuple(
+            Tensor(producer=producer, consumers=consumers, size_bytes=6.0)
+            for producer, consumers in ((0, (1, 2)), (1, (2,)))
+        ),
+        device_groups=tuple(
+            DeviceGroup(type="v100", count=count, memory_bytes=1e9, bandwidth_bytes_per_s=rate)
+            for count, rate in ((3, 1.0), *((1, rate) for rate in others))
+        ),
+        bandwidth_bytes_per_s=[[1.0] * (1 + len(others))] * (1 + len(others)),
+        all_reduce={"s_per_byte": [0.5, 0.0], "fixed_s": [0.25, 1.0], "at_bytes_per_s": 4.0},
+    )
+    groups = (GroupPlan(device_groups=(0,), mode="parameter_server"),) * 2
+    return instance, Deployment(instance="thirds", groups=groups)

@@ -9,7 +9,10 @@ gradients on the server are one buffer, which is given up when the last replica 
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ddlopt.solvers.deployment.plan.simulator.tables import MODEL_PARALLEL, PARAMETER_SERVER, Floats, Ints, Tables
+from ddlopt.solvers.deployment.plan.simulator.ticks import Words
 from ddlopt.solvers.deployment.plan.simulator.work import BUFFERS, EDGES, NONE, TASKS, Records, Work, helper
 
 
@@ -22,6 +25,9 @@ class Choice(NamedTuple):
     action: Ints
     duplicated: Ints
     device: Ints
+
+
+_ZERO, _ONE, _BITS, _HALF = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(2**32 - 1)
 
 
 @helper
@@ -37,7 +43,9 @@ def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
     node, edge, stock, used, parcel = work.node, work.edge, work.stock, work.used, work.parcel
     inputs_at, inputs, producers, consumers = tables.inputs_at, tables.inputs, tables.producer, tables.consumers
     outputs_at, outputs, size_bytes, latency = tables.outputs_at, tables.outputs, tables.size_bytes, tables.latency_s
-    time_s, whole_s, reduce_s, gradient_bytes = tables.time_s, tables.whole_s, tables.reduce_s, tables.gradient_bytes
+    work_of, whole_of, time_s, time_of = tables.work, tables.whole, tables.time_s, tables.time
+    reduce_s, reduces, gradient_bytes = tables.reduce_s, tables.reduce, tables.gradient_bytes
+    rate_of, moved, sent_of, late = tables.rate_of, tables.moved, tables.sent, tables.latency
     link, rate, device_group, channel, units = (
         tables.link,
         tables.rate,
@@ -76,6 +84,7 @@ def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
                         if sent == NONE:
                             amount = size_bytes[tensor] * ((cut[end] - cut[begin]) / units)
                             sent = _task(link[source, device], amount / rate[source, device] + latency, node, used)
+                            _part_of(node, sent, moved, tensor, rate_of[source, device], cut[end] - cut[begin], late)
                             _wait(sent, before, buffer, node, edge, stock, used)
                             node[sent].makes = _buffer(device, amount, stock, used)
                             parcel[sent].source, parcel[sent].low, parcel[sent].high = source, begin, end
@@ -85,7 +94,9 @@ def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
                         before, buffer = sent, node[sent].makes
                     found[waits, 0], found[waits, 1] = before, buffer
                     waits += 1
-            task = _task(device, whole_s[place, device] if whole else time_s[place, replicas[x].seat], node, used)
+            mine = whole_of[device] if whole else work_of[replicas[x].seat]
+            task = _task(device, time_s[place, mine], node, used)
+            node[task].length_high, node[task].length_low = time_of[place, mine, 0], time_of[place, mine, 1]
             node[task].operator, node[task].replica = place, x - start
             for i in range(waits):
                 _wait(task, found[i, 0], found[i, 1], node, edge, stock, used)
@@ -104,12 +115,14 @@ def lay_out(tables: Tables, choice: Choice, work: Work) -> bool:
             continue
         action = choice.action[tables.group[place]]
         if tables.mode[action] != PARAMETER_SERVER:
-            _all_reduce(
-                place, channel, reduce_s[place, tables.slot[action]], operators, replicas, node, edge, stock, used
-            )
+            slot = tables.slot[action]
+            reduction = _all_reduce(place, channel, reduce_s[place, slot], operators, replicas, node, edge, stock, used)
+            node[reduction].length_high, node[reduction].length_low = reduces[place, slot, 0], reduces[place, slot, 1]
         else:
             amount = gradient_bytes[place]
-            _through_server(place, amount, latency, link, rate, operators, replicas, node, edge, stock, used)
+            _through_server(
+                place, amount, latency, link, rate, rate_of, sent_of, operators, replicas, node, edge, stock, used
+            )
     return True
 
 
@@ -154,7 +167,23 @@ def _task(resource: int, duration: float, node: Records, used: Ints) -> int:
     node[task].makes = NONE
     node[task].operator = NONE
     node[task].duration_s = duration
+    node[task].length_high = _ZERO
+    node[task].length_low = _ZERO
     return task
+
+
+@helper
+def _part_of(node: Records, task: int, moved: Words, tensor: int, rate: int, units: float, latency: Words) -> None:
+    """Ticks of the transfer of a part of the batch: those of a unit, of 128 bits, so many times, and latency."""
+    high, low, times = moved[tensor, rate, 0], moved[tensor, rate, 1], np.uint64(units)
+    # Upper half of the product of two words of 64 bits, by words of 32.
+    first, second, one, other = low & _HALF, low >> _BITS, times & _HALF, times >> _BITS
+    middle = second * one + ((first * one) >> _BITS)
+    carried = second * other + (middle >> _BITS) + ((first * other + (middle & _HALF)) >> _BITS)
+    below = low * times + latency[1]
+    over = _ONE if below < latency[1] else _ZERO
+    node[task].length_low = below
+    node[task].length_high = high * times + carried + latency[0] + over
 
 
 @helper
@@ -227,11 +256,12 @@ def _all_reduce(
     edge: Records,
     stock: Records,
     used: Ints,
-) -> None:
+) -> int:
     reduction = _task(channel, duration, node, used)
     for k in range(operators[place].count):
         before = replicas[operators[place].at + k].task
         _wait(reduction, before, operators[place].gradient + k, node, edge, stock, used)
+    return reduction
 
 
 @helper
@@ -241,6 +271,8 @@ def _through_server(
     latency: float,
     link: Ints,
     rate: Floats,
+    rate_of: Ints,
+    sent_of: Words,
     operators: Records,
     replicas: Records,
     node: Records,
@@ -257,6 +289,8 @@ def _through_server(
         if k != server:
             source = replicas[start + k].device
             sent = _task(link[source, at], amount / rate[source, at] + latency, node, used)
+            way = rate_of[source, at]
+            node[sent].length_high, node[sent].length_low = sent_of[place, way, 0], sent_of[place, way, 1]
             _wait(sent, replicas[start + k].task, gradient + k, node, edge, stock, used)
             node[sent].makes = gradient + server
     gathered = _task(NONE, 0.0, node, used)
@@ -267,5 +301,7 @@ def _through_server(
         if k != server:
             target = replicas[start + k].device
             back = _task(link[at, target], amount / rate[at, target] + latency, node, used)
+            way = rate_of[at, target]
+            node[back].length_high, node[back].length_low = sent_of[place, way, 0], sent_of[place, way, 1]
             _wait(back, gathered, gradient + server, node, edge, stock, used)
             node[back].makes = _buffer(target, amount, stock, used)

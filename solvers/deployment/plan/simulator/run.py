@@ -1,7 +1,8 @@
 """Numba kernels of the fast simulator, second half: the run of the tasks, event by event.
 
-The order of events is that of :func:`ddlopt.models.deployment.plan.simulator.simulate.simulate`, so that floats agree
-to the last digit. As each resource does its tasks in the order in which they reserved it, only the first of each needs
+The order of events is that of :func:`ddlopt.models.deployment.plan.simulator.simulate.simulate`, also where ends of
+tasks tie: times that are near each other are compared in :mod:`~ddlopt.solvers.deployment.plan.simulator.ticks`. As
+each resource does its tasks in the order in which they reserved it, only the first of each needs
 to be among the events: a handful at most times, which are simply kept in order.
 """
 
@@ -17,10 +18,13 @@ from ddlopt.solvers.deployment.plan.simulator.work import COLUMNS, HOW, NONE, TA
 
 _TABLES = (
     "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1],"
-    " i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], f8[:, ::1],"
-    " f8[:, ::1], f8[:, ::1], i8[:, ::1], f8[:, ::1], i8[:, ::1], i8, f8, f8)"
+    " i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1], i8[::1],"
+    " f8[:, ::1], u8[:, :, ::1], f8[:, ::1], u8[:, :, ::1], i8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1],"
+    " u8[:, :, ::1], u8[:, :, ::1], u8[::1], i8, f8, f8, f8, u8)"
 )
 _WORK = record(Work, *COLUMNS)
+
+_ZERO, _ONE, _MINUS_ONE, _SIGN = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1), np.uint64(63)
 
 
 @kernel(f"i8({_TABLES}, i8[:, ::1], i8[:, ::1], i8[:, ::1], _WORK, f8, f8[::1], f8[::1])", **HOW)
@@ -46,7 +50,7 @@ def steps(
         if not lay_out(tables, Choice(actions[row], duplicated[own], device[own]), work):
             return row
         for r in range(len(work.free)):
-            work.free[r] = 0.0
+            work.free[r], work.free_high[r], work.free_low[r] = 0.0, _ZERO, _ZERO
             work.queue[r] = NONE
         _settle_in(tables, work)
         time[row] = _run(tables, work, above)
@@ -73,19 +77,20 @@ def _settle_in(tables: Tables, work: Work) -> None:
 @helper
 def _run(tables: Tables, work: Work, above: float) -> float:
     node, edge, stock = work.node, work.edge, work.stock
-    free, queue, event = work.free, work.queue, work.event
+    queue, event = work.queue, work.event
     operators, held, holding, peak = work.operator, work.held, work.holding, work.peak
     outputs_at, outputs, gradient_bytes = tables.outputs_at, tables.outputs, tables.gradient_bytes
-    now, waiting, turn, devices = 0.0, 0, 0, len(holding)
+    now, high, low, waiting, turn, devices = 0.0, _ZERO, _ZERO, 0, 0, len(holding)
     for task in range(work.used[TASKS]):
         if node[task].waits == 0:
-            waiting = _reserve(task, now, turn, waiting, node, free, queue, event)
+            waiting = _reserve(tables, work, task, now, high, low, turn, waiting)
             turn += 1
     while waiting > 0:
         task, now = event[waiting - 1].task, event[waiting - 1].finish_s
+        high, low = node[task].finish_high, node[task].finish_low
         if now > above:
             return np.inf
-        waiting = _advance(task, waiting, node, queue, event)
+        waiting = _advance(tables, task, waiting, node, queue, event)
         if node[task].makes != NONE:
             _make(node[task].makes, stock, holding, peak)
             _drop_unused(node[task].makes, stock, holding)
@@ -114,12 +119,12 @@ def _run(tables: Tables, work: Work, above: float) -> float:
             node[later].waits -= 1
             if node[later].waits == 0:
                 if node[later].resource != NONE:
-                    waiting = _reserve(later, now, turn, waiting, node, free, queue, event)
+                    waiting = _reserve(tables, work, later, now, high, low, turn, waiting)
                     turn += 1
                     continue
                 j = node[later].head
                 while j != NONE:
-                    waiting = _reserve(edge[j].to, now, turn, waiting, node, free, queue, event)
+                    waiting = _reserve(tables, work, edge[j].to, now, high, low, turn, waiting)
                     turn += 1
                     j = edge[j].next
     return now
@@ -127,20 +132,24 @@ def _run(tables: Tables, work: Work, above: float) -> float:
 
 @helper
 def _reserve(
+    tables: Tables,
+    work: Work,
     task: int,
     now: float,
+    high: np.uint64,
+    low: np.uint64,
     turn: int,
     waiting: int,
-    node: Records,
-    free: Floats,
-    queue: Ints,
-    event: Records,
 ) -> int:
     """Give a task its time; returns how many tasks are first in their queues."""
+    node, free, free_high, free_low, queue = work.node, work.free, work.free_high, work.free_low, work.queue
     resource = node[task].resource
-    finish = max(now, free[resource]) + node[task].duration_s
-    free[resource] = finish
-    node[task].finish_s = finish
+    if _order(now, high, low, free[resource], free_high[resource], free_low[resource], tables.near_s, tables.slack) < 0:
+        now, high, low = free[resource], free_high[resource], free_low[resource]
+    finish, below = now + node[task].duration_s, low + node[task].length_low
+    above = high + node[task].length_high + (_ONE if below < low else _ZERO)
+    free[resource], free_high[resource], free_low[resource] = finish, above, below
+    node[task].finish_s, node[task].finish_high, node[task].finish_low = finish, above, below
     node[task].turn = turn
     node[task].behind = NONE
     ahead = queue[resource]
@@ -148,29 +157,65 @@ def _reserve(
     if ahead != NONE:
         node[ahead].behind = task
         return waiting
-    return _insert(task, turn, finish, waiting, event)
+    return _insert(tables, task, turn, waiting, node, work.event)
 
 
 @helper
-def _advance(task: int, waiting: int, node: Records, queue: Ints, event: Records) -> int:
+def _advance(tables: Tables, task: int, waiting: int, node: Records, queue: Ints, event: Records) -> int:
     """Replace the first event by the next task of its resource, if there is one."""
     following = node[task].behind
     waiting -= 1
     if following == NONE:
         queue[node[task].resource] = NONE
         return waiting
-    return _insert(following, node[following].turn, node[following].finish_s, waiting, event)
+    return _insert(tables, following, node[following].turn, waiting, node, event)
 
 
 @helper
-def _insert(task: int, turn: int, finish: float, waiting: int, event: Records) -> int:
+def _insert(tables: Tables, task: int, turn: int, waiting: int, node: Records, event: Records) -> int:
     """Put a task among the events, behind all that end after it, or at the same time and later in turn."""
+    finish, high, low, near_s, slack = (
+        node[task].finish_s,
+        node[task].finish_high,
+        node[task].finish_low,
+        tables.near_s,
+        tables.slack,
+    )
     k = waiting
-    while k > 0 and (event[k - 1].finish_s < finish or (event[k - 1].finish_s == finish and event[k - 1].turn < turn)):
+    while k > 0:
+        other = event[k - 1].task
+        order = _order(
+            event[k - 1].finish_s, node[other].finish_high, node[other].finish_low, finish, high, low, near_s, slack
+        )
+        if order > 0 or (order == 0 and event[k - 1].turn > turn):
+            break
         event[k].task, event[k].turn, event[k].finish_s = event[k - 1].task, event[k - 1].turn, event[k - 1].finish_s
         k -= 1
     event[k].task, event[k].turn, event[k].finish_s = task, turn, finish
     return waiting + 1
+
+
+@helper
+def _order(
+    one_s: float,
+    one_high: np.uint64,
+    one_low: np.uint64,
+    other_s: float,
+    other_high: np.uint64,
+    other_low: np.uint64,
+    near_s: float,
+    slack: np.uint64,
+) -> int:
+    """Whether a time is before another one, the same, or after it: -1, 0 or 1."""
+    if one_s - other_s > near_s:
+        return 1
+    if other_s - one_s > near_s:
+        return -1
+    low = one_low - other_low
+    high = one_high - other_high - (_ONE if one_low < other_low else _ZERO)
+    if high >> _SIGN == _ZERO:
+        return 0 if high == _ZERO and low <= slack else 1
+    return 0 if high == _MINUS_ONE and _ZERO - low <= slack and low != _ZERO else -1
 
 
 @helper

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
-from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts, time_at
-from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
+from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
 from ddlopt.models.deployment.plan.solution import Split
 from ddlopt.solvers.deployment.plan.actions import Action, spread
+from ddlopt.solvers.deployment.plan.simulator.ticks import Words, ticks_of
 
 Slot = tuple[tuple[int, ...], Split]
 
@@ -26,6 +26,8 @@ class Tables(NamedTuple):
     """An instance as arrays.
 
     A *slot* is a choice of device groups with a split of the batch; its replicas are ``seat[slot] .. seat[slot + 1]``.
+    A *work* is a device type with a part of the batch. Durations are there in seconds and, in two words each, in
+    :mod:`~ddlopt.solvers.deployment.plan.simulator.ticks`.
 
     Parameters
     ----------
@@ -45,19 +47,25 @@ class Tables(NamedTuple):
         Where parts begin or end, in ``UNITS``, in order; the whole batch is from the first to the last.
     alike : (slots,)
         A number that is the same where devices and parts are.
-    time_s : (operators, seats)
-    whole_s : (operators, devices)
-        For the whole batch.
-    reduce_s : (operators, slots)
+    work, whole : (seats,), (devices,)
+        Which one a seat is, and a device with the whole batch.
+    time_s, time : (operators, works), (operators, works, 2)
+    reduce_s, reduce : (operators, slots), (operators, slots, 2)
         Of the all-reduce.
     spread : (operators, slots)
         Device with ``model_parallel``.
     rate, link : (devices, devices)
         Bandwidth and the resource that a transfer takes: devices are 0 .. devices - 1, links follow, and the collective
         channel is the last.
+    rate_of : (devices, devices)
+        Which of the bandwidths it is.
+    moved, sent : (tensors, rates, 2), (operators, rates, 2)
+        Transfers: of a unit of the batch, and of a gradient with latency.
+    latency : (2,)
     resources : int
-    latency_s : float
-    units : float
+    latency_s, units, near_s : float
+    slack : int
+        As in :class:`~ddlopt.solvers.deployment.plan.simulator.ticks.Ticks`.
     """
 
     order: Ints
@@ -81,15 +89,24 @@ class Tables(NamedTuple):
     last: Ints
     cut: Floats
     alike: Ints
+    work: Ints
+    whole: Ints
     time_s: Floats
-    whole_s: Floats
+    time: Words
     reduce_s: Floats
+    reduce: Words
     spread: Ints
     rate: Floats
     link: Ints
+    rate_of: Ints
+    moved: Words
+    sent: Words
+    latency: Words
     resources: int
     latency_s: float
     units: float
+    near_s: float
+    slack: np.uint64
 
 
 def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
@@ -103,6 +120,9 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
     outputs_at, outputs = rows_of(instance.outputs)
     cut = np.unique(np.concatenate(([0, UNITS], first, last)))
     rate, link, resources = _links(instance)
+    rates, rate_of = np.unique(rate, return_inverse=True)
+    works, work, whole = _works(instance, device, last - first)
+    ticks = ticks_of(instance, works, [chosen for chosen, _ in slots], rates.tolist())
     return Tables(
         order=np.array(instance.order),
         group=np.array([operator.group for operator in instance.operators]),
@@ -125,20 +145,24 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
         last=np.searchsorted(cut, last),
         cut=cut.astype(np.float64),
         alike=alike,
-        time_s=_times(instance, device, last - first),
-        whole_s=_times(instance, np.arange(instance.devices), np.full(instance.devices, UNITS)),
-        reduce_s=np.array(
-            [
-                [float(all_reduce_s(instance, chosen, operator.gradient_bytes, float)) for chosen, _ in slots]
-                for operator in instance.operators
-            ]
-        ),
+        work=work,
+        whole=whole,
+        time_s=ticks.time_s,
+        time=ticks.time,
+        reduce_s=ticks.reduce_s,
+        reduce=ticks.reduce,
         spread=_spreads(instance, slots),
         rate=rate,
         link=link,
+        rate_of=rate_of.reshape(rate.shape),
+        moved=ticks.moved,
+        sent=ticks.sent,
+        latency=ticks.latency,
         resources=resources,
         latency_s=instance.latency_s,
         units=float(UNITS),
+        near_s=ticks.near_s,
+        slack=ticks.slack,
     )
 
 
@@ -157,18 +181,13 @@ def _parts(instance: DeploymentInstance, slots: Sequence[Slot]) -> tuple[Ints, I
     return first, last, alike
 
 
-def _times(instance: DeploymentInstance, device: Ints, units: Ints) -> Floats:
-    """Times of all operators on these devices for these parts."""
-    kinds = [instance.device_groups[instance.device_group_of[place]].type for place in device]
-    times = np.empty((len(instance.operators), len(device)))
-    for place, operator in enumerate(instance.operators):
-        # Devices of one type often have the same part.
-        known: dict[tuple[str, int], float] = {}
-        for k, key in enumerate(zip(kinds, units.tolist(), strict=True)):
-            if key not in known:
-                known[key] = float(time_at(instance.shares, operator.times_s[key[0]], key[1]))
-            times[place, k] = known[key]
-    return times
+def _works(instance: DeploymentInstance, device: Ints, units: Ints) -> tuple[list[tuple[str, int]], Ints, Ints]:
+    """Device types with parts of the batch, and the places there of seats, and of devices with all of it."""
+    kinds = [instance.device_groups[group].type for group in instance.device_group_of]
+    numbers: dict[tuple[str, int], int] = {}
+    work = [numbers.setdefault((kinds[d], part), len(numbers)) for d, part in zip(device, units.tolist(), strict=True)]
+    whole = [numbers.setdefault((kind, UNITS), len(numbers)) for kind in kinds]
+    return list(numbers), np.array(work), np.array(whole)
 
 
 def _spreads(instance: DeploymentInstance, slots: Sequence[Slot]) -> Ints:

@@ -13,6 +13,7 @@ from numba import from_dtype, types
 
 from ddlopt.models.kernels import inner
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Tables
+from ddlopt.solvers.deployment.plan.simulator.ticks import Words
 
 Records = npt.NDArray[Any]
 
@@ -34,6 +35,7 @@ _REPLICA = np.dtype([(name, _NUMBER) for name in ("device", "first", "last", "se
 """Its device, its part of the batch, its seat in the tables, its task."""
 _TASK = np.dtype(
     [("duration_s", np.float64), ("finish_s", np.float64)]
+    + [(name, np.uint64) for name in ("length_high", "length_low", "finish_high", "finish_low")]
     + [
         (name, _NUMBER)
         for name in (
@@ -42,10 +44,10 @@ _TASK = np.dtype(
         )
     ]
 )
-"""How long it takes and when it ends; its resource, or none if it only gathers others; how many tasks it waits for;
-first and last edge to what waits for it; its edges from what it waits for; the buffer that a transfer makes, or none;
-of a computation the operator and the replica, or none; when it became ready; who is behind it in the queue of its
-resource; of a transfer the one of the same tensor to the same device before it."""
+"""How long it takes and when it ends, in seconds and in the two words of ticks; its resource, or none if it only
+gathers others; how many tasks it waits for; first and last edge to what waits for it; its edges from what it waits for;
+the buffer that a transfer makes, or none; of a computation the operator and the replica, or none; when it became ready;
+who is behind it in the queue of its resource; of a transfer the one of the same tensor to the same device before it."""
 _PARCEL = np.dtype([(name, _NUMBER) for name in ("source", "low", "high")])
 """Of a transfer, by the number of its task: sending device and part of the batch."""
 _EDGE = np.dtype([(name, _NUMBER) for name in ("to", "next", "buffer")])
@@ -78,6 +80,8 @@ class Work(NamedTuple):
         Tasks, edges and buffers.
     free, queue : (resources,)
         Until when it is taken, and the last task in its queue, or none.
+    free_high, free_low : (resources,)
+        The same time in ticks.
     event : (resources,) records
         The first task of each queue, the one that ends last before the others.
     holding, peak : (devices,)
@@ -96,6 +100,8 @@ class Work(NamedTuple):
     used: npt.NDArray[np.uint32]
     free: Floats
     queue: npt.NDArray[np.uint32]
+    free_high: Words
+    free_low: Words
     event: Records
     holding: Floats
     peak: Floats
@@ -112,7 +118,7 @@ COLUMNS = (
     *map(_records, (_TASK, _PARCEL, _EDGE)),
     types.u4[:, ::1],
     _records(_BUFFER),
-    *(types.u4[::1], types.f8[::1], types.u4[::1]),
+    *(types.u4[::1], types.f8[::1], types.u4[::1], types.u8[::1], types.u8[::1]),
     _records(_EVENT),
     *(types.f8[::1], types.f8[::1]),
 )
@@ -136,6 +142,8 @@ def workspace(tables: Tables, room: int) -> Work:
         used=np.zeros(3, _NUMBER),
         free=np.zeros(resources),
         queue=np.zeros(resources, _NUMBER),
+        free_high=np.zeros(resources, np.uint64),
+        free_low=np.zeros(resources, np.uint64),
         event=np.zeros(resources, _EVENT),
         holding=np.zeros(devices),
         peak=np.zeros(devices),

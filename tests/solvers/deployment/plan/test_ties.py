@@ -1,0 +1,117 @@
+"""Ends of tasks at the same time: the order of work after them, and so the time of a step, hangs on it."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from deployment_plans import random_deployment, random_instance, thirds, tied_instance
+from deployment_reference import Slow
+from volume import for_each, seeds
+
+import ddlopt
+from ddlopt.models.deployment.plan.evaluate import evaluate_plan
+from ddlopt.models.deployment.plan.simulator.simulate import simulate
+from ddlopt.solvers.deployment.plan.choices import Choices
+from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.deployment.plan.simulator.work import NONE
+
+
+def all_plans(instance):
+    """Rows of all plans, as the fast simulator takes them."""
+    choices = Choices(instance, every=True)
+    numbers = itertools.product(*(range(len(own)) for own in choices.of_groups))
+    return choices.actions, choices.rows(np.array(list(numbers)))
+
+
+def test_three_thirds_are_one():
+    instance, plan = thirds()
+    assert Slow(instance, plan).time == 5
+    assert evaluate_plan(instance, plan, exact=True).objective == 5
+    assert evaluate_plan(instance, plan).objective == 5
+    simulator = Simulator(instance)
+    assert simulator.run(*simulator.choice(plan)).time_s == pytest.approx(5, rel=1e-12)
+
+
+@for_each("seed", seeds(5, 100))
+def test_all_plans_take_as_long_in_floats_as_in_fractions(seed):
+    rng = np.random.default_rng(seed)
+    instance = tied_instance(rng)
+    known, rows = all_plans(instance)
+    simulator = Simulator(instance, known)
+    times, excess = simulator.run_each(*rows)
+    plans = [simulator.deployment(*row) for row in zip(*rows, strict=True)]
+    assert times == pytest.approx([simulate(instance, plan).time_s for plan in plans], rel=1e-12)
+    assert (excess <= 0).all()
+    for place in rng.choice(len(plans), size=20):
+        slow = Slow(instance, plans[place]).time
+        assert simulate(instance, plans[place]).time_s == float(slow)
+        assert evaluate_plan(instance, plans[place], exact=True).objective == slow
+
+
+def test_every_method_finds_the_same_optimum():
+    instance, _ = thirds()
+    known, rows = all_plans(instance)
+    simulator = Simulator(instance, known)
+    plans = [simulator.deployment(*row) for row in zip(*rows, strict=True)]
+    optimum = min(Slow(instance, plan).time for plan in plans)
+    for method in ("brute-force", "plan-tree", "plan-prices", "disjunctive-makespan", "plan-search", "tag"):
+        result = ddlopt.solve(instance, method, time_limit=20)
+        assert result.objective >= float(optimum) * (1 - 1e-9), method
+        assert result.bound <= float(optimum) * (1 + 1e-9), method
+        if method in ("brute-force", "plan-tree"):
+            assert (result.status, result.objective) == ("optimal", pytest.approx(float(optimum))), method
+    _, certificate = ddlopt.certify(instance, time_limit=20)
+    assert ddlopt.check_certificate(instance, certificate).bound <= optimum
+
+
+def test_brute_force_is_not_misled():
+    """Of these plans one that seems the best in floats is none of the best."""
+    found = 0
+    for seed in (54, 78):
+        instance = tied_instance(np.random.default_rng(seed))
+        known, rows = all_plans(instance)
+        simulator = Simulator(instance, known)
+        exact = [simulate(instance, simulator.deployment(*row), exact=True).time_s for row in zip(*rows, strict=True)]
+        result = ddlopt.solve(instance, "brute-force")
+        assert (result.objective, result.bound) == (float(min(exact)), pytest.approx(float(min(exact)), rel=1e-12))
+        simulator._tables = simulator._tables._replace(near_s=0.0)
+        found += abs(simulator.run_each(*rows)[0].min() - float(min(exact))) > 1e-9
+    assert found == 2
+
+
+@for_each("seed", seeds(3, 30))
+def test_ticks_are_seconds_in_another_unit(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, operators=8, groups=3, device_groups=2, counts=[3, 2], whole_numbers=True)
+    odd = instance.device_groups[0].model_copy(update={"bandwidth_bytes_per_s": 1000003 / 2**20})
+    instance = instance.model_copy(update={"device_groups": (odd, *instance.device_groups[1:])})
+    simulator = Simulator(instance)
+    assert not simulator._tables.slack
+    per_s = 2**125 / Fraction(simulator._tables.near_s)
+    assert 2**64 < per_s < 2**114
+    for _ in range(5):
+        simulator.run(*simulator.choice(random_deployment(rng, instance)))
+        tasks = simulator.work.node[: simulator.work.used[0]]
+        tasks = tasks[tasks["resource"] != NONE]
+        ends = [(int(task["finish_high"]) << 64) + int(task["finish_low"]) for task in tasks]
+        assert [float(end / per_s) for end in ends] == pytest.approx(tasks["finish_s"].tolist(), rel=1e-12)
+
+
+def test_rounded_durations_tie_too():
+    """Where a tick is no common unit, sums that may be the same are taken for that."""
+    instance, plan = thirds(others=(0.1, 0.7, 1.3, 1.9))
+    simulator = Simulator(instance)
+    assert simulator._tables.slack > 0
+    assert simulator.run(*simulator.choice(plan)).time_s == pytest.approx(5, rel=1e-12)
+
+
+def test_no_common_unit():
+    """Bandwidths without anything in common: the unit would be too small for two words."""
+    rng = np.random.default_rng(0)
+    instance = random_instance(rng, operators=10, groups=4, device_groups=5, most_devices=4)
+    simulator = Simulator(instance)
+    assert simulator._tables.slack > 0
+    rows = rng.integers(len(simulator.actions), size=(100, 4))
+    times, _ = simulator.run_all(rows)
+    assert times == pytest.approx([simulate(instance, simulator.deployment(row)).time_s for row in rows], rel=1e-12)
