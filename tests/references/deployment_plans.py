@@ -178,12 +178,11 @@ def tied_instance(rng):
     )
 
 
-def thirds(others=()):
+def thirds():
     """An instance and a plan whose step takes 5 s, and 4 s if 1 + 2/3 + 1/3 is more than 2.
 
     Gradients of the first operator are at the server at 2 s, when the last operator ends. They became ready before, so
-    that the links back take them first, and the last operator's gradients have to wait for a second. ``others`` are
-    bandwidths within more device groups, of one device each, which the plan does not use.
+    that the links back take them first, and the last operator's gradients have to wait for a second.
     """
     instance = DeploymentInstance(
         name="thirds",
@@ -199,11 +198,8 @@ def thirds(others=()):
             Tensor(producer=producer, consumers=consumers, size_bytes=6.0)
             for producer, consumers in ((0, (1, 2)), (1, (2,)))
         ),
-        device_groups=tuple(
-            DeviceGroup(type="v100", count=count, memory_bytes=1e9, bandwidth_bytes_per_s=rate)
-            for count, rate in ((3, 1.0), *((1, rate) for rate in others))
-        ),
-        bandwidth_bytes_per_s=[[1.0] * (1 + len(others))] * (1 + len(others)),
+        device_groups=(DeviceGroup(type="v100", count=3, memory_bytes=1e9, bandwidth_bytes_per_s=1.0),),
+        bandwidth_bytes_per_s=[[1.0]],
         all_reduce={"s_per_byte": [0.5, 0.0], "fixed_s": [0.25, 1.0], "at_bytes_per_s": 4.0},
     )
     groups = (GroupPlan(device_groups=(0,), mode="parameter_server"),) * 2

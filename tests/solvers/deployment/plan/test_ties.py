@@ -1,7 +1,6 @@
 """Ends of tasks at the same time: the order of work after them, and so the time of a step, hangs on it."""
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from deployment_reference import Slow
 from volume import for_each, seeds
 
 import ddlopt
+from ddlopt.models.deployment import DeploymentInstance, DeviceGroup
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.solvers.deployment.plan.choices import Choices
@@ -80,30 +80,49 @@ def test_brute_force_is_not_misled():
     assert found == 2
 
 
-@for_each("seed", seeds(3, 30))
+@for_each("seed", seeds(6, 60))
 def test_ticks_are_seconds_in_another_unit(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, operators=8, groups=3, device_groups=2, counts=[3, 2], whole_numbers=True)
     odd = instance.device_groups[0].model_copy(update={"bandwidth_bytes_per_s": 1000003 / 2**20})
-    instance = instance.model_copy(update={"device_groups": (odd, *instance.device_groups[1:])})
+    instance = instance.model_copy(update={"device_groups": (odd, *instance.device_groups[1:]), "latency_s": 1.0})
     simulator = Simulator(instance)
-    assert not simulator._tables.slack
-    per_s = 2**125 / Fraction(simulator._tables.near_s)
+    tables = simulator._tables
+    assert not tables.slack
+    per_s = whole(tables.latency)
     assert 2**64 < per_s < 2**114
     for _ in range(5):
-        simulator.run(*simulator.choice(random_deployment(rng, instance)))
+        plan = random_deployment(rng, instance)
+        simulator.run(*simulator.choice(plan))
         tasks = simulator.work.node[: simulator.work.used[0]]
-        tasks = tasks[tasks["resource"] != NONE]
-        ends = [(int(task["finish_high"]) << 64) + int(task["finish_low"]) for task in tasks]
-        assert [float(end / per_s) for end in ends] == pytest.approx(tasks["finish_s"].tolist(), rel=1e-12)
+        ends = [whole((task["finish_high"], task["finish_low"])) for task in tasks if task["resource"] != NONE]
+        assert sorted(ends) == sorted(task.finish * per_s for task in simulate(instance, plan, exact=True).tasks)
 
 
-def test_rounded_durations_tie_too():
+def whole(words):
+    """The number that two words stand for."""
+    return (int(words[0]) << 64) + int(words[1])
+
+
+@for_each("seed", [51, 54, 78, 229])
+def test_rounded_durations_tie_too(seed):
     """Where a tick is no common unit, sums that may be the same are taken for that."""
-    instance, plan = thirds(others=(0.1, 0.7, 1.3, 1.9))
-    simulator = Simulator(instance)
-    assert simulator._tables.slack > 0
-    assert simulator.run(*simulator.choice(plan)).time_s == pytest.approx(5, rel=1e-12)
+    instance = tied_instance(np.random.default_rng(seed))
+    known, rows = all_plans(instance)
+    simulator = Simulator(instance, known)
+    times, _ = simulator.run_each(*rows)
+    unlike = [DeviceGroup(type="v100", count=1, memory_bytes=1e9, bandwidth_bytes_per_s=x) for x in (0.1, 0.7, 1.3)]
+    more = DeploymentInstance.from_data(
+        instance.model_dump()
+        | {
+            "device_groups": [*instance.device_groups, *unlike],
+            "bandwidth_bytes_per_s": [[1.9] * 4] * 4,
+        }
+    )
+    other = Simulator(more)
+    assert other._tables.slack > 0
+    plans = [simulator.deployment(*row) for row in zip(*rows, strict=True)]
+    assert [other.run(*other.choice(plan)).time_s for plan in plans] == pytest.approx(times, rel=1e-12)
 
 
 def test_no_common_unit():
