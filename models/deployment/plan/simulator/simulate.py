@@ -110,19 +110,24 @@ def simulate(instance: DeploymentInstance, deployment: Deployment, exact: bool =
     require_fit(instance, deployment)
     number: NumberType = Fraction if exact else float
     expansion = Expansion(instance, deployment, number)
-    per_s = math.lcm(*{task.duration.denominator for task in expansion.tasks})
-    run = _Run(_resident(expansion), per_s)
-    for task in expansion.tasks:
-        if not task.waits:
-            run.reserve(task)
-    run.to_the_end()
+    run = _run(expansion)
 
     def seconds(units: int) -> Number:
-        return Fraction(units, per_s) if exact else _quotient(units, per_s)
+        return Fraction(units, run.per_s) if exact else _quotient(units, run.per_s)
 
     records = tuple(_record(instance, task, seconds(start), seconds(finish)) for task, start, finish in run.log)
     busy_s = {resource: seconds(units) for resource, units in run.busy.items()}
     return Timeline(records, seconds(run.now), tuple(run.peak), busy_s)
+
+
+def _run(expansion: Expansion) -> "_Run":
+    """All tasks, to the end of the last."""
+    run = _Run(_resident(expansion), math.lcm(*{task.duration.denominator for task in expansion.tasks}))
+    for task in expansion.tasks:
+        if not task.waits:
+            run.reserve(task)
+    run.to_the_end()
+    return run
 
 
 def _quotient(units: int, per_s: int) -> float:

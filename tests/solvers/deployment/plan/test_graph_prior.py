@@ -10,7 +10,7 @@ from volume import for_each
 from ddlopt.analysis.graph_prior.expert import searched
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
-from ddlopt.models.deployment.plan.simulator.simulate import _resident, _Run
+from ddlopt.models.deployment.plan.simulator.simulate import _run
 from ddlopt.models.deployment.plan.simulator.tasks import Expansion
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.prior import graph_network
@@ -42,14 +42,9 @@ def test_feedback_is_that_of_the_readable_simulator(seed):
     for _ in range(5):
         row = rng.choice(plain, size=3)
         seen = Observer(rater.simulator).see(row)
-        expansion = Expansion(instance, rater.simulator.deployment(row), float)
-        run = _Run(_resident(expansion), float)
-        for task in expansion.tasks:
-            if not task.waits:
-                run.reserve(task)
-        run.to_the_end()
-        assert seen.time_s == pytest.approx(run.now, rel=1e-12)
-        times = {id(task): (start, finish) for task, start, finish in run.log}
+        run = _run(Expansion(instance, rater.simulator.deployment(row), float))
+        assert seen.time_s == pytest.approx(run.now / run.per_s, rel=1e-12)
+        times = {id(task): (start / run.per_s, finish / run.per_s) for task, start, finish in run.log}
         spans, idle = np.zeros(3), np.zeros(3)
         for place, operator in enumerate(instance.operators):
             own = [task for task, _, _ in run.log if task.kind == "compute" and task.operator == place]
@@ -60,7 +55,7 @@ def test_feedback_is_that_of_the_readable_simulator(seed):
             idle[operator.group] += max(0.0, min(waits, default=0.0)) / share
         np.testing.assert_allclose(seen.span_s, spans, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(seen.idle_after_s, idle, rtol=1e-9, atol=1e-9 * seen.time_s)
-        busy = {str(resource): seconds for resource, seconds in run.busy.items()}
+        busy = {str(resource): units / run.per_s for resource, units in run.busy.items()}
         for device in range(instance.devices):
             assert seen.busy_s[device] == pytest.approx(busy.get(f"device {device}", 0.0), rel=1e-9)
         for source, target in ((0, 1), (1, 0)):
