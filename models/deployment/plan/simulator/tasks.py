@@ -171,7 +171,7 @@ class Expansion:
         key = whole, units, bandwidth
         duration = self._sending_s.get(key)
         if duration is None:
-            duration = Fraction(whole) * Fraction(units, UNITS) / Fraction(bandwidth) + self._latency_s
+            duration = Fraction(whole) * units / UNITS / Fraction(bandwidth) + self._latency_s
             self._sending_s[key] = duration
         size = self._part(whole, units)
         task = self._add("transfer", operator, resource, duration, size, source, target, tensor)
