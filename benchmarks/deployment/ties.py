@@ -1,9 +1,9 @@
 """What it costs that ends of tasks tie exactly, and what floats make of plans instead.
 
 "cost": processor time for a plan by the readable simulator, which counts in whole numbers, as a multiple of that of the
-same simulation in floats, without memory and records; and of the fast simulator, as a multiple of that with its ties left to floats,
-so that only comparisons count: ticks are added up either way. Best of several runs in alternating order, in one
-process. "one unit" says whether ticks are exact or rounded.
+same simulation in floats, without memory and records; and of the fast simulator, as a multiple of that with its ties
+left to floats, so that only comparisons count: ticks are added up either way. Best of several runs in alternating
+order, in one process. "one unit" says whether ticks are exact or rounded.
 
 "floats": plans of small instances, in thirds and with figures that are small whole numbers, all of them; how many take
 another time if floats decide which of two ends comes first, and by how much at most.

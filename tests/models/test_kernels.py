@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from volume import slow
 
+from ddlopt.models import kernels
+
 INNER = """
 from numba import njit
 
@@ -143,6 +145,12 @@ def test_edit_in_another_file_is_noticed(folder, change):
     assert {"compiles shifted", "compiles scaled"} <= set(out)
     assert out[-1] != "7.0"
     assert run(ASK, folder)[0] == out[-1:]
+
+
+@pytest.mark.parametrize("values", [(3, 4), (np.uint64(3), np.uint64(4)), (np.arange(3), np.arange(4))])
+def test_another_value_of_a_constant_is_another_text(values):
+    """Of NumPy's numbers too."""
+    assert len({kernels._as_text(value) for value in values}) == 2
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s, collecti
 
 Words = npt.NDArray[np.uint64]
 
-_WORD = 2**64 - 1
+_WORD = 2**64 - 1  # all bits of one
 _NEAR_BITS = 125
 """Binary digits of the difference that words must tell, with room for what floats err."""
 _MOST_BITS = 177
