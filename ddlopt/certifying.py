@@ -127,7 +127,7 @@ def certified(
     if certificate is None:
         raise SolverError(f"nothing was proven of '{problem.name}' in time, or no formulation of it can be proven")
     proven = proofs.check(problem, certificate)
-    gate = Gate(problem, "certify", limits, seed, runtime_s=time.perf_counter() - began)
+    gate = Gate(problem, "certify", limits, seed, runtime_s=time.perf_counter() - began, exact=True)
     result = by_certificate(gate.certify(MethodOutput(solution)), proven.bound, gap)
     if out is not None:
         certificate.save(out)

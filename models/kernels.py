@@ -362,7 +362,8 @@ def _as_text(value: Any) -> str:
         return f"{value.__name__} {getattr(value, '_fields', ())}"
     if isinstance(value, tuple | list):
         return f"({', '.join(map(_as_text, value))})"
-    return f"{type(value).__name__} {value!r}" if isinstance(value, int | float | str | complex | bytes | np.generic) else ""
+    plain = int | float | str | complex | bytes | np.generic
+    return f"{type(value).__name__} {value!r}" if isinstance(value, plain) else ""
 
 
 def _used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from ddlopt.models.contracts import Evidence, Sense
+from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
+from ddlopt.solvers.certify import ROUNDING
 from ddlopt.solvers.contracts import Result, Status, TracePoint, best_objective, better, relative_gap
 
 _TOLD = frozenset({"method", "message", "runtime_s", "compile_s", "trace", "details", "provenance", "interrupted"})
@@ -88,10 +90,23 @@ def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
         What the checker says that the certificate proves: from below of what is minimised, else from above.
     gap : float
         Relative gap up to which a solution counts as optimal.
+
+    Raises
+    ------
+    SolverError
+        If the bound contradicts the solution, by more than rounding.
     """
     sign = 1 if result.sense == "minimize" else -1
     value = math.nextafter(float(bound), -sign * math.inf)  # never more than what is proven
-    if result.objective is None or sign * value > sign * result.objective:
+    if result.objective is None:
+        return result
+    if sign * value > sign * result.objective:
+        rounding = 0.0 if result.unit else ROUNDING
+        if sign * (value - result.objective) > rounding + OBJECTIVE_TOL * abs(result.objective):
+            raise SolverError(
+                f"'{result.instance}': a certificate proves the bound {value:.12g}, but a checked solution of "
+                f"{result.method} has the objective {result.objective:.12g}"
+            )
         return result
     if result.bound is not None and sign * value < sign * result.bound - OBJECTIVE_TOL * abs(result.bound):
         return result

@@ -29,7 +29,7 @@ from ddlopt.solvers.contracts import (
     relative_gap,
 )
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
 
 
@@ -77,6 +77,8 @@ class Gate:
         As we measured them.
     trace : tuple of TracePoint
     interrupted : bool
+    exact : bool
+        Evaluate in rational numbers: beside a proof, which has them too.
     """
 
     instance: Instance
@@ -87,6 +89,7 @@ class Gate:
     compile_s: float = 0.0
     trace: tuple[TracePoint, ...] = ()
     interrupted: bool = False
+    exact: bool = False
 
     def certify(self, output: MethodOutput, claimed: float | None = None) -> Result:
         """Check the solution, merge the bounds by their evidence, and decide the status.
@@ -101,13 +104,13 @@ class Gate:
             return self.without_solution(output)
         instance, sense = self.instance, self.instance.sense
         kind = family(instance.family)
-        evaluation = kind.evaluate(instance, output.solution)
+        evaluation = kind.evaluate(instance, output.solution, exact=self.exact)
         if evaluation.violations or evaluation.objective is None:
             first, *others = evaluation.violations or ("its objective means nothing",)
             more = f" (and {len(others)} more)" if others else ""
             raise SolverError(f"{self._who} gave a solution that fails the check: {first}{more}")
         objective = self._finite(evaluation.objective, "objective")
-        rounding = 0.0 if instance.objective_unit else _ROUNDING
+        rounding = 0.0 if instance.objective_unit else ROUNDING
         slack = rounding + OBJECTIVE_TOL * abs(objective)
         if claimed is not None:
             said = self._finite(claimed, "claimed objective")

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from report_cases import make_store
 from volume import for_each
 
 import ddlopt
+from ddlopt import instances
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.soundness import fault_of_run
+from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import SolverError
+from ddlopt.solvers import certify
 from ddlopt.solvers.certified import by_certificate, joined, told_anew, withdrawn
-from ddlopt.solvers.certify import Gate
+from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, Result, Status
 
 ROOT = Path(__file__).parents[2]
@@ -110,9 +114,33 @@ def test_bounds_of_certificates_say_so(tmp_path):
 
 
 def test_a_weaker_certificate_leaves_the_bound_alone(result):
-    """And one that is beyond the checked objective, which cannot be, is not taken."""
     assert by_certificate(result, Fraction(1), 1e-4) == result
-    assert by_certificate(result, Fraction(10**6), 1e-4) == result
+
+
+def test_a_certificate_that_contradicts_a_solution_is_an_error(result):
+    """Beyond the checked objective by more than rounding; both are told."""
+    with pytest.raises(SolverError, match=rf"bound 1000000, but .* objective {result.objective:.12g}"):
+        by_certificate(result, Fraction(10**6), 1e-4)
+    rounded = Fraction(result.objective) * (1 + Fraction(1, 10**9))
+    assert by_certificate(result, rounded, 1e-4) == result
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_beside_a_proof_the_objective_is_the_rational_one(monkeypatch, exact):
+    """Rounded once, where floats would have been rounded at every step."""
+    problem = ddlopt.load(TINY)
+    asked = []
+    known = family(problem.family)
+
+    def evaluate(instance, solution, exact=False):
+        asked.append(exact)
+        return known.evaluate(instance, solution, exact)
+
+    monkeypatch.setattr(certify, "family", lambda name: replace(known, evaluate=evaluate))
+    gate = Gate(problem, "x", Limits(), exact=exact)
+    found = gate.certify(MethodOutput(instances.best(TINY))).objective
+    assert asked == [exact]
+    assert found == float(known.evaluate(problem, instances.best(TINY), exact).objective)
 
 
 STATED = {
