@@ -185,7 +185,7 @@ def test_small_messages_do_not_pull_large_ones_off(tmp_path):
     fit = measured(written(tmp_path, sweep(1, 8, protocol_s=1e-4, sizes=range(3, 34))))
     assert fit.cluster.servers[0].intra_gigabytes_per_s == pytest.approx(220, rel=2e-2)
     assert np.abs(fit.residuals[0][-5:]).max() < 0.03
-    assert np.abs(fit.residuals[0][:10]).max() < 0.02
+    assert np.abs(fit.residuals[0][:10]).max() < 0.1
 
 
 def test_what_is_measured_is_confirmed(tmp_path):
