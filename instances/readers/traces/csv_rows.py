@@ -5,6 +5,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,8 +84,14 @@ class Header:
             raise InstanceError(f"{self.path}: column {twice[0]} is there twice")
 
 
-def csv_rows(path: str | Path) -> tuple[Header, Iterator[Row]]:
+def csv_rows(path: str | Path, otherwise: Sequence[str] = ()) -> tuple[Header, Iterator[Row]]:
     """The header of a CSV file and its rows; blank lines are skipped.
+
+    Parameters
+    ----------
+    path : str or Path
+    otherwise : sequence of str
+        Columns of a file whose first row is no header: of as many cells, but none of these names.
 
     Raises
     ------
@@ -94,14 +101,16 @@ def csv_rows(path: str | Path) -> tuple[Header, Iterator[Row]]:
     path = Path(path)
     reader = csv.reader(io.StringIO(text_of_file(path), newline=""), strict=True)
     try:
-        header = Header(path, [column.strip() for column in next(reader, [])])
+        first = next(reader, [])
     except csv.Error as problem:
         raise InstanceError(f"{path}: row 1 is no CSV: {problem}") from None
+    header = Header(path, [column.strip() for column in first])
+    if len(first) == len(otherwise) and not set(header.columns) & set(otherwise):
+        return Header(path, otherwise), _rows(path, chain([first], reader), otherwise, 0)
     return header, _rows(path, reader, header.columns)
 
 
-def _rows(path: Path, reader: Iterator[list[str]], columns: Sequence[str]) -> Iterator[Row]:
-    number = 1
+def _rows(path: Path, reader: Iterator[list[str]], columns: Sequence[str], number: int = 1) -> Iterator[Row]:
     while True:
         number += 1
         try:

@@ -12,7 +12,9 @@ left out), ``demand_cpu``, and so on (0 if left out). A blank cell counts as lef
 the file's own.
 """
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from pydantic import ValidationError
 
 from ddlopt.instances.generators.scheduling.jobs import NETWORK_BYTES_PER_S
 from ddlopt.instances.options import checked, positive
+from ddlopt.instances.readers.traces.columns import DEMAND, Columns, seconds_of
 from ddlopt.instances.readers.traces.csv_rows import Header, Row, csv_rows
 from ddlopt.instances.readers.traces.trace_jobs import GPU, HOUR_S, Setting, TraceJob, seconds
 from ddlopt.instances.workloads.cluster_models import CLUSTER_MODELS, cluster_model
@@ -42,13 +45,15 @@ OTHERS = (
     "deadline_s",
     "value",
 )
-DEMAND = "demand_"
+_LONGEST = 120
+"""Letters of a mapping that a source tells."""
 
 
 @checked
 def read_jobs_csv(
     path: str | Path,
     *,
+    columns: str | dict[str, Any] | None = None,
     start: str | float | None = None,
     hours: float | None = None,
     tail_hours: float | None = None,
@@ -71,8 +76,10 @@ def read_jobs_csv(
     ----------
     path : str or Path
         ``.csv`` or ``.csv.gz``.
+    columns : str or dict, optional
+        Where the columns above are found in somebody else's file; see :mod:`ddlopt.instances.readers.traces.columns`.
     start : float, optional
-        Second in the file's clock; None: the first arrival.
+        Second in the file's clock, or a date if it has dates; None: the first arrival.
     hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s : optional
         See :class:`~ddlopt.instances.readers.traces.trace_jobs.Setting`.
     servers : list of objects, optional
@@ -98,7 +105,7 @@ def read_jobs_csv(
     positive("bandwidth_bytes_per_s", bandwidth_bytes_per_s)
     setting = Setting(
         path,
-        start_s=seconds("start", start),
+        start_s=seconds("start", start) if columns is None else _start(start),
         hours=hours,
         tail_hours=tail_hours,
         slot_s=slot_s,
@@ -112,13 +119,31 @@ def read_jobs_csv(
         utility=utility,
         preemptive=preemptive,
     )
-    header, rows = csv_rows(path)
+    mapped = None if columns is None else Columns.of(columns, (*NEEDED, *OTHERS))
+    header, rows = csv_rows(path) if mapped is None else mapped.rows(path)
     _check(header, servers is not None)
     demands = tuple(column for column in header.columns if column.startswith(DEMAND))
     jobs = [_job(row, demands, bandwidth_bytes_per_s) for row in rows]
     taken, start_s = setting.window(jobs)
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    return setting.instance(taken, start_s, name or stem, f"{path.name}: jobs as given there")
+    told = "jobs as given there" if mapped is None else f"jobs by columns {_told(columns)}"
+    setting.notes[:0] = mapped.notes if mapped else []
+    return setting.instance(taken, start_s, name or stem, f"{path.name}: {told}")
+
+
+def _start(start: str | float | None) -> float | None:
+    """Begin of a window in seconds, or as a date."""
+    try:
+        return seconds("start", start)
+    except OptionError:
+        with suppress(ValueError):
+            return seconds_of(str(start))
+        raise
+
+
+def _told(columns: str | dict[str, Any] | None) -> str:
+    text = columns if isinstance(columns, str) else json.dumps(columns)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _servers(groups: tuple[Mapping[str, Any], ...], gpus: int | None) -> tuple[ServerGroup, ...]:
@@ -142,7 +167,7 @@ def _check(header: Header, servers: bool) -> None:
         if not set(choices) & set(header.columns):
             raise InstanceError(f"{header.path}: a column {' or '.join(choices)} is missing")
     for column in header.columns:
-        if column not in NEEDED + OTHERS and not (column.startswith(DEMAND) and len(column) > len(DEMAND)):
+        if column not in (*NEEDED, *OTHERS) and not (column.startswith(DEMAND) and len(column) > len(DEMAND)):
             known = ", ".join((*NEEDED, *OTHERS, f"{DEMAND}gpu, …"))
             raise InstanceError(f"{header.path}: there is no column {column!r}; there are: {known}")
         if column.startswith(DEMAND) and column != "demand_gpu" and not servers:
