@@ -4,14 +4,16 @@ Read are sizes alone; the file is data, and what is not about sizes is passed ov
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.readers.models import jobs
+from ddlopt.instances.readers.models.transformer_families import FAMILIES, NESTED, OTHER_WISE, Family
 from ddlopt.instances.readers.models.transformer_names import named_workload
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
-from ddlopt.instances.workloads.networks.transformers import Transformer
+from ddlopt.instances.workloads.networks.transformers import Latent, Transformer
 from ddlopt.instances.workloads.precision import BF16, FP32, Precision
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.reading import UnreadableError, parsed, read_text
@@ -22,46 +24,8 @@ _LONGEST = 2048
 _MOST = {"layers": 10_000, "experts": 4096}
 _LARGEST = 10**9
 """Of any size."""
-_USUAL = {
-    "layers": "num_hidden_layers",
-    "hidden": "hidden_size",
-    "heads": "num_attention_heads",
-    "vocabulary": "vocab_size",
-    "width": "intermediate_size",
-    "context": "max_position_embeddings",
-}
-_GPT2 = {
-    "layers": "n_layer",
-    "hidden": "n_embd",
-    "heads": "n_head",
-    "vocabulary": "vocab_size",
-    "width": "n_inner",
-    "context": "n_positions",
-}
 _CONTEXTS = ("max_sequence_length", "max_seq_len", "seq_length")
 """Other names of the context, where it has no parameters."""
-_LLAMA = {
-    "norm_shift": False,
-    "gated": True,
-    "qkv_bias": False,
-    "output_bias": False,
-    "feed_bias": False,
-    "head_layer": "words",
-}
-_BERT = {"norm_first": False, "head_layer": "pooler"}
-FAMILIES: Mapping[str, Mapping[str, Any]] = {
-    "gpt2": {"fused": True, "head_layer": "tied"},
-    "llama": _LLAMA,
-    "mistral": _LLAMA,
-    "mixtral": _LLAMA,
-    "qwen2": {**_LLAMA, "qkv_bias": True},
-    "gemma": {**_LLAMA, "head_layer": "tied"},
-    "bert": _BERT,
-    "roberta": _BERT,
-}
-"""What distinguishes families, by ``model_type``."""
-_ATTENTION_BIAS = ("llama", "gemma")
-"""Families that have a bias in all four projections of attention where ``attention_bias`` says so; others ignore it."""
 _LABELLED: Mapping[str, Mapping[str, Any]] = {
     "ForTokenClassification": {"head_layer": "none", "label_bias": True},
     "ForQuestionAnswering": {"head_layer": "none", "label_bias": True, "labels": 2},
@@ -69,6 +33,7 @@ _LABELLED: Mapping[str, Mapping[str, Any]] = {
 _DECODER_HEADS: Mapping[str, Mapping[str, Any]] = {
     "ForCausalLM": {},
     "LMHeadModel": {},
+    "ForConditionalGeneration": {},
     "ForSequenceClassification": {"head_layer": "none", "label_bias": False},
     **_LABELLED,
     "Model": {"head_layer": "none"},
@@ -91,7 +56,8 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     Parameters
     ----------
     path : str or Path
-        ``config.json`` of GPT-2, Llama, Mistral, Mixtral, Qwen2, Gemma, BERT or RoBERTa.
+        ``config.json`` of a family of :data:`~ddlopt.instances.readers.models.transformer_families.FAMILIES`, or of
+        another one that has the usual fields, which is then taken to be built as Llama is.
     sequence : int, optional
         Tokens of a sample; by default the context, at most 2048.
 
@@ -105,6 +71,7 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     config = _config(path)
     sizes = config.sizes(sequence)
     told = f"layers as {Path(path).name} says ({sizes.name}), on {sizes.sequence} tokens"
+    told += "".join(f"; {each}" for each in config.assumed)
     workload = partial(named_workload, sizes, config.ending)
     return jobs.Network(sizes.name, told, workload, partial(transformer_graph, sizes), sizes.step, config.precision)
 
@@ -136,56 +103,158 @@ class _Config:
     """A configuration's fields, each with the name that its family gives it."""
 
     def __init__(self, path: str | Path, data: Mapping[str, Any]) -> None:
-        self.path, self.data = path, data
-        family = data.get("model_type")
-        if not isinstance(family, str) or family not in FAMILIES:
-            raise InstanceError(f"{path}: model_type is {family!r}; what is read: {', '.join(FAMILIES)}")
-        self.family = family
-        self.names = _GPT2 if family == "gpt2" else _USUAL
-        self.heads = _ENCODER_HEADS if family in ("bert", "roberta") else _DECODER_HEADS
+        self.path, self.assumed = path, []  # type: str | Path, list[str]
+        self.data = data = self._text(data)
+        name = data.get("model_type")
+        if not isinstance(name, str):
+            raise InstanceError(f"{path}: model_type is {name!r}; what is read: {', '.join(FAMILIES)}")
+        self.name, self.family = name, FAMILIES.get(name) or self._unknown(name)
+        self.names = self.family.names
+        self.heads = _ENCODER_HEADS if name in ("bert", "roberta") else _DECODER_HEADS
         self.ending = self._ending()
 
+    def _text(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The text model's part of a configuration that has several."""
+        inner = data.get("text_config")
+        if not isinstance(inner, Mapping):
+            return data
+        others = [name for name in data if name.endswith("_config") and name != "text_config"]
+        self.assumed.append(f"its text model alone, without what {', '.join(others) or 'else there is'} tells of")
+        kept = ("architectures", "tie_word_embeddings", "torch_dtype", "dtype")
+        usual = {"model_type": NESTED.get(str(data.get("model_type")), data.get("model_type"))}
+        outer = {name: data[name] for name in kept if name in data}
+        return {**usual, **outer, **inner, **{"architectures": data.get("architectures", inner.get("architectures"))}}
+
+    def _unknown(self, name: str) -> Family:
+        """What is not known by name is read by its fields, as one of Llama's kin, unless a field tells otherwise."""
+        odd = [field for field in OTHER_WISE if self.data.get(field)]
+        kinds = self.data.get("layer_types") or ()
+        odd += ["layer_types"] if any("linear" in str(kind) or "mamba" in str(kind) for kind in kinds) else []
+        needed = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+        missing = [field for field in needed if field not in self.data]
+        named = self.data.get("architectures") or ["ForCausalLM"]
+        model = str(named[0] if isinstance(named, list) else named)
+        decoder = model.endswith(("ForCausalLM", "ForConditionalGeneration"))
+        if odd or missing or not decoder:
+            why = f"it has {odd[0]}" if odd else f"{missing[0]} is missing" if missing else "it is no language model"
+            raise InstanceError(
+                f"{self.path}: model_type is {name!r}, which cannot be read by its fields ({why}); what is read: "
+                f"{', '.join(FAMILIES)}"
+            )
+        experts_by = {"num_local_experts": "usual", "num_experts": "qwen", "n_routed_experts": "deepseek"}
+        told = next((field for field in experts_by if field in self.data), None)
+        experts = experts_by[told] if told else "none"
+        self.assumed.append(f"'{name}' is not known and taken to be built as Llama is")
+        usual = FAMILIES["llama"]
+        return replace(usual, experts=experts, names={**usual.names, **({"experts": told} if told else {})})
+
     def sizes(self, sequence: int | None) -> Transformer:
-        family = self.family
-        hidden, heads, layers = (self.number(self.names[each]) for each in ("hidden", "heads", "layers"))
-        self.refuse_many("layers", self.names["layers"], layers)
+        family, names = self.family, self.names
+        hidden, heads, layers = (self.number(names[each]) for each in ("hidden", "heads", "layers"))
+        self.refuse_many("layers", names["layers"], layers)
         context = self.context()
-        keys = heads if self.trains_positions else self.number("num_key_value_heads", heads)
+        keys = self.keys(heads)
         if heads % keys:
             raise InstanceError(
-                f"{self.path}: num_key_value_heads is {keys}, which does not divide {self.names['heads']} {heads}"
+                f"{self.path}: {names['keys']} is {keys}, which does not divide {names['heads']} {heads}"
             )
-        if self.data.get("head_dim") is None and hidden % heads:
+        latent = self.latent()
+        if self.data.get("head_dim") is None and latent is None and hidden % heads:
             raise InstanceError(
-                f"{self.path}: {self.names['heads']} is {heads}, which does not divide {self.names['hidden']} {hidden}"
+                f"{self.path}: {names['heads']} is {heads}, which does not divide {names['hidden']} {hidden}"
             )
-        experts = self.number("num_local_experts") if family == "mixtral" else 0
-        chosen = self.number("num_experts_per_tok") if experts else 0
-        self.refuse_many("experts", "num_local_experts", experts)
-        if chosen > experts:
-            raise InstanceError(f"{self.path}: num_experts_per_tok is {chosen}, but there are {experts} experts")
-        options = {**FAMILIES[family], **self.head()}
-        if "attention_bias" in self.data and family in _ATTENTION_BIAS:
-            options["qkv_bias"] = options["output_bias"] = self.flag("attention_bias", False)
-        if family == "llama":
-            options["feed_bias"] = self.flag("mlp_bias", False)
-        positions = context or 0 if self.trains_positions else 0
+        options = {**family.options, **self.head(), **self.experts(layers)}
+        if "attention_bias" in self.data:
+            options.update(dict.fromkeys(family.attention_bias, self.flag("attention_bias", False)))
+        for option, (name, otherwise) in family.flags.items():
+            options[option] = self.flag(name, otherwise)
+        if self.name == "falcon":
+            options |= self.falcon()
+        rows = (context or 0) + family.positions if self.trains_positions and family.positions is not None else 0
         return Transformer(
-            name=family,
+            name=self.name,
             layers=layers,
             hidden=hidden,
             heads=heads,
-            vocabulary=self.number(self.names["vocabulary"]),
-            width=self.number(self.names["width"], 4 * hidden if family == "gpt2" else None),
+            vocabulary=self.number(names["vocabulary"]),
+            width=self.width(hidden),
             sequence=self.sequence(sequence, context),
             key_value_heads=keys,
-            head=self.number("head_dim", hidden // heads),
-            positions=positions,
-            segments=self.number("type_vocab_size") if family in ("bert", "roberta") else 0,
-            experts=experts,
-            chosen=chosen,
+            head=latent.unturned + latent.turned if latent else self.number("head_dim", hidden // heads),
+            positions=rows,
+            segments=self.number("type_vocab_size") if self.name in ("bert", "roberta") else 0,
+            latent=latent,
             **options,
         )
+
+    def width(self, hidden: int) -> int:
+        """Of a feed-forward layer; where all have experts it may be missing."""
+        name = "intermediate_size_mlp" if self.family.experts == "llama4" else self.names["width"]
+        usual = self.family.multiple * hidden or None
+        if self.family.experts != "none" and name not in self.data:
+            usual = self.number(self.names["expert_width"])
+        return self.number(name, usual)
+
+    def keys(self, heads: int) -> int:
+        """Heads of keys and values."""
+        if self.trains_positions:
+            return heads
+        if self.name == "falcon":
+            if self.flag("new_decoder_architecture", False):
+                return self.number("num_kv_heads", heads)
+            return 1 if self.flag("multi_query", True) else heads
+        return self.number(self.names["keys"], heads)
+
+    def falcon(self) -> dict[str, Any]:
+        """Biases and normalisations of Falcon."""
+        bias = self.flag("bias", False)
+        new = self.flag("new_decoder_architecture", False)
+        norms = self.number("num_ln_in_parallel_attn", 2) if new else 1
+        parallel = norms if self.flag("parallel_attn", True) else 0
+        return {"qkv_bias": bias, "output_bias": bias, "feed_bias": bias, "parallel": parallel}
+
+    def latent(self) -> Latent | None:
+        """Sizes of latent attention."""
+        if self.family.experts != "deepseek" or self.data.get("kv_lora_rank") is None:
+            return None
+        return Latent(
+            self.number("q_lora_rank") if self.data.get("q_lora_rank") else 0,
+            self.number("kv_lora_rank"),
+            self.number("qk_nope_head_dim"),
+            self.number("qk_rope_head_dim"),
+            self.number("v_head_dim"),
+        )
+
+    def experts(self, layers: int) -> dict[str, Any]:
+        """How many experts there are, how wide, and in which blocks."""
+        kind, names = self.family.experts, self.names
+        if kind == "none" or (kind == "deepseek" and self.data.get(names["experts"]) is None):
+            return {}
+        experts, chosen = self.number(names["experts"]), self.number(names["chosen"])
+        self.refuse_many("experts", names["experts"], experts)
+        if chosen > experts:
+            raise InstanceError(f"{self.path}: {names['chosen']} is {chosen}, but there are {experts} experts")
+        found: dict[str, Any] = {"experts": experts, "chosen": chosen}
+        if kind == "usual":
+            return found
+        if kind == "llama4":
+            step, width = self.number("interleave_moe_layer_step", 1), self.number(names["width"])
+            plain = frozenset(place for place in range(layers) if (place + 1) % step)
+            return found | {"expert_width": width, "shared_width": width, "plain": plain}
+        width = self.number(names["expert_width"])
+        if kind == "qwen":
+            listed = self.data.get("mlp_only_layers") or ()
+            step = self.number("decoder_sparse_step", 1)
+            plain = frozenset(place for place in range(layers) if place in listed or (place + 1) % step)
+            shared = self.data.get("shared_expert_intermediate_size")
+            shared = self.number("shared_expert_intermediate_size") if shared is not None else 0
+            return found | {"expert_width": width, "shared_width": shared, "plain": plain}
+        first, step = self.data.get("first_k_dense_replace") or 0, self.number("moe_layer_freq", 1)
+        if not isinstance(first, int) or not 0 <= first <= layers:
+            raise InstanceError(f"{self.path}: first_k_dense_replace is {first!r}; use 0..{layers}, the layers")
+        plain = frozenset(place for place in range(layers) if place < first or place % step)
+        shared = self.number("n_shared_experts") * width if self.data.get("n_shared_experts") else 0
+        return found | {"expert_width": width, "shared_width": shared, "plain": plain}
 
     def _ending(self) -> str:
         """What the name of the model's class ends with, by ``architectures``; where these are not given, the usual."""
@@ -206,7 +275,7 @@ class _Config:
 
     @property
     def trains_positions(self) -> bool:
-        return self.family in ("gpt2", "bert", "roberta")
+        return self.family.positions is not None
 
     def head(self) -> dict[str, Any]:
         """What stands at the end, by ``architectures``; that of the family where these are not given."""
@@ -214,12 +283,12 @@ class _Config:
         if "label_bias" in head and "labels" not in head:
             classes = self.data.get("id2label")
             head["labels"] = self.number("num_labels", len(classes) if isinstance(classes, Mapping) and classes else 2)
-        last = head.get("head_layer", FAMILIES[self.family]["head_layer"])
+        last = head.get("head_layer", self.family.options.get("head_layer", "words"))
         if last in ("words", "tied"):
             head["head_layer"] = "tied" if self.flag("tie_word_embeddings", last == "tied") else "words"
         elif last == "masked" and not self.flag("tie_word_embeddings", True):
             raise InstanceError(
-                f"{self.path}: tie_word_embeddings is false; {self.family}…{self.ending} is read where it is true"
+                f"{self.path}: tie_word_embeddings is false; {self.name}…{self.ending} is read where it is true"
             )
         return head
 
@@ -249,7 +318,7 @@ class _Config:
         if value is None and otherwise is not None:
             return otherwise
         if value is None:
-            raise InstanceError(f"{self.path}: {name} is missing, which a {self.family} needs")
+            raise InstanceError(f"{self.path}: {name} is missing, which a {self.name} needs")
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
             raise InstanceError(f"{self.path}: {name} is {value!r}; it must be a whole number in 1..{_LARGEST}")
         return value

@@ -51,7 +51,7 @@ class _Growing:
 
     def _embedding(self) -> str:
         sizes, numbers = self.sizes, self.numbers
-        after = () if sizes.norm_first else (sizes.norm("embedding.norm"),)
+        after = () if sizes.norm_first and not sizes.embedding_norm else (sizes.norm("embedding.norm"),)
         tied = sizes.tied
         rows = 1 if tied else sizes.vocabulary
         tables = tuple(sizes.tables.values())
@@ -59,39 +59,65 @@ class _Growing:
         return "embedding"
 
     def _block(self, block: str, last: str) -> str:
-        first = self._norm(f"{block}.norm.0", last) if self.sizes.norm_first else last
-        last = self._sum(block, 0, self._attention(block, first), last)
-        second = self._norm(f"{block}.norm.1", last) if self.sizes.norm_first else last
-        return self._sum(block, 1, self._fed(block, second), last)
+        sizes = self.sizes
+        first = self._norm(f"{block}.norm.0", last) if sizes.norm_first else last
+        if sizes.parallel:
+            second = first if sizes.parallel == 1 else self._norm(f"{block}.norm.1", last)
+            name = f"{block}.add"
+            reads = (self._attention(block, first), self._fed(block, second), last)
+            return self._add(name, reads, (), (), self.numbers, 0, self.numbers, sizes.hidden, 1)
+        last = self._sum(block, 0, self._behind(block, 2, self._attention(block, first)), last)
+        second = self._norm(f"{block}.norm.1", last) if sizes.norm_first else last
+        return self._sum(block, 1, self._behind(block, 3, self._fed(block, second)), last)
+
+    def _behind(self, block: str, place: int, inner: str) -> str:
+        return self._norm(f"{block}.norm.{place}", inner) if self.sizes.norms_behind else inner
 
     def _attention(self, block: str, source: str) -> str:
         sizes = self.sizes
         heads, products = tuple(sizes.projections(block).values()), sizes.products(block)
+        after = (*sizes.head_norms_of(block).values(), products)
         partials = sum(layer.outputs for layer in heads)
-        name = f"{block}.attention.heads"
-        self._add(
-            name, (source,), heads, (products,), self.numbers, partials, products.outputs,
-            max(1, sizes.key_value_heads), sizes.hidden,
-        )  # fmt: skip
+        name, reads, inputs, rows = f"{block}.attention.heads", (source,), self.numbers, sizes.hidden
+        if short := tuple(sizes.latents(block).values()):
+            latent = self._latent(block, source, tuple(down for down, _ in short), tuple(norm for _, norm in short))
+            reads = (latent,) if len(short) == len(heads) else (source, latent)
+            inputs, rows = sum(layer.inputs for layer in heads), 1
+        self._add(name, reads, heads, after, inputs, partials, products.outputs, max(1, sizes.key_value_heads), rows)
         return self._weighted(f"{block}.attention.output", (name,), sizes.output(block))
+
+    def _latent(self, block: str, source: str, down: tuple[Layer, ...], norms: tuple[Layer, ...]) -> str:
+        """The short vectors of attention, which every server of a cut has whole."""
+        made = sum(layer.outputs for layer in down)
+        name = f"{block}.attention.latent"
+        return self._add(name, (source,), down, norms, self.numbers, made, made, 1, self.sizes.hidden)
 
     def _fed(self, block: str, source: str) -> str:
         sizes = self.sizes
-        if sizes.experts:
-            return self._experts(block, source)
-        wide, narrow = sizes.feed(f"{block}.feed", sizes.sequence)
+        if not sizes.has_experts(block):
+            return self._feed(f"{block}.feed", source, *sizes.feed(f"{block}.feed", sizes.sequence))
+        experts, shared = self._experts(block, source), sizes.shared(block)
+        if shared is None:
+            return experts
+        reads = (experts, self._feed(f"{block}.shared", source, *shared))
+        return self._add(f"{block}.experts.add", reads, (), (), self.numbers, 0, self.numbers, sizes.hidden, 1)
+
+    def _feed(self, prefix: str, source: str, wide: tuple[Layer, ...], narrow: Layer) -> str:
+        sizes = self.sizes
         if len(wide) == 1:
             return self._weighted(narrow.name, (self._weighted(wide[0].name, (source,), wide[0]),), narrow)
-        partials, name = sum(layer.outputs for layer in wide), f"{block}.feed.wide"
-        self._add(name, (source,), wide, (), self.numbers, partials, wide[0].outputs, sizes.width, sizes.hidden)
+        partials, name = sum(layer.outputs for layer in wide), f"{prefix}.wide"
+        width = dict(wide[0].tensors)["weight"][0]
+        self._add(name, (source,), wide, (), self.numbers, partials, wide[0].outputs, width, sizes.hidden)
         return self._weighted(narrow.name, (name,), narrow)
 
     def _experts(self, block: str, source: str) -> str:
         """All experts of a block with their router: each on all servers, or on one of every group."""
         sizes = self.sizes
         layers = tuple(each for wide, narrow in sizes.experts_of(block) for each in (*wide, narrow))
+        after = (sizes.router(block), *sizes.shared_gates(block))
         piece = Piece(
-            f"{block}.experts", (source,), layers, (sizes.router(block),), self.numbers, 0, self.numbers, 1, 1,
+            f"{block}.experts", (source,), layers, after, self.numbers, 0, self.numbers, 1, 1,
             experts=sizes.experts, sent=sizes.chosen * self.numbers,
         )  # fmt: skip
         self.pieces.append(piece)

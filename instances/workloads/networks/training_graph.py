@@ -162,8 +162,10 @@ class Tape:
 
         return self._forward(GraphOperator(f"{layer.name}/forward", (indices,), layer.outputs), backward)
 
-    def unary(self, name: str, source: int, numbers: int = 0, flops: int = 0, needs: Sequence[Need] = ()) -> int:
-        """Anything of one activation and no parameters; ``numbers``: of the output, if not those of the input.
+    def unary(
+        self, name: str, source: int, numbers: int = 0, flops: int = 0, needs: Sequence[Need] = (), parameters: int = 0
+    ) -> int:
+        """Anything of one activation; ``numbers``: of the output, if not those of the input.
 
         Activation functions are bound by memory: operations need not be counted.
         """
@@ -172,6 +174,8 @@ class Tape:
             needed = tuple(source if each == "input" else place for each in needs)
             received = self.operators[source].numbers
             self._send(source, GraphOperator(f"{name}/error", (*needed, error), received, flops))
+            if parameters:
+                self._gradient(GraphOperator(f"{name}/scale", (*needed, error), 0, 0, parameters))
 
         outputs = numbers or self.operators[source].numbers
         place = self._forward(GraphOperator(f"{name}/forward", (source,), outputs, flops), backward)

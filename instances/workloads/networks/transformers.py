@@ -1,4 +1,4 @@
-"""Transformers of any size: layers with their shapes, and the training step as a graph of operators.
+"""Transformers of any size: layers with their shapes.
 
 With hidden size h, a heads of d numbers and c of keys and values, feed-forward width w and V words, a block has
 h (a d) + 2 h (c d) + (a d) h parameters in attention, 2 h w in a plain and 3 h w in a gated feed-forward layer, and h
@@ -12,8 +12,28 @@ from typing import Literal
 
 from ddlopt.instances.workloads.networks.layers import Layer, dense, normalisation, word_embedding
 from ddlopt.instances.workloads.networks.network_graphs import Step
-from ddlopt.instances.workloads.networks.training_graph import Tape
 from ddlopt.instances.workloads.training import Workload
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Attention whose queries, and keys and values, are made from short vectors (DeepSeek-V2, arXiv:2405.04434).
+
+    Parameters
+    ----------
+    queries, keys : int
+        Numbers of a token's vector for queries, and of that for keys and values; 0 where queries are made directly.
+    unturned, turned : int
+        Numbers of a head's queries and keys without and with rotary positions; the latter of keys are all heads' own.
+    values : int
+        Numbers of a head's values.
+    """
+
+    queries: int
+    keys: int
+    unturned: int
+    turned: int
+    values: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,25 @@ class Transformer:
         Of that layer.
     experts, chosen : int
         0 where there are none.
+    expert_width, shared_width : int
+        Of an expert, if it is not ``width``, and of the feed-forward layer that all tokens visit besides; 0 where there
+        is none.
+    shared_gate, router_bias : bool
+        Whether that layer is weighed by a product of its own, and whether the router has a bias.
+    plain : frozenset of int
+        Blocks without experts.
+    latent : Latent, optional
+    head_norms : bool
+        Whether the queries and keys of a head are normalised.
+    sinks : bool
+        Whether every head has a trained score besides those of the tokens.
+    norms_behind : bool
+        Whether attention and feed-forward layer are normalised once more before they are added.
+    parallel : int
+        How many normalisations there are before attention and feed-forward layer where both read the same; 0 where the
+        latter reads the former's sum.
+    embedding_norm, words_bias : bool
+        Whether the table's rows are normalised, and whether the last layer has a bias.
     """
 
     name: str
@@ -77,6 +116,18 @@ class Transformer:
     label_bias: bool = True
     experts: int = 0
     chosen: int = 0
+    expert_width: int = 0
+    shared_width: int = 0
+    shared_gate: bool = False
+    router_bias: bool = False
+    plain: frozenset[int] = frozenset()
+    latent: Latent | None = None
+    head_norms: bool = False
+    sinks: bool = False
+    norms_behind: bool = False
+    parallel: int = 0
+    embedding_norm: bool = False
+    words_bias: bool = False
 
     @property
     def tied(self) -> bool:
@@ -96,12 +147,49 @@ class Transformer:
     def norm(self, name: str) -> Layer:
         """A normalisation of all positions."""
         layer = normalisation(name, self.hidden, self.sequence)
-        if self.norm_shift:
-            return layer
-        return dataclasses.replace(layer, parameters=self.hidden, tensors=(("scale", (self.hidden,)),))
+        return layer if self.norm_shift else _scaled(layer)
+
+    def norms(self, block: str) -> tuple[Layer, ...]:
+        """Those before attention and feed-forward layer, or behind them."""
+        return tuple(self.norm(f"{block}.norm.{place}") for place in range(self.parallel or 2))
+
+    def added_norms(self, block: str) -> tuple[Layer, ...]:
+        """Those of what attention and feed-forward layer give, before it is added."""
+        return tuple(self.norm(f"{block}.norm.{place}") for place in (2, 3)) if self.norms_behind else ()
+
+    def latents(self, block: str) -> dict[str, tuple[Layer, Layer]]:
+        """Layers that make a token's short vectors, each with its normalisation."""
+        if self.latent is None:
+            return {}
+        widths = {"query": self.latent.queries, "keys": self.latent.keys}
+        more = {"query": 0, "keys": self.latent.turned}
+        return {
+            part: (
+                dense(f"{block}.attention.{part}.down", self.hidden, width + more[part], False, self.sequence),
+                _scaled(normalisation(f"{block}.attention.{part}.norm", width, self.sequence)),
+            )
+            for part, width in widths.items()
+            if width
+        }
+
+    def head_norms_of(self, block: str) -> dict[str, Layer]:
+        """Normalisations of queries and keys."""
+        counts = {"query": self.heads, "key": self.key_value_heads} if self.head_norms else {}
+        return {
+            part: _scaled(normalisation(f"{block}.attention.{part}.norm", self.head, count * self.sequence))
+            for part, count in counts.items()
+        }
 
     def projections(self, block: str) -> dict[str, Layer]:
-        """Query, key and value, or the one layer that is all three."""
+        """Query, key and value, or the one layer that is all three; from short vectors where there are such."""
+        if (latent := self.latent) is not None:
+            width = self.heads * (latent.unturned + latent.turned)
+            given = latent.queries or self.hidden
+            made = self.heads * (latent.unturned + latent.values)
+            return {
+                "query": dense(f"{block}.attention.query", given, width, False, self.sequence),
+                "keys": dense(f"{block}.attention.keys", latent.keys, made, False, self.sequence),
+            }
         queries, keys = self.heads * self.head, self.key_value_heads * self.head
         widths = {"query": queries, "key": keys, "value": keys}
         if self.fused:
@@ -113,36 +201,69 @@ class Transformer:
 
     def products(self, block: str) -> Layer:
         """Queries with keys, and the weights that follow with values; keys and values are read once for their heads."""
-        queries, keys = self.heads * self.head, self.key_value_heads * self.head
+        head, values = self.head, self.value_head
+        numbers = self.heads * head + self.key_value_heads * (head + values)
         return Layer(
             f"{block}.attention.products",
-            0,
-            flops=2 * 2 * self.sequence**2 * queries,
-            inputs=self.sequence * (queries + 2 * keys),
-            outputs=self.sequence * queries,
+            self.heads * self.sinks,
+            flops=2 * self.sequence**2 * self.heads * (head + values),
+            inputs=self.sequence * numbers,
+            outputs=self.sequence * self.heads * values,
+            tensors=(("scale", (self.heads,)),) if self.sinks else (),
         )
+
+    @property
+    def value_head(self) -> int:
+        """Numbers of a head's values."""
+        return self.head if self.latent is None else self.latent.values
 
     def output(self, block: str) -> Layer:
         """The projection behind the heads."""
-        return dense(f"{block}.attention.output", self.heads * self.head, self.hidden, self.output_bias, self.sequence)
+        width = self.heads * self.value_head
+        return dense(f"{block}.attention.output", width, self.hidden, self.output_bias, self.sequence)
 
-    def feed(self, name: str, rows: int) -> tuple[tuple[Layer, ...], Layer]:
-        """What widens, one layer or two, and what narrows."""
+    def feed(self, name: str, rows: int, width: int = 0) -> tuple[tuple[Layer, ...], Layer]:
+        """What widens, one layer or two, and what narrows; ``width``: if it is another one."""
+        width = width or self.width
         wide = ("gate", "up") if self.gated else ("0",)
         narrow = "down" if self.gated else "1"
         return (
-            tuple(dense(f"{name}.{part}", self.hidden, self.width, self.feed_bias, rows) for part in wide),
-            dense(f"{name}.{narrow}", self.width, self.hidden, self.feed_bias, rows),
+            tuple(dense(f"{name}.{part}", self.hidden, width, self.feed_bias, rows) for part in wide),
+            dense(f"{name}.{narrow}", width, self.hidden, self.feed_bias, rows),
         )
 
     def router(self, block: str) -> Layer:
         """The layer that chooses experts."""
-        return dense(f"{block}.router", self.hidden, self.experts, bias=False, rows=self.sequence)
+        return dense(f"{block}.router", self.hidden, self.experts, self.router_bias, rows=self.sequence)
+
+    def has_experts(self, block: str) -> bool:
+        """Whether the feed-forward layer of a block is several."""
+        return self.experts > 0 and int(block.rpartition(".")[2]) not in self.plain
+
+    def shared(self, block: str) -> tuple[tuple[Layer, ...], Layer] | None:
+        """The feed-forward layer that all tokens visit besides their experts."""
+        return self.feed(f"{block}.shared", self.sequence, self.shared_width) if self.shared_width else None
+
+    def shared_gates(self, block: str) -> tuple[Layer, ...]:
+        """What weighs that layer."""
+        return (dense(f"{block}.shared.weight", self.hidden, 1, False, self.sequence),) if self.shared_gate else ()
+
+    def active_parameters(self) -> int:
+        """Parameters that a token meets: all but those of experts that it is not sent to."""
+        left = self.experts - self.chosen
+        unused = (
+            left * sum(layer.parameters for layer in (*wide, narrow))
+            for block in self.blocks()
+            if self.has_experts(block)
+            for wide, narrow in self.experts_of(block)[:1]
+        )
+        return self.workload(1).parameters - sum(unused)
 
     def experts_of(self, block: str) -> tuple[tuple[tuple[Layer, ...], Layer], ...]:
         """The feed-forward layers of a block with experts."""
         rows = -(-self.sequence * self.chosen // self.experts)
-        return tuple(self.feed(f"{block}.experts.{expert}", rows) for expert in range(self.experts))
+        width = self.expert_width
+        return tuple(self.feed(f"{block}.experts.{expert}", rows, width) for expert in range(self.experts))
 
     def pooler(self) -> Layer:
         """The dense layer on the first position."""
@@ -154,7 +275,8 @@ class Transformer:
 
     def words(self) -> Layer:
         """The layer over all words; where it is tied, its weights are the table's."""
-        layer = dense("words", self.hidden, self.vocabulary, self.head_layer == "masked", rows=self.sequence)
+        bias = self.words_bias or self.head_layer == "masked"
+        layer = dense("words", self.hidden, self.vocabulary, bias, rows=self.sequence)
         if not self.tied:
             return layer
         own = tuple((tensor, shape) for tensor, shape in layer.tensors if tensor == "bias")
@@ -185,99 +307,35 @@ class Transformer:
     def workload(self, batch_per_gpu: int) -> Workload:
         """All layers, in the order in which they run."""
         stack = list(self.tables.values())
-        stack += [] if self.norm_first else [self.norm("embedding.norm")]
+        stack += [] if self.norm_first and not self.embedding_norm else [self.norm("embedding.norm")]
         for block in self.blocks():
-            attention = [*self.projections(block).values(), self.products(block), self.output(block)]
-            first, second = self.norm(f"{block}.norm.0"), self.norm(f"{block}.norm.1")
-            fed = self._fed(block)
-            stack += [first, *attention, second, *fed] if self.norm_first else [*attention, first, *fed, second]
+            short = [layer for pair in self.latents(block).values() for layer in pair]
+            projections = [*short, *self.projections(block).values(), *self.head_norms_of(block).values()]
+            attention = [*projections, self.products(block), self.output(block)]
+            first, *second = self.norms(block)
+            third = self.added_norms(block)
+            fed = [*third[:1], *second, *self._fed(block), *third[1:]]
+            stack += [first, *attention, *fed] if self.norm_first else [*attention, first, *self._fed(block), *second]
         stack += [self.norm("norm")] if self.norm_first else []
         return Workload(self.name, (*stack, *self.ends()), batch_per_gpu)
 
     def _fed(self, block: str) -> list[Layer]:
-        if not self.experts:
+        if not self.has_experts(block):
             wide, narrow = self.feed(f"{block}.feed", self.sequence)
             return [*wide, narrow]
-        return [self.router(block), *(each for wide, narrow in self.experts_of(block) for each in (*wide, narrow))]
+        shared = self.shared(block)
+        besides = [*self.shared_gates(block), *shared[0], shared[1]] if shared else []
+        experts = (each for wide, narrow in self.experts_of(block) for each in (*wide, narrow))
+        return [self.router(block), *experts, *besides]
 
     def step(self) -> Step:
         """The training step, for one sample."""
-        return _Wiring(self).step()
+        from ddlopt.instances.workloads.networks.transformer_step import transformer_step
+
+        return transformer_step(self)
 
 
-class _Wiring:
-    """The layers of a transformer on a tape."""
-
-    def __init__(self, sizes: Transformer) -> None:
-        self.sizes = sizes
-        self.tape = Tape(["embedding.words"] if sizes.tied else [])
-
-    def step(self) -> Step:
-        sizes, tape = self.sizes, self.tape
-        tokens = tape.data("tokens", sizes.sequence)
-        segments = tape.data("segments", sizes.sequence) if sizes.segments else tokens
-        rows = [tape.lookup(table, segments if name == "segments" else tokens) for name, table in sizes.tables.items()]
-        inner = tape.addition("embedding.add", *rows) if len(rows) > 1 else rows[0]
-        inner = inner if sizes.norm_first else tape.normalisation(sizes.norm("embedding.norm"), inner)
-        for block in sizes.blocks():
-            inner = self._block(block, inner)
-        inner = tape.normalisation(sizes.norm("norm"), inner) if sizes.norm_first else inner
-        return self._end(inner, tokens)
-
-    def _end(self, inner: int, tokens: int) -> Step:
-        sizes, tape = self.sizes, self.tape
-        if sizes.head_layer == "pooler":
-            first = tape.unary("first", inner, sizes.hidden)
-            inner = tape.unary("pooler.tanh", tape.linear(sizes.pooler(), first), needs=("output",))
-        elif sizes.head_layer != "none":
-            if sizes.head_layer == "masked":
-                inner = tape.unary("transform.gelu", tape.linear(sizes.transform(), inner), needs=("input",))
-                inner = tape.normalisation(sizes.norm("transform.norm"), inner)
-            inner = tape.linear(sizes.words(), inner, sizes.tables["words"] if sizes.tied else None)
-        if sizes.labels:
-            inner = tape.linear(sizes.classes(), inner)
-        told = sizes.labels or sizes.head_layer == "pooler"
-        return tape.loss(inner, tape.data("labels", 1) if told else tokens)
-
-    def _block(self, block: str, inner: int) -> int:
-        sizes, tape = self.sizes, self.tape
-        first, second = sizes.norm(f"{block}.norm.0"), sizes.norm(f"{block}.norm.1")
-        if sizes.norm_first:
-            inner = tape.addition(f"{block}.add.0", self._attention(block, tape.normalisation(first, inner)), inner)
-            return tape.addition(f"{block}.add.1", self._fed(block, tape.normalisation(second, inner)), inner)
-        inner = tape.normalisation(first, tape.addition(f"{block}.norm.0.add", self._attention(block, inner), inner))
-        return tape.normalisation(second, tape.addition(f"{block}.norm.1.add", self._fed(block, inner), inner))
-
-    def _attention(self, block: str, source: int) -> int:
-        sizes, tape, name = self.sizes, self.tape, f"{block}.attention"
-        parts = [tape.linear(layer, source) for layer in sizes.projections(block).values()]
-        if sizes.fused:
-            parts = tape.split(f"{name}.parts", parts[0], ("query", "key", "value"))
-        query, key, value = parts
-        layer = sizes.products(block)
-        scores = tape.product(f"{name}.scores", query, key, sizes.heads * sizes.sequence**2, layer.flops // 2)
-        weights = tape.unary(f"{name}.softmax", scores, needs=("output",))
-        seen = tape.product(f"{name}.context", weights, value, layer.outputs, layer.flops // 2)
-        return tape.linear(sizes.output(block), seen)
-
-    def _fed(self, block: str, source: int) -> int:
-        sizes, tape = self.sizes, self.tape
-        if not sizes.experts:
-            return self._feed(f"{block}.feed", sizes.feed(f"{block}.feed", sizes.sequence), source)
-        scores = tape.linear(sizes.router(block), source)
-        weights = tape.unary(f"{block}.router.softmax", scores, needs=("output",))
-        given = []
-        for place, layers in enumerate(sizes.experts_of(block)):
-            name = f"{block}.experts.{place}"
-            given.append(self._feed(name, layers, tape.unary(f"{name}.tokens", source, layers[0][0].inputs)))
-        together = tape.concatenation(f"{block}.experts", given)
-        flops = 2 * sizes.chosen * sizes.sequence * sizes.hidden
-        return tape.product(f"{block}.experts.sum", together, weights, sizes.sequence * sizes.hidden, flops)
-
-    def _feed(self, name: str, layers: tuple[tuple[Layer, ...], Layer], source: int) -> int:
-        tape, (wide, narrow) = self.tape, layers
-        if not self.sizes.gated:
-            return tape.linear(narrow, tape.unary(f"{name}.gelu", tape.linear(wide[0], source), needs=("input",)))
-        gate = tape.unary(f"{name}.gate.silu", tape.linear(wide[0], source), needs=("input",))
-        inner = tape.product(f"{name}.gated", gate, tape.linear(wide[1], source), wide[0].outputs, 0)
-        return tape.linear(narrow, inner)
+def _scaled(norm: Layer) -> Layer:
+    """A normalisation without a shift."""
+    (channels,) = norm.tensors[0][1]
+    return dataclasses.replace(norm, parameters=channels, tensors=norm.tensors[:1])

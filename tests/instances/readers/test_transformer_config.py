@@ -10,7 +10,8 @@ from shared_data import shared_data
 
 import ddlopt
 from ddlopt.instances.readers import convert
-from ddlopt.instances.readers.models.transformer_config import FAMILIES, read_transformer, transformer_network
+from ddlopt.instances.readers.models.transformer_config import read_transformer, transformer_network
+from ddlopt.instances.readers.models.transformer_families import FAMILIES, NESTED
 from ddlopt.instances.workloads.codesign.graphs import graph_of
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
 from ddlopt.instances.workloads.networks import published
@@ -41,6 +42,23 @@ MISTRAL = LLAMA | {"model_type": "mistral", "intermediate_size": 14336, "num_key
 MIXTRAL = MISTRAL | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
 SMALL = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
 SMALL |= {"intermediate_size": 96, "vocab_size": 200, "max_position_embeddings": 32}
+
+
+DEEPSEEK = SMALL | {
+    "model_type": "deepseek_v3",
+    "num_hidden_layers": 3,
+    "num_key_value_heads": 4,
+    "moe_intermediate_size": 24,
+    "n_routed_experts": 4,
+    "n_shared_experts": 2,
+    "num_experts_per_tok": 2,
+    "first_k_dense_replace": 1,
+    "q_lora_rank": 20,
+    "kv_lora_rank": 12,
+    "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 10,
+}
 
 
 def llama(model_type, layers, hidden, heads, keys, width, words, **more):
@@ -184,11 +202,13 @@ def test_every_end_is_in_the_pieces_and_in_the_step(family, architecture, tmp_pa
 
 def test_models_that_are_built_elsewhere_have_as_many_parameters(tmp_path):
     models = json.loads(shared_data("large_models/params.json").read_text(encoding="utf-8"))["models"]
-    read = [each for each in models.values() if each["model_type"] in FAMILIES]
-    assert len(read) >= 12
+    read = [each for each in models.values() if each["model_type"] in (*FAMILIES, *NESTED)]
+    assert len(read) >= 44
     for each in read:
         config = json.loads(shared_data(f"large_models/{each['config']}").read_text(encoding="utf-8"))["config"]
-        assert read_transformer(written(tmp_path, config), 64).workload(1).parameters == each["total"], each["name"]
+        sizes, seen = read_transformer(written(tmp_path, config), 64), each["vision_part"] or 0
+        assert sizes.workload(1).parameters == each["total"] - seen, each["name"]
+        assert sizes.active_parameters() == each["active"] - seen, each["name"]
 
 
 def test_gpt2_and_bert_are_those_from_their_papers(tmp_path):
@@ -216,6 +236,117 @@ def test_every_layer_is_in_a_piece_and_every_gradient_in_the_step(family, tmp_pa
 def small(family):
     config = SMALL | {"model_type": family, "num_local_experts": 4, "num_experts_per_tok": 2, "type_vocab_size": 1}
     return config | {"n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 32} if family == "gpt2" else config
+
+
+SMALL_ONES = {
+    "deepseek_v2": DEEPSEEK | {"model_type": "deepseek_v2", "q_lora_rank": None},
+    "deepseek_v3": DEEPSEEK,
+    "falcon": SMALL | {"model_type": "falcon", "new_decoder_architecture": True, "num_kv_heads": 2},
+    "gemma2": SMALL | {"model_type": "gemma2", "head_dim": 24},
+    "gemma3": {"model_type": "gemma3", "text_config": SMALL | {"model_type": "gemma3_text"}, "vision_config": {}},
+    "gpt_neox": SMALL | {"model_type": "gpt_neox", "num_key_value_heads": 4},
+    "gpt_oss": SMALL | {"model_type": "gpt_oss", "num_local_experts": 4, "attention_bias": True},
+    "gptj": {"model_type": "gptj", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 32, "vocab_size": 200},
+    "bloom": {"model_type": "bloom", "n_layer": 2, "hidden_size": 64, "n_head": 4, "seq_length": 32, "vocab_size": 200},
+    "mpt": {"model_type": "mpt", "n_layers": 2, "d_model": 64, "n_heads": 4, "max_seq_len": 32, "vocab_size": 200},
+    "opt": SMALL | {"model_type": "opt", "ffn_dim": 96},
+    "phi": SMALL | {"model_type": "phi"},
+    "qwen2_moe": SMALL
+    | {"model_type": "qwen2_moe", "num_experts": 4, "moe_intermediate_size": 24, "shared_expert_intermediate_size": 40},
+    "qwen3_moe": SMALL
+    | {"model_type": "qwen3_moe", "num_experts": 4, "moe_intermediate_size": 24, "mlp_only_layers": [0]},
+    "llama4": {
+        "model_type": "llama4",
+        "architectures": ["Llama4ForConditionalGeneration"],
+        "text_config": SMALL
+        | {"num_experts_per_tok": 1, "num_local_experts": 4}
+        | {"intermediate_size_mlp": 80, "interleave_moe_layer_step": 2},
+    },
+    "new": SMALL | {"model_type": "new"},
+}
+EXPERTS = 3 * 64
+"""Parameters of an expert for each number of its width."""
+ATTENTION = 64 * (64 + 32 + 32 + 64)
+"""Queries, keys and values of two heads of 16, and what follows."""
+BY_HAND = {
+    # Words twice and the last scale; a block has two scales.
+    "new": (2 * 200 * 64 + 64 + 2 * (2 * 64 + ATTENTION + EXPERTS * 96), 0),
+    # Scales and shifts, all biases; two normalisations before both; the last layer is not tied.
+    "gpt_neox": (2 * 200 * 64 + 128 + 2 * (256 + 4 * (64 * 64 + 64) + 2 * 64 * 96 + 96 + 64), 0),
+    # One normalisation, and a bias of the last layer; no bias in attention.
+    "gptj": (2 * 200 * 64 + 200 + 128 + 2 * (128 + 4 * 64 * 64 + 2 * 64 * 256 + 256 + 64), 0),
+    # Four scales; heads of 24; tied.
+    "gemma2": (200 * 64 + 64 + 2 * (4 * 64 + 64 * 24 * (4 + 2 + 2 + 4) + EXPERTS * 96), 0),
+    # A scale for the numbers of queries, and one for those of keys.
+    "gemma3": (200 * 64 + 64 + 2 * (4 * 64 + 2 * 16 + ATTENTION + EXPERTS * 96), 0),
+    # Short vectors of 20 and 12 + 8 with scales, queries of 4 x 24, keys and values of 4 x (16 + 10), output of 4 x 10.
+    "deepseek_v3": (
+        2 * 200 * 64
+        + 64
+        + 3 * (128 + 64 * 20 + 20 + 20 * 96 + 64 * 20 + 12 + 12 * 104 + 40 * 64)
+        + EXPERTS * 96
+        + 2 * (64 * 4 + EXPERTS * 24 * (4 + 2)),
+        2 * 2 * EXPERTS * 24,
+    ),
+    # A sink for each head, biases of experts (96 twice, and 64) and router.
+    "gpt_oss": (
+        2 * 200 * 64 + 64 + 2 * (128 + ATTENTION + 192 + 4 + 64 * 4 + 4 + 4 * (EXPERTS * 96 + 2 * 96 + 64)),
+        2 * 2 * (EXPERTS * 96 + 2 * 96 + 64),
+    ),
+    # The shared one has a gate of 64.
+    "qwen2_moe": (
+        2 * 200 * 64 + 64 + 2 * (128 + ATTENTION + 128 + 64 * 4 + EXPERTS * (4 * 24 + 40) + 64),
+        2 * 2 * EXPERTS * 24,
+    ),
+    # Every second block has experts.
+    "llama4": (
+        2 * 200 * 64 + 64 + 2 * (128 + ATTENTION) + EXPERTS * 80 + 64 * 4 + EXPERTS * 96 * (4 + 1),
+        3 * EXPERTS * 96,
+    ),
+}
+"""All parameters, and those that a token does not meet."""
+
+
+def small_one(family):
+    return {"num_experts_per_tok": 2, **SMALL_ONES[family]}
+
+
+@pytest.mark.parametrize("family", BY_HAND)
+def test_parameters_by_hand(family, tmp_path):
+    sizes = read_transformer(written(tmp_path, small_one(family)))
+    total, unused = BY_HAND[family]
+    assert sizes.workload(1).parameters == total
+    assert sizes.active_parameters() == total - unused
+
+
+@pytest.mark.parametrize("family", SMALL_ONES)
+def test_pieces_and_steps_of_all_families_have_all_layers(family, tmp_path):
+    sizes = read_transformer(written(tmp_path, small_one(family)))
+    workload, pieces = sizes.workload(1), transformer_graph(sizes).pieces
+    inside = [layer for piece in pieces for layer in (*piece.split, *piece.after)]
+    assert sorted(inside, key=str) == sorted(workload.layers, key=str)
+    known = set()
+    for piece in pieces:
+        assert known.issuperset(piece.reads)
+        known.add(piece.name)
+    assert sum(operator.gradient for operator in sizes.step()) == workload.parameters
+    forward = sum(layer.flops for layer in workload.layers)
+    products = sum(each.flops for each in sizes.step() if each.name.endswith("/forward"))
+    assert products == pytest.approx(forward, rel=0.05)
+
+
+@pytest.mark.parametrize("family", ["deepseek_v3", "gpt_neox"])
+def test_co_design_takes_every_kind_of_block(family, tmp_path):
+    servers = {"servers": 4, "degree": 2, "gpus_per_server": 1, "batch": 2}
+    read = convert(written(tmp_path, small_one(family)), "transformer-codesign", **servers)
+    assert ddlopt.solve(read, "alternating").checked
+
+
+def test_what_is_assumed_is_said(tmp_path):
+    new = convert(written(tmp_path, small_one("new")), "transformer")
+    assert "'new' is not known and taken to be built as Llama is" in new.source
+    nested = convert(written(tmp_path, small_one("gemma3")), "transformer")
+    assert "its text model alone, without what vision_config tells of" in nested.source
 
 
 def test_attention_is_cut_by_heads_of_keys_and_values(tmp_path):
@@ -269,7 +400,16 @@ BAD = {
     "no JSON": ("{", "not valid JSON"),
     "a list": ([], "no configuration of a transformer"),
     "no type": ({}, "model_type is None; what is read: gpt2, llama"),
-    "unknown": ({"model_type": "t5"}, "model_type is 't5'; what is read: gpt2, llama"),
+    "encoder and decoder": (LLAMA | {"model_type": "t5", "is_encoder_decoder": True}, "(it has is_encoder_decoder)"),
+    "unknown": (
+        {"model_type": "new"},
+        "is 'new', which cannot be read by its fields (hidden_size is missing)",
+    ),
+    "unknown layers": (LLAMA | {"model_type": "new", "layer_types": ["linear_attention"]}, "(it has layer_types)"),
+    "unknown, with images": (LLAMA | {"model_type": "new", "architectures": ["NewModel"]}, "no language model"),
+    "experts of deepseek": (DEEPSEEK | {"num_experts_per_tok": 9}, "num_experts_per_tok is 9, but there are 4 experts"),
+    "too many dense": (DEEPSEEK | {"first_k_dense_replace": 9}, "first_k_dense_replace is 9; use 0..3, the layers"),
+    "no rank": ({**DEEPSEEK, "v_head_dim": None}, "v_head_dim is missing, which a deepseek_v3 needs"),
     "missing": ({"model_type": "llama"}, "hidden_size is missing, which a llama needs"),
     "negative": (LLAMA | {"hidden_size": -1}, "hidden_size is -1; it must be a whole number"),
     "a word": (LLAMA | {"vocab_size": "many"}, "vocab_size is 'many'"),

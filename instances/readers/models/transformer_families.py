@@ -1,0 +1,133 @@
+"""What distinguishes families of transformers, by the ``model_type`` of their configurations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_USUAL = {
+    "layers": "num_hidden_layers",
+    "hidden": "hidden_size",
+    "heads": "num_attention_heads",
+    "keys": "num_key_value_heads",
+    "vocabulary": "vocab_size",
+    "width": "intermediate_size",
+    "context": "max_position_embeddings",
+    "experts": "num_local_experts",
+    "chosen": "num_experts_per_tok",
+    "expert_width": "moe_intermediate_size",
+}
+_GPT2 = _USUAL | {
+    "layers": "n_layer",
+    "hidden": "n_embd",
+    "heads": "n_head",
+    "width": "n_inner",
+    "context": "n_positions",
+}
+_QWEN = _USUAL | {"experts": "num_experts"}
+_DEEPSEEK = _USUAL | {"experts": "n_routed_experts"}
+_BLOOM = _USUAL | {"layers": "n_layer", "heads": "n_head", "context": "seq_length"}
+_MPT = _USUAL | {"layers": "n_layers", "hidden": "d_model", "heads": "n_heads", "context": "max_seq_len"}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of transformers.
+
+    Parameters
+    ----------
+    options : dict
+        Fields of :class:`~ddlopt.instances.workloads.networks.transformers.Transformer`.
+    names : dict of str to str
+        What its configurations call sizes.
+    positions : int or None
+        Rows of the table of positions besides the context; None: positions are not trained.
+    attention_bias : tuple of str
+        Which biases a field ``attention_bias`` tells of.
+    flags : dict of str to (str, bool)
+        Options that other fields tell, with what they are if these are not given.
+    multiple : int
+        The width of a feed-forward layer in hidden sizes, where no field tells it; 0: one has to.
+    experts : {"none", "usual", "deepseek", "qwen", "llama4"}
+        How experts are told of.
+    """
+
+    options: Mapping[str, Any]
+    names: Mapping[str, str] = field(default_factory=lambda: _USUAL)
+    positions: int | None = None
+    attention_bias: tuple[str, ...] = ()
+    flags: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
+    multiple: int = 0
+    experts: str = "none"
+
+
+_LLAMA_OPTIONS = {
+    "norm_shift": False,
+    "gated": True,
+    "qkv_bias": False,
+    "output_bias": False,
+    "feed_bias": False,
+    "head_layer": "words",
+}
+_BERT_OPTIONS = {"norm_first": False, "head_layer": "pooler"}
+_TIED = {"head_layer": "tied"}
+_ALL = ("qkv_bias", "output_bias")
+_PLAIN = Family(_LLAMA_OPTIONS)
+_LLAMA = Family(_LLAMA_OPTIONS, attention_bias=_ALL, flags={"feed_bias": ("mlp_bias", False)})
+_GEMMA_OPTIONS = _LLAMA_OPTIONS | _TIED
+_QWEN3 = Family(_LLAMA_OPTIONS | {"head_norms": True}, attention_bias=_ALL)
+_DEEPSEEK_FAMILY = Family(_LLAMA_OPTIONS, _DEEPSEEK, experts="deepseek")
+_GPTJ_OPTIONS = {"qkv_bias": False, "output_bias": False, "parallel": 1, "words_bias": True}
+FAMILIES: Mapping[str, Family] = {
+    "gpt2": Family({"fused": True} | _TIED, _GPT2, positions=0, multiple=4),
+    "llama": _LLAMA,
+    "mistral": _PLAIN,
+    "ministral3": _PLAIN,
+    "mixtral": Family(_LLAMA_OPTIONS, experts="usual"),
+    "qwen2": Family(_LLAMA_OPTIONS | {"qkv_bias": True}),
+    "qwen2_moe": Family(_LLAMA_OPTIONS | {"qkv_bias": True, "shared_gate": True}, _QWEN, experts="qwen"),
+    "qwen3": _QWEN3,
+    "qwen3_vl_text": _QWEN3,
+    "qwen3_moe": Family(_LLAMA_OPTIONS | {"head_norms": True}, _QWEN, attention_bias=_ALL, experts="qwen"),
+    "gemma": Family(_GEMMA_OPTIONS, attention_bias=_ALL),
+    "gemma2": Family(_GEMMA_OPTIONS | {"norms_behind": True}, attention_bias=_ALL),
+    "gemma3_text": Family(_GEMMA_OPTIONS | {"norms_behind": True, "head_norms": True}, attention_bias=_ALL),
+    "phi": Family({"parallel": 1, "words_bias": True}),
+    "phi3": _PLAIN,
+    "stablelm": Family(_LLAMA_OPTIONS | {"norm_shift": True}, flags={"qkv_bias": ("use_qkv_bias", False)}),
+    "glm4": Family(_LLAMA_OPTIONS | {"norms_behind": True}, attention_bias=("qkv_bias",)),
+    "gpt_oss": Family(
+        _LLAMA_OPTIONS | {"feed_bias": True, "router_bias": True, "sinks": True}, attention_bias=_ALL, experts="usual"
+    ),
+    "deepseek_v2": _DEEPSEEK_FAMILY,
+    "deepseek_v3": _DEEPSEEK_FAMILY,
+    "llama4_text": Family(_LLAMA_OPTIONS, attention_bias=_ALL, experts="llama4"),
+    "gpt_neox": Family({"parallel": 2}, attention_bias=_ALL),
+    "gptj": Family(_GPTJ_OPTIONS, _GPT2, multiple=4),
+    "opt": Family(_TIED, _USUAL | {"width": "ffn_dim"}, positions=2),
+    "bloom": Family({"fused": True, "embedding_norm": True} | _TIED, _BLOOM, multiple=4),
+    "mpt": Family(_LLAMA_OPTIONS | {"gated": False} | _TIED, _MPT, multiple=4),
+    "falcon": Family({"fused": True, "parallel": 1} | _TIED, multiple=4),
+    "bert": Family(_BERT_OPTIONS, positions=0),
+    "roberta": Family(_BERT_OPTIONS, positions=0),
+}
+NESTED: Mapping[str, str] = {
+    "gemma3": "gemma3_text",
+    "mistral3": "ministral3",
+    "qwen3_vl": "qwen3_vl_text",
+    "llama4": "llama4_text",
+}
+"""Families whose configuration has that of a text model inside, ``text_config``, with the usual type of that one."""
+OTHER_WISE = (
+    "is_encoder_decoder",
+    "hybrid_override_pattern",
+    "layers_block_type",
+    "linear_attn_config",
+    "ssm_cfg",
+    "linear_num_key_heads",
+    "index_topk",
+    "compress_ratios",
+    "global_head_dim",
+    "mamba_num_heads",
+    "kv_lora_rank",
+)
+"""Fields of what has other layers than attention and feed-forward layers: read for the families above alone."""
