@@ -13,6 +13,7 @@ from ddlopt.instances.readers.models import jobs
 from ddlopt.instances.readers.models.transformer_families import FAMILIES, NESTED, OTHER_WISE, Family
 from ddlopt.instances.readers.models.transformer_names import named_workload
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
+from ddlopt.instances.workloads.networks.transformer_step import transformer_step
 from ddlopt.instances.workloads.networks.transformers import Latent, Transformer
 from ddlopt.instances.workloads.precision import BF16, FP32, Precision
 from ddlopt.models.errors import InstanceError, OptionError
@@ -73,7 +74,14 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     told = f"layers as {Path(path).name} says ({sizes.name}), on {sizes.sequence} tokens"
     told += "".join(f"; {each}" for each in config.assumed)
     workload = partial(named_workload, sizes, config.ending)
-    return jobs.Network(sizes.name, told, workload, partial(transformer_graph, sizes), sizes.step, config.precision)
+    return jobs.Network(
+        sizes.name,
+        told,
+        workload,
+        partial(transformer_graph, sizes),
+        partial(transformer_step, sizes),
+        config.precision,
+    )
 
 
 read_compression = jobs.reader(transformer_network, jobs.compression)

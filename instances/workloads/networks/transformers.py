@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ddlopt.instances.workloads.networks.layers import Layer, dense, normalisation, word_embedding
-from ddlopt.instances.workloads.networks.network_graphs import Step
 from ddlopt.instances.workloads.training import Workload
 
 
@@ -327,12 +326,6 @@ class Transformer:
         besides = [*self.shared_gates(block), *shared[0], shared[1]] if shared else []
         experts = (each for wide, narrow in self.experts_of(block) for each in (*wide, narrow))
         return [self.router(block), *experts, *besides]
-
-    def step(self) -> Step:
-        """The training step, for one sample."""
-        from ddlopt.instances.workloads.networks.transformer_step import transformer_step
-
-        return transformer_step(self)
 
 
 def _scaled(norm: Layer) -> Layer:

@@ -16,6 +16,7 @@ from ddlopt.instances.workloads.codesign.graphs import graph_of
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
 from ddlopt.instances.workloads.networks import published
 from ddlopt.instances.workloads.networks.network_graphs import training_step
+from ddlopt.instances.workloads.networks.transformer_step import transformer_step
 from ddlopt.models.errors import InstanceError, OptionError
 
 GPT2 = {"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
@@ -197,7 +198,7 @@ def test_every_end_is_in_the_pieces_and_in_the_step(family, architecture, tmp_pa
     workload = sizes.workload(1)
     inside = [layer for piece in transformer_graph(sizes).pieces for layer in (*piece.split, *piece.after)]
     assert sorted(inside, key=str) == sorted(workload.layers, key=str)
-    assert sum(operator.gradient for operator in sizes.step()) == workload.parameters
+    assert sum(operator.gradient for operator in transformer_step(sizes)) == workload.parameters
 
 
 def test_models_that_are_built_elsewhere_have_as_many_parameters(tmp_path):
@@ -214,10 +215,10 @@ def test_models_that_are_built_elsewhere_have_as_many_parameters(tmp_path):
 def test_gpt2_and_bert_are_those_from_their_papers(tmp_path):
     gpt2 = read_transformer(written(tmp_path, GPT2))
     assert gpt2.workload(4) == published.gpt2(4)
-    assert gpt2.step() == training_step("gpt2")
+    assert transformer_step(gpt2) == training_step("gpt2")
     bert = read_transformer(written(tmp_path, BERT), 128)
     assert bert.workload(4) == published.bert(12, 768, 128, 4)
-    assert bert.step() == training_step("bert-base")
+    assert transformer_step(bert) == training_step("bert-base")
     assert transformer_graph(bert) == graph_of(published.bert(12, 768, 128, 4))
 
 
@@ -227,9 +228,9 @@ def test_every_layer_is_in_a_piece_and_every_gradient_in_the_step(family, tmp_pa
     workload = sizes.workload(1)
     inside = [layer for piece in transformer_graph(sizes).pieces for layer in (*piece.split, *piece.after)]
     assert sorted(inside, key=str) == sorted(workload.layers, key=str)
-    assert sum(operator.gradient for operator in sizes.step()) == workload.parameters
+    assert sum(operator.gradient for operator in transformer_step(sizes)) == workload.parameters
     forward = sum(layer.flops for layer in workload.layers)
-    products = sum(each.flops for each in sizes.step() if each.name.endswith("/forward"))
+    products = sum(each.flops for each in transformer_step(sizes) if each.name.endswith("/forward"))
     assert products == pytest.approx(forward, rel=0.05)
 
 
@@ -329,9 +330,9 @@ def test_pieces_and_steps_of_all_families_have_all_layers(family, tmp_path):
     for piece in pieces:
         assert known.issuperset(piece.reads)
         known.add(piece.name)
-    assert sum(operator.gradient for operator in sizes.step()) == workload.parameters
+    assert sum(operator.gradient for operator in transformer_step(sizes)) == workload.parameters
     forward = sum(layer.flops for layer in workload.layers)
-    products = sum(each.flops for each in sizes.step() if each.name.endswith("/forward"))
+    products = sum(each.flops for each in transformer_step(sizes) if each.name.endswith("/forward"))
     assert products == pytest.approx(forward, rel=0.05)
 
 
