@@ -41,6 +41,7 @@ def fair_s(instance: SchedulingInstance, job: int, number: type[float] | type[Fr
         if width > share:
             # Between any two widths around the share; the best pair is on the concave envelope.
             best = max(best, *(low + (rate - low) * (share - w) / (width - w) for w, low in below.items()))
+    # A share that is a width, up to rounding, is next to the line between widths; DONE leaves room at whole slots.
     enough = number(one.minibatches) * (DONE if number is Fraction else float(DONE))
     return max(1, math.ceil(enough / best)) * slot_s
 

@@ -14,7 +14,11 @@ from pydantic import Field
 from ddlopt.models.contracts import Number, Part
 
 DONE = 1 - Fraction(1, 10**9)
-"""A job counts as finished from this part of its mini-batches on: solvers and floats leave a little."""
+"""A job counts as finished from this part of its mini-batches on: solvers and floats leave a little.
+
+With it ends are in the same slots in floats as in fractions: what is a whole number of slots' work, as it often is, is
+above this by far more than rounding.
+"""
 
 
 class _Utility(Part):

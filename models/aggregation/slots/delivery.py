@@ -83,6 +83,7 @@ def wait_s(delivery: Delivery, workers: int) -> float:
     delays, chances = np.array([0.0, *delivery.delays_s]), np.array([on_time, *delivery.chances])
     times = (delays[:, None] + delivery.timeout_s * rounds).ravel()
     chance = (chances[:, None] * (1.0 - delivery.loss) * delivery.loss**rounds).ravel()
+    # Of times that are the same any may be first: there is no time between them.
     order = np.argsort(times, kind="stable")
     # From the last to the first, so that small chances keep their digits.
     later = np.minimum(1.0, np.cumsum(chance[order][::-1])[::-1][1:])

@@ -147,7 +147,7 @@ class SlotJob(Part):
         return without(self, data_of(self), "delivery", "buckets", "stay")
 
     def is_there(self, time_s: float) -> bool:
-        """Whether the job is in the cluster at that time."""
+        """Whether the job is in the cluster at that time; figures as they are given, so that nothing is rounded."""
         return self.stay is None or self.stay.begins_s <= time_s < self.stay.ends_s
 
     def hold_s(self, number: int) -> float:

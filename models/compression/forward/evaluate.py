@@ -30,6 +30,7 @@ def evaluate_forward(instance: ForwardInstance, solution: ForwardPlan, exact: bo
         encode += number(option.encode_s)
         error += number(option.error)
         encoded.append(number(gradient.ready_s) + encode)
+    # The plan says the order: times are sums and maxima, and do not jump where a part is ready as the wire is.
     there, wire, busy = [zero] * instance.size, zero, zero
     for place in solution.order:
         option, cut = options[place], solution.parts[place]

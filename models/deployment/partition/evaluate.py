@@ -179,6 +179,7 @@ class _Check:
         if cycle:
             where = " -> ".join(self._told(unit) for unit in cycle)
             return None, [Violation("sets that run as one do not wait for each other", where, len(cycle) - 1, 0)]
+        # Sets have an order of their own on a device, whatever is ready first: the latency is continuous in all times.
         done: dict[_Unit, Number] = {}
         for unit in TopologicalSorter(before).static_order():
             self._loads[unit] = self._busy(members[unit], unit[0] >= 0)

@@ -167,7 +167,7 @@ class ExchangeTimes(GossipAnswer):
 
 
 def last_sent(steps: int, times: tuple[int, ...]) -> Ints:
-    """(steps,) the step whose model the others have, for every step."""
+    """(steps,) the step whose model the others have, for every step; times are numbers of steps, so that none tie."""
     sent = np.array((0, *times), dtype=np.int64)
     found: Ints = np.repeat(sent, np.diff(np.append(sent, steps)))
     return found

@@ -72,6 +72,7 @@ def slowest(stragglers: Stragglers, steps: int) -> float:
     slow = np.arange(steps + 1)
     times = np.array([factor * (steps + (stragglers.slowdown - 1.0) * slow) for factor in counts])
     reached = np.append(0.0, bdtr(slow, steps, stragglers.chance))
+    # Of values that are the same, up to rounding, any may be first: there is next to nothing between them.
     values = np.sort(times, axis=None)
     done = np.ones(len(values))
     for own, count in zip(times, counts.values(), strict=True):

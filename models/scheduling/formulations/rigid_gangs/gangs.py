@@ -119,7 +119,7 @@ def schedule_of_starts(
     placer = Placer(instance)
     widths: dict[int, int] = {}
     runs: list[Run] = []
-    ends: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []  # whole slots, which are the same or are not
     waiting = sorted(((int(starts[job]), job) for job in jobs), reverse=True)
     while waiting:
         start = waiting[-1][0]
