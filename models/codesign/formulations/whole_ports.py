@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.demand import demand_of, ring_factor
 from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -18,7 +19,7 @@ from ddlopt.models.tolerances import SOLVER_TOL
 
 @dataclass(frozen=True)
 class ServerClass:
-    """Servers that look alike to the all-reduces.
+    """Servers that look alike to the all-reduces: they see the same kinds of others, and send as much of every set.
 
     Parameters
     ----------
@@ -26,10 +27,13 @@ class ServerClass:
     kinds : tuple of frozenset of int
         Kinds of other servers: the sets in which one of them shares a group with the server. Kinds that another kind
         contains are left out.
+    sizes : dict of int to int
+        Members of the server's group of each set in which it is in one. Groups of one set need not have one size.
     """
 
     servers: tuple[int, ...]
     kinds: tuple[frozenset[int], ...]
+    sizes: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,18 @@ class WholePorts(StrategyBound):
         & \mathcal{C} z \ge \textstyle\sum_{sq} \bigl(2 \rho_{sq} r_q - \sum_\kappa y_{s\kappa q}\bigr)
           + \sum_p H_p m_p + \sum_s e_s .
 
-    Servers of a class see the same kinds. What is best for one of them is best for all, so they have the same m and y.
+    Servers of a class see the same kinds *and* have the same :math:`\rho_{sq}` for all q: their groups of a set are
+    equally large. Then they have the same m and y here, and nothing is lost by that. **Proof.** The first three rows
+    speak of one server at a time, and are the same for all servers of a class. Let a plan give :math:`(m_s, y_s)` to
+    each, and let s' be the one of the class with the largest :math:`\sum_{\kappa q} y_{s \kappa q}`. Give its
+    :math:`(m_{s'}, y_{s'})` to all of the class: the rows of each hold, as they are those of s', and the right-hand
+    side of the last one does not grow. Nothing is asked of servers together but the last row. ∎ Where the groups have
+    other sizes, the third row is another one, and this fails: such servers are in classes of their own. A server in no
+    group sees no kind and has no rows.
+
+    A kind that another one contains is left out: a link to a server of the larger kind may carry the bytes of the same
+    sets and of more, and no row says how many servers of a kind there are.
+
     The product is linear in capacities :math:`c_{s\kappa k} \le z` of the k-th link of a kind,
     :math:`c_{s\kappa k} \le Z u_{s\kappa k}` with binary u, as no plan of interest has z above Z; they sum to at most
     d z.
@@ -91,7 +106,7 @@ class WholePorts(StrategyBound):
 
 
 def server_classes(tables: Tables, parallel_links: bool) -> tuple[ServerClass, ...]:
-    """Servers by what groups they share with others."""
+    """Servers by what groups they share with others; those in no group are left out, as nothing is known of them."""
     n, d = tables.instance.servers, tables.instance.degree
     shared: list[list[set[int]]] = [[set() for _ in range(n)] for _ in range(n)]
     for place, groups in enumerate(tables.groups_of):
@@ -101,8 +116,15 @@ def server_classes(tables: Tables, parallel_links: bool) -> tuple[ServerClass, .
                 for t in members:
                     if s != t:
                         shared[s][t].add(place)
-    alike: dict[tuple[frozenset[int], ...], list[int]] = {}
+    sizes: list[dict[int, int]] = [{} for _ in range(n)]
+    for place, groups in enumerate(tables.groups_of):
+        for group in groups:
+            for s in tables.groups[group]:
+                sizes[s][place] = len(tables.groups[group])
+    alike: dict[tuple[tuple[frozenset[int], ...], tuple[tuple[int, int], ...]], list[int]] = {}
     for s in range(n):
+        if not sizes[s]:
+            continue
         counts = Counter(frozenset(kind) for kind in shared[s] if kind)
         # A link to a server of a larger kind is worth as much; there must be enough of those, or parallel links.
         kinds = [
@@ -110,8 +132,8 @@ def server_classes(tables: Tables, parallel_links: bool) -> tuple[ServerClass, .
             for kind in counts
             if not any(kind < other and (parallel_links or counts[other] >= d) for other in counts)
         ]
-        alike.setdefault(tuple(sorted(kinds, key=sorted)), []).append(s)
-    return tuple(ServerClass(tuple(servers), kinds) for kinds, servers in alike.items())
+        alike.setdefault((tuple(sorted(kinds, key=sorted)), tuple(sizes[s].items())), []).append(s)
+    return tuple(ServerClass(tuple(servers), kinds, dict(of)) for (kinds, of), servers in alike.items())
 
 
 def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, further: float) -> None:
@@ -119,7 +141,7 @@ def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, fur
     demand = demand_of(tables)
     classes = server_classes(tables, instance.parallel_links)
     weights = demand.weights
-    factors = [demand.sent[each.servers[0]] / weights for each in classes]
+    factors = [{q: ring_factor(size) / weights[q] for q, size in each.sizes.items()} for each in classes]
     kinds = [(c, kind) for c, each in enumerate(classes) for kind in range(len(each.kinds))]
     direct = [(c, kind, q) for c, kind in kinds for q in sorted(classes[c].kinds[kind])]
     reduced_here = sorted({(c, q) for c, _, q in direct})
@@ -161,7 +183,7 @@ def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, fur
     @block.Constraint(reduced_here, doc="no more takes one hop than is reduced")
     def direct_bytes_are_reduced(b: Any, c: int, q: int) -> Any:
         sent = [(1.0, b.direct[c, kind, q]) for kind, members in enumerate(classes[c].kinds) if q in members]
-        return linear([*sent, (-float(factors[c][q]), b.share[q])]) <= 0
+        return linear([*sent, (-factors[c][q], b.share[q])]) <= 0
 
     volume = demand.hop_bytes / weights
     for c, q in reduced_here:
